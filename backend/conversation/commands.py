@@ -1,0 +1,166 @@
+"""What to do: the orders the turn machine returns. Imperative, data only; a thin shell carries them out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Purpose(StrEnum):
+    """Why a reply is wanted, most urgent first."""
+
+    ANSWER = "answer"
+    RESULT = "result"
+    GREETING = "greeting"
+    FILLER = "filler"
+    NUDGE = "nudge"
+    GOODBYE = "goodbye"
+
+
+class Clip(StrEnum):
+    """Words the server can speak by itself, when the Responder cannot. Recorded in `session/clips/`."""
+
+    SORRY = "sorry"
+    MOMENT = "moment"
+    GOODBYE = "goodbye"
+
+
+# --- to the Responder ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CommitInput:
+    """Take the audio sent so far as the user's turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClearInput:
+    """Forget the audio sent since the last commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddUserText:
+    """Put a typed message into the conversation."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateReply:
+    """Begin a reply. `request` names this order in the provider's answers."""
+
+    purpose: Purpose
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelReply:
+    """Stop generating `reply` (None: whichever is active)."""
+
+    reply: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateItem:
+    """The caller heard only `heard_ms` of assistant item `item`."""
+
+    item: str
+    heard_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteItem:
+    """The caller heard nothing of assistant item `item`."""
+
+    item: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitResult:
+    """Answer tool call `call`, exactly once."""
+
+    call: str
+    output: str
+
+
+# --- to the transport ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """Queue 24 kHz mono PCM16 of `item`."""
+
+    item: str
+    pcm: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PlayClip:
+    """Queue one of the server's own recordings."""
+
+    clip: Clip
+
+
+@dataclass(frozen=True, slots=True)
+class HoldPlayback:
+    """Fall silent within a frame, keeping what is queued."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePlayback:
+    """Go on exactly where it was held."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlushPlayback:
+    """Throw away what is queued; `PlaybackFlushed` comes back."""
+
+
+# --- to Thinkers, memory and the page -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunThinker:
+    """Work on tool call `call`; `ThinkerFinished` or `ThinkerFailed` comes back, exactly once."""
+
+    call: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelThinker:
+    """Nobody waits for `call` any more."""
+
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Keep what was really said or heard: `role` is 'user' or 'assistant'."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Tell the page: one server-sent event."""
+
+    type: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """End the call."""
+
+    reason: str
+
+
+ResponderCommand = (
+    CommitInput | ClearInput | AddUserText | CreateReply | CancelReply | TruncateItem | DeleteItem | SubmitResult
+)
+TransportCommand = Play | PlayClip | HoldPlayback | ResumePlayback | FlushPlayback
+Command = ResponderCommand | TransportCommand | RunThinker | CancelThinker | Remember | Publish | HangUp

@@ -1,0 +1,128 @@
+"""Every error this server raises on purpose, in one tree.
+
+A leaf says whose fault it is: the caller's (4xx), the operator's (set-up), or a peer's (a service we
+depend on). Foreign exceptions are translated into these where they enter, at the edge, and nowhere else.
+Each error carries `hint`: what the reader can do next.
+"""
+
+from __future__ import annotations
+
+
+class VoiceError(Exception):
+    """Root of the tree. `str(error)` is safe to show; it never holds a secret or a caller's words."""
+
+    hint = ""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        if hint is not None:
+            self.hint = hint
+
+
+# --- the caller's fault -------------------------------------------------------------------------------
+
+
+class CallerError(VoiceError):
+    """The request cannot be served as it is; the HTTP edge answers with `status`."""
+
+    status = 400
+
+
+class BadRequest(CallerError):
+    """Understood, but wrong in content (422)."""
+
+    status = 422
+
+
+class BadOffer(BadRequest):
+    """The SDP offer is not one we can answer."""
+
+    hint = "Send an SDP offer with one audio section that offers Opus."
+
+
+class TooLarge(CallerError):
+    """The body is over the limit."""
+
+    status = 413
+
+
+class NotFound(CallerError):
+    """No such thing, or not the caller's own: the two are never told apart."""
+
+    status = 404
+
+
+class Forbidden(CallerError):
+    """The request's origin is not allowed."""
+
+    status = 403
+
+
+class TooMany(CallerError):
+    """A limit is reached; try again in `retry_after_s` seconds."""
+
+    status = 429
+
+    def __init__(self, message: str, *, retry_after_s: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after_s = retry_after_s
+
+
+# --- the operator's fault -----------------------------------------------------------------------------
+
+
+class SetupError(VoiceError):
+    """The server cannot start, or a part of it cannot, until the operator changes something."""
+
+
+class SettingsError(SetupError):
+    """A setting is missing or wrong."""
+
+
+class MissingLibrary(SetupError):
+    """A native library or program is not installed."""
+
+
+class BadPlugin(SetupError):
+    """A Thinker, tool or step file does not define what its registry needs."""
+
+
+# --- a peer's fault -----------------------------------------------------------------------------------
+
+
+class PeerError(VoiceError):
+    """A service we depend on failed; `retryable` says whether trying again can help."""
+
+    retryable = True
+
+
+class TransportLost(PeerError):
+    """The caller's network or browser is gone."""
+
+    retryable = False
+
+
+class ResponderUnavailable(PeerError):
+    """The Responder's connection could not be made, or was lost."""
+
+
+class ResponderRejected(ResponderUnavailable):
+    """The Responder refuses us for good: key, quota, account or billing."""
+
+    retryable = False
+
+
+class ModelUnavailable(PeerError):
+    """A text model failed and so did its fallback."""
+
+
+class MemoryUnavailable(PeerError):
+    """Redis did not answer in time."""
+
+
+class ToolFailed(PeerError):
+    """A tool could not do its work."""
+
+
+class NoAnswer(PeerError):
+    """A Thinker produced no answer."""

@@ -1,0 +1,98 @@
+"""What outlives a call, and how it is asked for.
+
+Keys, TTLs and limits are said here once; `redis` keeps them in Redis (a server of the operator's, an
+embedded one, or in-process), `fake` in a dict for tests. Every method may raise `MemoryUnavailable`, after a
+second at most: callers go on without. Nothing here is ever awaited on the audio path; see `outbox`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+HISTORY_TTL_S = 3600
+"""A conversation is forgotten an hour after its last word."""
+HISTORY_LIMIT = 200
+"""Messages kept of one conversation; older ones fall off."""
+SUMMARY_TTL_S = 86_400
+"""How long the record of an ended session is kept."""
+CACHE_TTL_S = 120
+"""Default life of a cached Thinker result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One thing said in a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+    at: float
+    """Unix time in seconds."""
+    source_mode: Literal["voice", "chat"] = "voice"
+
+
+class Memory(Protocol):
+    """Scoped, expiring, deletable. User ids and session ids are opaque; texts are never logged."""
+
+    async def append_message(self, session_id: str, message: Message) -> None:
+        """Add to `session:{id}:conversation` (a list, newest last, bounded, TTL renewed)."""
+        ...
+
+    async def recent_messages(self, session_id: str, limit: int = 20) -> list[Message]:
+        """The newest `limit` messages, oldest first."""
+        ...
+
+    async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
+        """Keep the record of an ended session at `session:{id}:summary`."""
+        ...
+
+    async def get_summary(self, session_id: str) -> dict[str, Any] | None:
+        """That record, or None."""
+        ...
+
+    async def forget_session(self, session_id: str) -> None:
+        """Delete everything under `session:{id}:`."""
+        ...
+
+    async def cache_get(self, scope: str, key: str) -> str | None:
+        """A cached value of `scope` (`shared`, or a user's id: one user's entries are never another's)."""
+        ...
+
+    async def cache_put(self, scope: str, key: str, value: str, ttl_s: int = CACHE_TTL_S) -> None:
+        """Keep `value` for `ttl_s` seconds."""
+        ...
+
+    async def user_context(self, user_id: str) -> dict[str, Any]:
+        """`user:{id}:context`; empty when nothing is known."""
+        ...
+
+    async def update_user_context(
+        self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Read, change, write, atomically: `change` may run again when somebody else wrote in between."""
+        ...
+
+    async def forget_user(self, user_id: str) -> None:
+        """Delete everything under `user:{id}:` and the user's cache scope."""
+        ...
+
+    async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
+        """Note that browser `fingerprint` was last seen as `user_id` (a hint, never a proof)."""
+        ...
+
+    async def user_of_fingerprint(self, fingerprint: str) -> str | None:
+        """Whom that browser was last seen as."""
+        ...
+
+    async def ping(self) -> bool:
+        """Whether memory answers; never raises."""
+        ...
+
+    async def close(self) -> None:
+        """Give connections back, and end an embedded server."""
+        ...
+
+
+MemoryJob = Callable[[Memory], Awaitable[Any]]
+"""A piece of work for the outbox: `lambda memory: memory.append_message(...)`."""

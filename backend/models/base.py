@@ -1,0 +1,55 @@
+"""A text model, as the agent loop sees it: messages and tools in, a stream of deltas out.
+
+`chat` speaks the OpenAI-compatible chat completions protocol; `fake` is scripted, for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """Some of the answer's words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A complete call the model asks for; `arguments` is its JSON, unchecked."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The stream's last delta: why it ended and what it cost."""
+
+    reason: str
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+Delta = TextDelta | ToolCall | Finished
+
+
+class ChatModel(Protocol):
+    """One endpoint and its way of failing."""
+
+    def stream(
+        self,
+        messages: Sequence[dict[str, Any]],
+        *,
+        model: str,
+        tools: Sequence[dict[str, Any]] = (),
+    ) -> AsyncIterator[Delta]:
+        """Deltas as the model produces them, `Finished` last.
+
+        Closing the iterator closes the HTTP stream. Raises `ModelUnavailable`.
+        """
+        ...

@@ -1,0 +1,204 @@
+"""All sessions of this process: who owns them, how many there may be, and the task each call runs in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import Any, Protocol
+
+from backend.errors import BadRequest, NotFound, TooMany
+from backend.session.feed import Feed
+from backend.transports.base import Transport
+
+log = logging.getLogger(__name__)
+
+TRANSCRIPT_LIMIT = 1_000
+"""Entries kept of one session's transcript."""
+KEEP_ENDED_S = 600
+"""Seconds an ended session can still be read."""
+CONNECT_WITHIN_S = 15
+"""Seconds a reserved session waits for its transport."""
+END_WITHIN_S = 8
+"""Seconds a call may take to end in order before it is cancelled."""
+
+
+class SessionState(StrEnum):
+    """A session's life, in order."""
+
+    RESERVED = "reserved"
+    LIVE = "live"
+    ENDED = "ended"
+
+
+class LiveCall(Protocol):
+    """What a running call lets others ask of it."""
+
+    def type_text(self, text: str) -> None:
+        """Put typed input into the conversation."""
+        ...
+
+    def hang_up(self, reason: str) -> None:
+        """End in order, soon."""
+        ...
+
+
+class Session:
+    """One session: its owner, its feed, its transcript, and the live call while there is one."""
+
+    def __init__(self, owner: str, responder: str) -> None:
+        self.id = secrets.token_urlsafe(16)
+        self.owner = owner
+        self.responder = responder
+        self.opened_at = time.time()
+        self.ended_at: float | None = None
+        self.ended_reason: str | None = None
+        self.state = SessionState.RESERVED
+        self.transport: str | None = None
+        self.feed = Feed()
+        self.transcript: deque[dict[str, Any]] = deque(maxlen=TRANSCRIPT_LIMIT)
+        self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
+        self.call: LiveCall | None = None
+
+    def __repr__(self) -> str:
+        return f"Session({self.id[:6]}… {self.state} {self.counts})"
+
+    def type_text(self, text: str) -> None:
+        """Typed input. Raises `BadRequest` unless the call is live."""
+        if self.call is None:
+            raise BadRequest("This session has no live call.", hint="Connect first, then type.")
+        self.call.type_text(text)
+
+    def describe(self) -> dict[str, Any]:
+        """What `GET /api/sessions/{id}` shows."""
+        return {
+            "session_id": self.id,
+            "state": self.state,
+            "since": self.opened_at,
+            "ended_at": self.ended_at,
+            "ended_reason": self.ended_reason,
+            "responder": self.responder,
+            "transport": self.transport,
+            "counts": dict(self.counts),
+        }
+
+
+RunCall = Callable[[Session, Transport], Awaitable[str]]
+"""Runs a whole call and returns the reason it ended; sets and clears `session.call`; closes the transport."""
+
+
+class Directory:
+    """Opens, finds and ends sessions. `cap` 0 means no limit."""
+
+    def __init__(self, run_call: RunCall, *, cap: int, responder: str) -> None:
+        self._run_call = run_call
+        self._cap = cap
+        self._responder = responder
+        self._sessions: dict[str, Session] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._closing = False
+
+    def __repr__(self) -> str:
+        return f"Directory({self.live} live, {len(self._sessions)} known)"
+
+    @property
+    def live(self) -> int:
+        """Sessions that are not ended."""
+        return sum(session.state is not SessionState.ENDED for session in self._sessions.values())
+
+    def reserve(self, owner: str) -> Session:
+        """A new session for `owner`, to be connected within 15 s. Raises `TooMany` at the cap."""
+        if self._closing:
+            raise TooMany("The server is shutting down.", retry_after_s=10)
+        if self._cap and self.live >= self._cap:
+            raise TooMany(
+                "All lines are busy.",
+                retry_after_s=15,
+                hint="Try again shortly, or raise SESSION_CAP.",
+            )
+        session = Session(owner, self._responder)
+        self._sessions[session.id] = session
+        self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
+        return session
+
+    def connect(self, session: Session, transport: Transport, kind: str) -> None:
+        """Start the call of a reserved session over `transport`, in a task this directory owns."""
+        if session.state is not SessionState.RESERVED or session.id in self._tasks:
+            raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
+        self._timers.pop(session.id).cancel()
+        session.transport = kind
+        session.state = SessionState.LIVE
+        self._tasks[session.id] = asyncio.create_task(self._run(session, transport), name=f"call {session.id[:6]}")
+
+    def find(self, session_id: str) -> Session:
+        """The session, live or lately ended. Raises `NotFound`."""
+        try:
+            return self._sessions[session_id]
+        except KeyError:
+            raise NotFound("No such session.", hint="It may have ended; connect again.") from None
+
+    def owned_by(self, owner: str) -> list[Session]:
+        """The owner's sessions, newest first."""
+        return sorted((s for s in self._sessions.values() if s.owner == owner), key=lambda s: -s.opened_at)
+
+    async def end(self, session: Session, reason: str) -> None:
+        """End a session in order, by force after 8 s. Does nothing to one already ended."""
+        task = self._tasks.get(session.id)
+        if task is None:
+            self._ended(session, reason)
+            return
+        if session.call is not None:
+            session.call.hang_up(reason)
+            await asyncio.wait([task], timeout=END_WITHIN_S)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=END_WITHIN_S)
+
+    async def close(self, reason: str = "shutdown") -> None:
+        """End every session, at the same time; then refuse new ones."""
+        self._closing = True
+        await asyncio.gather(*(self.end(session, reason) for session in list(self._sessions.values())))
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    async def _run(self, session: Session, transport: Transport) -> None:
+        reason = "error"
+        try:
+            reason = await self._run_call(session, transport)
+        except asyncio.CancelledError:
+            reason = "cancelled"
+            raise
+        except Exception:
+            log.exception("call %s failed", session.id[:6])
+        finally:
+            session.call = None
+            self._tasks.pop(session.id, None)
+            self._ended(session, reason)
+
+    def _ended(self, session: Session, reason: str) -> None:
+        if session.state is SessionState.ENDED:
+            return
+        session.state = SessionState.ENDED
+        session.ended_at = time.time()
+        session.ended_reason = reason
+        session.feed.publish("session_ended", {"reason": reason})
+        session.feed.close()
+        self._later(session, KEEP_ENDED_S, self._forget)
+
+    def _later(self, session: Session, seconds: float, then: Callable[[Session], None]) -> None:
+        if timer := self._timers.pop(session.id, None):
+            timer.cancel()
+        self._timers[session.id] = asyncio.get_running_loop().call_later(seconds, then, session)
+
+    def _expire_reservation(self, session: Session) -> None:
+        self._ended(session, "never_connected")
+
+    def _forget(self, session: Session) -> None:
+        self._timers.pop(session.id, None)
+        self._sessions.pop(session.id, None)

@@ -1,0 +1,188 @@
+"""Every setting, once, with its unit. Read from the environment and from `.env`; the environment wins.
+
+A limit set to 0 is off. `.env.example` and the README's table are generated from this file
+(`python -m scripts.settings_table`).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from backend.errors import SettingsError
+
+Seconds = Annotated[float, Field(ge=0)]
+Milliseconds = Annotated[int, Field(ge=0)]
+
+
+class VadSettings(BaseModel):
+    """Local voice activity detection (`VAD__…`)."""
+
+    enabled: bool = Field(True, description="Endpoint locally; false leaves it to the provider's semantic_vad.")
+    engine: Literal["auto", "ten", "silero"] = Field(
+        "auto", description="Which detector; auto takes TEN VAD where it runs, else Silero."
+    )
+    threshold: float = Field(0.7, ge=0.05, le=0.99, description="Probability from which a frame is speech.")
+    vad_sample_rate: Literal[16000] = Field(16000, description="Samples per second the detector hears.")
+    vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds the detector scores at once.")
+    pre_roll_ms: int = Field(100, ge=0, le=1000, description="Milliseconds kept from before the onset.")
+    post_roll_ms: int = Field(300, ge=0, le=2000, description="Milliseconds of trailing silence forwarded, at most.")
+    hangover_frames: int = Field(15, ge=1, le=150, description="Silent frames of 20 ms that end an utterance.")
+
+
+class IceServer(BaseModel):
+    """One STUN or TURN server, as browsers write them."""
+
+    urls: str | list[str]
+    username: str | None = None
+    credential: str | None = None
+
+
+class Settings(BaseSettings):
+    """The whole configuration. Field names in capitals are the variables' names."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env",
+        env_nested_delimiter="__",
+        extra="ignore",
+        env_ignore_empty=True,
+        validate_default=True,
+    )
+
+    # The Responder and the Thinkers' models
+    openai_api_key: SecretStr | None = Field(None, description="Unset: the offline demonstration answers.")
+    openai_base_url: str = Field(
+        "https://us.api.openai.com/v1", description="Any server with the Realtime and chat APIs."
+    )
+    realtime_model: str = Field("gpt-realtime-1.5", description="The Responder's model.")
+    realtime_voice: str = Field("shimmer", description="The Responder's voice.")
+    transcript_model: str = Field("gpt-4o-mini-transcribe", description="Transcribes the caller.")
+    thinker_model: str = Field("gpt-5.4-mini", description="The Thinkers' everyday model.")
+    thinker_model_advanced: str = Field("gpt-5.4", description="The Thinkers' model for hard domains.")
+    greeting: str = Field("", description="What the Responder says first; empty: it waits.")
+    offline_script: Path | None = Field(
+        None, description="A script file that makes the offline Responder deterministic (tests, load)."
+    )
+
+    # Memory
+    redis_url: str | None = Field(None, description="Unset: an embedded Redis in DATA_DIR serves.")
+    data_dir: Path = Field(Path("var"), description="Where the embedded Redis and generated secrets live.")
+
+    # Services of the Thinkers' tools
+    finnhub_api_key: SecretStr | None = Field(None, description="Stock quotes.")
+    newsapi_api_key: SecretStr | None = Field(None, description="News headlines.")
+    open_meteo_forecast_url: str = Field(
+        "https://api.open-meteo.com/v1/forecast", description="Weather forecasts (no key needed)."
+    )
+    open_meteo_geocoding_url: str = Field(
+        "https://geocoding-api.open-meteo.com/v1/search", description="Place names to coordinates."
+    )
+
+    # Tracing
+    langsmith_tracing_enabled: bool = Field(False, description="Trace sessions, turns and Thinkers.")
+    langsmith_api_key: SecretStr | None = Field(None, description="LangSmith key.")
+    langsmith_project: str = Field("responder-thinker", description="LangSmith project.")
+
+    # Hearing
+    vad: VadSettings = Field(default_factory=VadSettings)  # type: ignore[arg-type]
+
+    # The wire
+    rtc_force_host: str | None = Field(None, description="IP address to advertise (Docker, NAT).")
+    rtc_port_range: Annotated[tuple[int, int] | None, NoDecode] = Field(
+        None, description="UDP ports to bind, e.g. 10000-10100."
+    )
+    ice_servers: list[IceServer] = Field(default_factory=list, description="STUN/TURN servers as JSON.")
+
+    # Turn-taking
+    idle_nudge_s: Seconds = Field(15, description="Seconds of silence before a nudge.")
+    idle_disconnect_s: Seconds = Field(60, description="Seconds of silence before goodbye and hang-up.")
+    interruption_min_ms: Milliseconds = Field(
+        400, description="Milliseconds speech must last to take the floor over from a reply."
+    )
+    filler_after_s: Seconds = Field(4, description="Seconds a Thinker may be silent before a filler.")
+    thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
+
+    # Limits
+    session_cap: int = Field(50, ge=0, description="Calls at the same time.")
+    session_max_minutes: int = Field(60, ge=0, description="Minutes a call may last.")
+    offers_per_minute: int = Field(30, ge=0, description="New calls per minute and address.")
+
+    # Who may call
+    allowed_origins: Annotated[list[str], NoDecode] = Field(
+        default_factory=list, description="Extra browser origins, comma-separated; our own is always allowed."
+    )
+    secret_key: SecretStr | None = Field(
+        None, description="Signs cookies and tokens; unset: generated and kept in DATA_DIR."
+    )
+    identify_by_fingerprint: bool = Field(
+        False, description="Demos only: a browser fingerprint restores a lost cookie's context."
+    )
+
+    @field_validator("openai_base_url")
+    @classmethod
+    def _http_url(cls, value: str) -> str:
+        if not re.match(r"https?://[^/\s]+", value):
+            raise ValueError("must start with http:// or https:// and name a host, e.g. https://us.api.openai.com/v1")
+        return value.rstrip("/")
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_url(cls, value: str | None) -> str | None:
+        if value and not re.match(r"(redis|rediss|unix)://", value):
+            raise ValueError("must start with redis://, rediss:// or unix://, e.g. redis://localhost:6379/0")
+        return value
+
+    @field_validator("rtc_port_range", mode="before")
+    @classmethod
+    def _port_range(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        match = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
+        ports = (int(match[1]), int(match[2])) if match else (0, 0)
+        if not 1024 <= ports[0] <= ports[1] <= 65535:
+            raise ValueError("must be LOW-HIGH within 1024-65535, e.g. 10000-10100")
+        return ports
+
+    @field_validator("allowed_origins", mode="before")
+    @classmethod
+    def _origins(cls, value: Any) -> Any:
+        items = [part.strip().rstrip("/") for part in value.split(",")] if isinstance(value, str) else value
+        for origin in items:
+            if origin and not re.fullmatch(r"https?://[^/\s]+", origin):
+                raise ValueError(f"{origin!r} is not an origin; write scheme and host, e.g. https://voice.example.com")
+        return [origin for origin in items if origin]
+
+    @model_validator(mode="after")
+    def _nudge_before_goodbye(self) -> Settings:
+        if self.idle_disconnect_s and self.idle_nudge_s >= self.idle_disconnect_s:
+            raise ValueError("IDLE_NUDGE_S must be less than IDLE_DISCONNECT_S (or IDLE_DISCONNECT_S 0, for never)")
+        return self
+
+    @property
+    def offline(self) -> bool:
+        """Whether the demonstration server has to stand in for the real API (asked by `main` only)."""
+        return self.openai_api_key is None
+
+    @property
+    def realtime_url(self) -> str:
+        """The WebSocket address that belongs to `openai_base_url`."""
+        return re.sub(r"^http", "ws", self.openai_base_url) + "/realtime"
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Settings from the environment and `.env`. Raises `SettingsError` naming each variable and its mend."""
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            name = "__".join(str(part) for part in problem["loc"]).upper() or "settings"
+            lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}")
+        raise SettingsError(
+            "; ".join(lines),
+            hint="Correct it in the environment or in .env; .env.example lists every setting.",
+        ) from None

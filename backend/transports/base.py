@@ -1,0 +1,51 @@
+"""How a caller's audio comes in and goes out, whatever the wire.
+
+Implementations: `webrtc` (the browser), `websocket` (networks without UDP), `fake` (tests). All of them keep
+their outgoing audio in an `audio.playout.Playout` and pass `tests/contracts/test_transport.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+from backend.audio.frame import Frame
+from backend.conversation.events import Heard, PlaybackEvent
+
+PlaybackListener = Callable[[PlaybackEvent], None]
+
+
+class Transport(Protocol):
+    """One caller. Every method but `frames` and `close` returns at once and is called on the event loop."""
+
+    def frames(self) -> AsyncIterator[Frame]:
+        """The caller's microphone, in order, losses concealed.
+
+        Ends when the caller has hung up; raises `TransportLost` when the network is gone (no packet for 10 s)
+        or the connection never came up (10 s).
+        """
+        ...
+
+    def listen(self, listener: PlaybackListener) -> None:
+        """Call `listener` on the event loop whenever an item's first frame leaves, and when the queue drains."""
+        ...
+
+    def play(self, item: str, pcm: bytes) -> bool:
+        """Queue 24 kHz mono PCM16 of `item`, any length. False: the queue is full and `pcm` was dropped."""
+        ...
+
+    def hold(self) -> None:
+        """Play silence from the next frame on, keeping what is queued."""
+        ...
+
+    def resume(self) -> None:
+        """Go on where `hold` stopped; no sample is lost or repeated."""
+        ...
+
+    def flush(self) -> tuple[Heard, ...]:
+        """Drop what is queued (and end a hold); tell, oldest first, of each item not played to its end."""
+        ...
+
+    async def close(self) -> None:
+        """Release sockets and tasks within 5 s; `frames` ends. Safe to call twice."""
+        ...
