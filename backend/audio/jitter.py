@@ -1,0 +1,199 @@
+"""Puts RTP audio packets back in order, and says what is missing, without delaying what is in order.
+
+Theory. On most networks most packets come in order, so a packet that is the next one is delivered at once: no
+delay is added as long as nothing is missing. When one is missing, later packets are held until it comes, or
+until it is declared lost: after `max_wait_ms` of media is held behind it, or that much time has passed since
+the first of them came. Then everything held is delivered together, and the delay is zero again. (A buffer that
+paces its output by a clock would keep the delay of its worst moment for the rest of the call. Ears need no
+pacing: what listens here is a detector and a model, not a loudspeaker.)
+
+What comes out, in the sender's order:
+
+- `Received(payload)`: one packet;
+- `Lost(samples)`: one packet that will not come, of the length its neighbours have;
+- `Silence(samples)`: time the sender did not describe (discontinuous transmission): the sequence goes on but
+  the timestamp jumps. At most one second of it is told, since a listener has nothing to learn from more.
+
+A jump of more than `MAX_GAP` packets, forward or back, is a sender that started anew: what was held is
+delivered and counting begins again at the new packet (`restarts`). Packets older than the last one delivered
+are dropped and counted, as `late`, or as `duplicates` if they were delivered before.
+
+Sequence numbers are 16 bits and timestamps 32 bits of a 48 kHz clock, both wrap (RFC 3550, RFC 7587).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+RTP_CLOCK = 48_000
+"""Opus timestamps count 48,000 a second, whatever is inside."""
+MAX_GAP = 100
+"""Packets; a longer jump (2 s at 20 ms each) is a restart. Also bounds what is held and how late counts as late."""
+MAX_SILENCE = RTP_CLOCK
+"""The longest `Silence`, in samples: one second."""
+
+_FRAME_SAMPLES_BY_CONFIG = (
+    *(480, 960, 1920, 2880) * 3,  # SILK only
+    *(480, 960) * 2,  # hybrid
+    *(120, 240, 480, 960) * 4,  # CELT only
+)
+"""Samples in one frame by the five configuration bits of the first byte (RFC 6716, table 2)."""
+_FRAMES_BY_CODE = (1, 2, 2, None)
+"""Frames in a packet by the last two bits of its first byte; None: the second byte tells (RFC 6716, 3.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A packet, in its turn."""
+
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A packet that did not come in time; `samples` at 48 kHz."""
+
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Time in which the sender sent nothing on purpose; `samples` at 48 kHz."""
+
+    samples: int
+
+
+Delivery = Received | Lost | Silence
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    timestamp: int
+    payload: bytes
+    arrived_at: float
+
+
+class JitterBuffer:
+    """Pure: `now` is an argument, in seconds of any steady clock."""
+
+    def __init__(self, max_wait_ms: int = 60) -> None:
+        self._max_wait_s = max_wait_ms / 1000
+        self._max_wait_samples = max_wait_ms * RTP_CLOCK // 1000
+        self._held: dict[int, _Held] = {}  # by 16-bit sequence number
+        self._next_sequence: int | None = None
+        self._next_timestamp = 0
+        self._last_duration = RTP_CLOCK // 50
+        self._delivered: deque[int] = deque(maxlen=MAX_GAP)  # to tell a duplicate from a late one
+        self.received = self.lost = self.late = self.duplicates = self.restarts = 0
+
+    def __repr__(self) -> str:
+        return (
+            f"JitterBuffer(held {len(self._held)}, received {self.received}, lost {self.lost}, late {self.late}, "
+            f"duplicates {self.duplicates}, restarts {self.restarts})"
+        )
+
+    def push(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Delivery]:
+        """Take a packet in; tell what it makes ready."""
+        out: list[Delivery] = []
+        if self._next_sequence is None:
+            self._begin(sequence, timestamp)
+        elif self._is_restart(sequence):
+            self._give_up(out, everything=True)
+            self.restarts += 1
+            self._begin(sequence, timestamp)
+        if self._is_old(sequence):
+            return out
+        self.received += 1
+        self._held[sequence] = _Held(timestamp, payload, now)
+        self._deliver(out)
+        while self._held and self._held_samples() >= self._max_wait_samples:
+            self._give_up(out)
+        return out
+
+    def expire(self, now: float) -> list[Delivery]:
+        """Declare lost what `deadline` has passed for; tell what that makes ready."""
+        out: list[Delivery] = []
+        while (deadline := self.deadline()) is not None and deadline <= now:
+            self._give_up(out)
+        return out
+
+    def deadline(self) -> float | None:
+        """When to call `expire`: None while nothing is missing."""
+        if not self._held:
+            return None
+        return min(held.arrived_at for held in self._held.values()) + self._max_wait_s
+
+    def _begin(self, sequence: int, timestamp: int) -> None:
+        self._next_sequence = sequence
+        self._next_timestamp = timestamp
+        self._delivered.clear()
+
+    def _is_restart(self, sequence: int) -> bool:
+        assert self._next_sequence is not None
+        return abs(_difference(sequence, self._next_sequence, 16)) > MAX_GAP
+
+    def _is_old(self, sequence: int) -> bool:
+        """Count and refuse what was delivered, declared lost, or is held already."""
+        assert self._next_sequence is not None
+        if sequence in self._held or sequence in self._delivered:
+            self.duplicates += 1
+            return True
+        if _difference(sequence, self._next_sequence, 16) < 0:
+            self.late += 1
+            return True
+        return False
+
+    def _deliver(self, out: list[Delivery]) -> None:
+        """Everything that is next in order."""
+        while self._next_sequence is not None and (held := self._held.pop(self._next_sequence, None)) is not None:
+            gap = _difference(held.timestamp, self._next_timestamp, 32)
+            if gap > 0:
+                out.append(Silence(min(gap, MAX_SILENCE)))
+            out.append(Received(held.payload))
+            duration = packet_samples(held.payload)
+            self._last_duration = duration or self._last_duration
+            self._next_timestamp = (held.timestamp + duration) & 0xFFFFFFFF
+            self._delivered.append(self._next_sequence)
+            self._next_sequence = (self._next_sequence + 1) & 0xFFFF
+
+    def _give_up(self, out: list[Delivery], *, everything: bool = False) -> None:
+        """Declare the packets before the first held one lost, and deliver from there on."""
+        while self._held:
+            first = min(self._held, key=self._ahead)
+            for _ in range(self._ahead(first)):
+                out.append(Lost(self._last_duration))
+                self.lost += 1
+            self._next_timestamp = self._timestamp_after_loss(self._ahead(first), self._held[first].timestamp)
+            self._next_sequence = first
+            self._deliver(out)
+            if not everything:
+                return
+
+    def _timestamp_after_loss(self, packets: int, timestamp: int) -> int:
+        """Where the lost packets end by our guess; where the next one begins, if our guess goes beyond it."""
+        guess = (self._next_timestamp + packets * self._last_duration) & 0xFFFFFFFF
+        return guess if _difference(timestamp, guess, 32) > 0 else timestamp
+
+    def _ahead(self, sequence: int) -> int:
+        assert self._next_sequence is not None
+        return (sequence - self._next_sequence) & 0xFFFF
+
+    def _held_samples(self) -> int:
+        return sum(packet_samples(held.payload) for held in self._held.values())
+
+
+def packet_samples(payload: bytes) -> int:
+    """Length of an Opus packet in samples at 48 kHz, from its first bytes; 0 if it is empty or cut short."""
+    if not payload:
+        return 0
+    frames = _FRAMES_BY_CODE[payload[0] & 0b11]
+    if frames is None:
+        frames = payload[1] & 0b111111 if len(payload) > 1 else 0
+    return frames * _FRAME_SAMPLES_BY_CONFIG[payload[0] >> 3]
+
+
+def _difference(value: int, reference: int, bits: int) -> int:
+    """`value - reference` on a circle of 2^bits, from -2^(bits-1) to 2^(bits-1) - 1."""
+    half = 1 << (bits - 1)
+    return ((value - reference + half) & ((1 << bits) - 1)) - half

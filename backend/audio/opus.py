@@ -1,0 +1,209 @@
+"""Opus at 24 kHz mono through libopus itself: a small ctypes binding, without a trip through 48 kHz stereo.
+
+Theory. libopus encodes and decodes 24 kHz mono PCM16 directly, whatever the peer's own rate is, so nothing
+needs resampling and one frame costs tens of microseconds. An encoder and a decoder each hold state that runs
+from packet to packet: use one pair per call, feed it in order, and tell the decoder of every lost packet:
+
+- `recover(next_packet)` rebuilds the packet lost just before `next_packet` from the redundant copy that the
+  peer's encoder put into it (in-band FEC); without such a copy libopus conceals instead;
+- `conceal()` invents a plausible continuation and fades it out (packet-loss concealment).
+
+The library is the system's; failing that, the copy inside PyAV's wheel. Functions are called with the GIL
+held (`PyDLL`): they take 15–150 µs, and letting go would invite another thread to keep it for 5 ms.
+
+Reference: RFC 6716, and the reference manual of libopus (opus_encoder, opus_decoder, opus_ctl).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import importlib.util
+from functools import cache
+from pathlib import Path
+
+from backend.audio.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
+from backend.errors import BadRequest, MissingLibrary, VoiceError
+
+SILENCE_PACKET = b"\xf8\xff\xfe"
+"""Twenty milliseconds of digital silence, prepared."""
+
+MAX_PACKET_BYTES = 1275
+"""The largest single Opus frame (RFC 6716, 3.2.1); ours are 20 ms, one frame a packet."""
+MAX_DECODED_SAMPLES = SAMPLE_RATE * 120 // 1000
+"""The longest packet there is: 120 ms."""
+
+_CHANNELS = 1
+_APPLICATION_VOIP = 2048
+_SET_BITRATE = 4002
+_SET_COMPLEXITY = 4010
+_SET_INBAND_FEC = 4012
+_SET_PACKET_LOSS_PERC = 4014
+_SET_SIGNAL = 4024
+_SIGNAL_VOICE = 3001
+_RESET_STATE = 4028
+_SMALLEST_STEP = SAMPLE_RATE // 400
+"""Samples in 2.5 ms: concealed and recovered lengths are multiples of it."""
+
+
+class BadPacket(BadRequest):
+    """The peer sent something that is not an Opus packet."""
+
+    hint = "Send Opus as RFC 7587 describes it."
+
+
+class CodecFailed(VoiceError):
+    """libopus refused what we asked of it: a mistake of ours, or no memory."""
+
+
+class OpusEncoder:
+    """One call's outgoing speech. Raises `MissingLibrary` without libopus, `CodecFailed` on bad parameters."""
+
+    def __init__(self, bitrate: int = 32_000, complexity: int = 5, expected_loss_percent: int = 5) -> None:
+        """`bitrate` in bit/s; `complexity` 0–10; redundancy (FEC) is sized for the expected loss."""
+        self._state: int | None = None
+        self._opus = load_opus()
+        self._packet = ctypes.create_string_buffer(MAX_PACKET_BYTES)
+        error = ctypes.c_int()
+        self._state = self._opus.opus_encoder_create(SAMPLE_RATE, _CHANNELS, _APPLICATION_VOIP, ctypes.byref(error))
+        _check(self._opus, error.value)
+        self._set(_SET_BITRATE, bitrate)
+        self._set(_SET_COMPLEXITY, complexity)
+        self._set(_SET_SIGNAL, _SIGNAL_VOICE)
+        self._set(_SET_INBAND_FEC, 1)
+        self._set(_SET_PACKET_LOSS_PERC, expected_loss_percent)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def encode(self, frame: Frame) -> bytes:
+        """The packet of one 20 ms frame."""
+        if self._state is None or len(frame) != 2 * FRAME_SAMPLES:
+            raise CodecFailed("the encoder is closed" if self._state is None else "a frame is 960 bytes")
+        size = self._opus.opus_encode(self._state, frame, FRAME_SAMPLES, self._packet, MAX_PACKET_BYTES)
+        _check(self._opus, size)
+        return ctypes.string_at(self._packet, size)
+
+    def close(self) -> None:
+        """Release the native state. Safe to call twice."""
+        if self._state is not None:
+            self._opus.opus_encoder_destroy(self._state)
+            self._state = None
+
+    def _set(self, request: int, value: int) -> None:
+        _check(self._opus, self._opus.opus_encoder_ctl(self._state, request, value))
+
+
+class OpusDecoder:
+    """One call's incoming speech. Every method returns 24 kHz mono PCM16."""
+
+    def __init__(self) -> None:
+        self._state: int | None = None
+        self._opus = load_opus()
+        self._pcm = ctypes.create_string_buffer(MAX_DECODED_SAMPLES * 2)
+        error = ctypes.c_int()
+        self._state = self._opus.opus_decoder_create(SAMPLE_RATE, _CHANNELS, ctypes.byref(error))
+        _check(self._opus, error.value)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def decode(self, packet: bytes) -> bytes:
+        """The packet's sound: 2.5 to 120 ms, stereo mixed down. Raises `BadPacket`."""
+        if not packet:
+            raise BadPacket("an empty packet is not Opus")
+        return self._decode(packet, MAX_DECODED_SAMPLES, recover=0)
+
+    def recover(self, next_packet: bytes, samples: int = FRAME_SAMPLES) -> bytes:
+        """`samples` of the packet lost just before `next_packet`; call it before decoding `next_packet`."""
+        if not next_packet:
+            return self.conceal(samples)
+        return self._decode(next_packet, _whole_steps(samples), recover=1)
+
+    def conceal(self, samples: int = FRAME_SAMPLES) -> bytes:
+        """A plausible continuation of what was decoded last, `samples` long, fading when repeated."""
+        return self._decode(None, _whole_steps(samples), recover=0)
+
+    def reset(self) -> None:
+        """Forget what was decoded: the next packet begins a new stream."""
+        if self._state is not None:
+            _check(self._opus, self._opus.opus_decoder_ctl(self._state, _RESET_STATE))
+
+    def close(self) -> None:
+        """Release the native state. Safe to call twice."""
+        if self._state is not None:
+            self._opus.opus_decoder_destroy(self._state)
+            self._state = None
+
+    def _decode(self, packet: bytes | None, samples: int, *, recover: int) -> bytes:
+        if self._state is None:
+            raise CodecFailed("the decoder is closed")
+        size = 0 if packet is None else len(packet)
+        decoded = self._opus.opus_decode(self._state, packet, size, self._pcm, samples, recover)
+        if decoded < 0:
+            raise BadPacket(f"libopus: {_reason(self._opus, decoded)}")
+        return ctypes.string_at(self._pcm, 2 * decoded)
+
+
+@cache
+def load_opus() -> ctypes.PyDLL:
+    """The library, found once. Raises `MissingLibrary`."""
+    for candidate in _candidates():
+        try:
+            return _declare(ctypes.PyDLL(candidate))
+        except (OSError, AttributeError):
+            continue
+    raise MissingLibrary(
+        "libopus was not found.",
+        hint="Install it: `apt install libopus0` (Debian, Ubuntu) or `brew install opus` (macOS).",
+    )
+
+
+def _candidates() -> list[str]:
+    """File names to try, the system's own library first."""
+    found = ctypes.util.find_library("opus")
+    names = [found] if found else []
+    names += ["libopus.so.0", "libopus.0.dylib"]
+    package = importlib.util.find_spec("av")
+    if package is not None and package.origin is not None:
+        bundled = Path(package.origin).parent.parent / "av.libs"
+        names += sorted(str(path) for path in bundled.glob("libopus-*"))
+    return names
+
+
+def _declare(opus: ctypes.PyDLL) -> ctypes.PyDLL:
+    """Tell ctypes each function's types. Raises `AttributeError` if the library is something else."""
+    pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
+    signatures: dict[str, tuple[type | None, list[type]]] = {
+        "opus_strerror": (text, [number]),
+        "opus_get_version_string": (text, []),
+        "opus_encoder_create": (pointer, [number, number, number, pointer]),
+        "opus_encoder_destroy": (None, [pointer]),
+        "opus_encode": (number, [pointer, text, number, pointer, ctypes.c_int32]),
+        "opus_decoder_create": (pointer, [number, number, pointer]),
+        "opus_decoder_destroy": (None, [pointer]),
+        "opus_decode": (number, [pointer, text, ctypes.c_int32, pointer, number, number]),
+        # Variadic in C: only the fixed arguments are declared, so that ctypes passes the rest the variadic way.
+        "opus_encoder_ctl": (number, [pointer, number]),
+        "opus_decoder_ctl": (number, [pointer, number]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(opus, name)
+        function.restype = result
+        function.argtypes = arguments
+    return opus
+
+
+def _whole_steps(samples: int) -> int:
+    steps = max(1, round(samples / _SMALLEST_STEP))
+    return min(steps * _SMALLEST_STEP, MAX_DECODED_SAMPLES)
+
+
+def _check(opus: ctypes.PyDLL, code: int) -> None:
+    if code < 0:
+        raise CodecFailed(f"libopus: {_reason(opus, code)}")
+
+
+def _reason(opus: ctypes.PyDLL, code: int) -> str:
+    reason: bytes = opus.opus_strerror(code)
+    return reason.decode("ascii", "replace")

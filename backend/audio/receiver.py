@@ -1,0 +1,92 @@
+"""From RTP packets to frames: reorder, decode, conceal, cut into 20 ms. The caller's microphone, made even.
+
+Theory. The jitter buffer says in which order things happened; this turns each into sound. A lost packet just
+before one that came is rebuilt from the redundancy in the latter (FEC), the ones before it are concealed by the
+decoder, up to `MAX_CONCEALED` in a row: beyond 100 ms a made-up voice is worse than silence. A pause the sender
+made (discontinuous transmission) becomes silence if it is short; after `FILLED_AFTER_MS` the transport has
+already filled it by its clock (endpointing cannot wait for the next packet). Packets may be of any length (2.5
+to 120 ms); what comes out is always whole frames, and less than a frame stays behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend.audio.frame import FRAME_BYTES, Frame
+from backend.audio.jitter import RTP_CLOCK, Delivery, JitterBuffer, Lost, Received, Silence
+from backend.audio.opus import BadPacket, OpusDecoder
+
+MAX_CONCEALED = 5
+"""Lost packets in a row that are made up; further ones are silence."""
+FILLED_AFTER_MS = 100
+"""A pause longer than this has been filled by the transport when its end is known."""
+
+
+class VoiceDecoder:
+    """One caller's stream. Raises `MissingLibrary` without libopus; a bad packet is only a lost one."""
+
+    def __init__(self, max_wait_ms: int = 60) -> None:
+        self.jitter = JitterBuffer(max_wait_ms)
+        self.bad_packets = 0
+        self._decoder = OpusDecoder()
+        self._pending = bytearray()
+        self._lost_in_a_row = 0
+
+    def __repr__(self) -> str:
+        return f"VoiceDecoder({self.jitter!r}, bad {self.bad_packets})"
+
+    def receive(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
+        """Take one RTP packet; the frames it completes."""
+        return self._play(self.jitter.push(sequence, timestamp, payload, now))
+
+    def expire(self, now: float) -> list[Frame]:
+        """Call at `deadline`; the frames that stop waiting for a missing packet."""
+        return self._play(self.jitter.expire(now))
+
+    def deadline(self) -> float | None:
+        """When to call `expire`, if nothing comes before."""
+        return self.jitter.deadline()
+
+    def close(self) -> None:
+        """Release the native decoder. Safe to call twice."""
+        self._decoder.close()
+
+    def _play(self, deliveries: Sequence[Delivery]) -> list[Frame]:
+        for index, delivery in enumerate(deliveries):
+            match delivery:
+                case Received(payload):
+                    self._pending += self._decode(payload)
+                case Lost(samples):
+                    following = deliveries[index + 1] if index + 1 < len(deliveries) else None
+                    self._pending += self._mend(samples // 2, following)
+                case Silence(samples) if samples <= FILLED_AFTER_MS * RTP_CLOCK // 1000:
+                    self._pending += bytes(samples // 2 * 2)
+        return self._cut()
+
+    def _decode(self, payload: bytes) -> bytes:
+        if not payload:
+            return b""
+        try:
+            pcm = self._decoder.decode(payload)
+        except BadPacket:
+            self.bad_packets += 1
+            return self._mend(480, None)
+        self._lost_in_a_row = 0
+        return pcm
+
+    def _mend(self, samples: int, following: Delivery | None) -> bytes:
+        self._lost_in_a_row += 1
+        try:
+            if isinstance(following, Received):
+                return self._decoder.recover(following.payload, samples)
+            if self._lost_in_a_row <= MAX_CONCEALED:
+                return self._decoder.conceal(samples)
+        except BadPacket:
+            self.bad_packets += 1
+        return bytes(2 * samples)
+
+    def _cut(self) -> list[Frame]:
+        whole = len(self._pending) - len(self._pending) % FRAME_BYTES
+        frames = [Frame(bytes(self._pending[at : at + FRAME_BYTES])) for at in range(0, whole, FRAME_BYTES)]
+        del self._pending[:whole]
+        return frames

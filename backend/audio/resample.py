@@ -1,0 +1,108 @@
+"""Changes the sample rate of a stream of mono PCM16, chunk by chunk, without a click at the seams.
+
+Theory. A rate change by the fraction L/M is a low-pass filter (a windowed sinc, cut off below the lower of the
+two Nyquist frequencies) evaluated at the target's instants: each output sample is a dot product of the input
+around its instant with one of L shifted copies of the filter. The copies repeat after M input samples, so a
+block of M (or a few times M) inputs always meets the same small matrix: the stream is cut into such blocks,
+each with the neighbours its filter reaches into, and one matrix product does them all. What a block still
+needs from the future is kept for the next `push`; so the seams are computed exactly like the rest.
+
+The output is aligned with the input (no delay in the signal), comes half a filter late (about 1 ms), and its
+total length is the input's times L/M, rounded up.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import BadRequest
+
+ZERO_CROSSINGS = 16
+"""Lobes of the sinc on each side of its middle."""
+STOPBAND_BETA = 8.0
+"""Kaiser window parameter: about 80 dB of rejection."""
+PASSBAND = 0.92
+"""Where the filter begins to fall, as a share of the lower Nyquist frequency."""
+BLOCK = 96
+"""Inputs in a block, at least: enough to make good use of one matrix product."""
+
+Samples = NDArray[np.float32]
+
+
+class Resampler:
+    """One stream. Rates in samples per second; raises `BadRequest` for rates below 1,000 or above 384,000."""
+
+    def __init__(self, source_rate: int, target_rate: int) -> None:
+        if not (1_000 <= source_rate <= 384_000 and 1_000 <= target_rate <= 384_000):
+            raise BadRequest(f"cannot resample from {source_rate} to {target_rate} Hz")
+        common = gcd(source_rate, target_rate)
+        self._up, self._down = target_rate // common, source_rate // common
+        self._passes = source_rate == target_rate
+        self._matrix, self._step, self._reach = _filter(self._up, self._down)
+        self._kept: Samples = np.zeros(self._reach, dtype=np.float32)
+        self._taken = self._given = 0  # samples, of this stream
+
+    def push(self, pcm: bytes) -> bytes:
+        """PCM16 in, whole samples; whatever is ready out."""
+        if self._passes:
+            return pcm
+        new = np.frombuffer(pcm, dtype="<i2").astype(np.float32)
+        self._taken += len(new)
+        self._kept = np.concatenate((self._kept, new))
+        ready = self._blocks()
+        self._given += len(ready)
+        return _pcm(ready)
+
+    def flush(self) -> bytes:
+        """What is left at the end of the stream; the next push begins a new one."""
+        if self._passes:
+            return b""
+        missing = -(-self._taken * self._up // self._down) - self._given
+        self._kept = np.concatenate((self._kept, np.zeros(self._step + 2 * self._reach, dtype=np.float32)))
+        rest = self._blocks()[:missing]
+        self._kept = np.zeros(self._reach, dtype=np.float32)
+        self._taken = self._given = 0
+        return _pcm(rest)
+
+    def _blocks(self) -> Samples:
+        """Filter as many whole blocks as there are, and keep the rest with the last block's neighbours."""
+        width = len(self._matrix)
+        count = max(0, (len(self._kept) - width) // self._step + 1)
+        if not count:
+            return np.empty(0, dtype=np.float32)
+        stride = self._kept.strides[0]
+        rows = np.lib.stride_tricks.as_strided(self._kept, (count, width), (self._step * stride, stride))
+        filtered: Samples = (np.ascontiguousarray(rows) @ self._matrix).reshape(-1)
+        self._kept = self._kept[count * self._step :].copy()
+        return filtered
+
+
+def resample(pcm: bytes, source_rate: int, target_rate: int) -> bytes:
+    """A whole recording at once."""
+    resampler = Resampler(source_rate, target_rate)
+    return resampler.push(pcm) + resampler.flush()
+
+
+@cache
+def _filter(up: int, down: int) -> tuple[Samples, int, int]:
+    """The block matrix (inputs × outputs), inputs a block moves on, and inputs it reaches to either side."""
+    repeat = -(-BLOCK // down)
+    step, outputs = down * repeat, up * repeat
+    cutoff = min(1.0, up / down) * (1 + PASSBAND) / 2  # as a share of the source's Nyquist frequency
+    half_width = ZERO_CROSSINGS / min(1.0, up / down)
+    reach = int(np.ceil(half_width)) + 1
+    inputs_at = np.arange(step + 2 * reach)[:, None] - reach
+    outputs_at = np.arange(outputs)[None, :] * (down / up)
+    distance = inputs_at - outputs_at
+    window = np.i0(STOPBAND_BETA * np.sqrt(np.clip(1 - (distance / half_width) ** 2, 0, None)))
+    taps = cutoff * np.sinc(cutoff * distance) * window * (np.abs(distance) <= half_width)
+    taps /= taps.sum(axis=0, keepdims=True)
+    return taps.astype(np.float32), step, reach
+
+
+def _pcm(samples: Samples) -> bytes:
+    return np.clip(np.rint(samples), -32768, 32767).astype("<i2").tobytes()

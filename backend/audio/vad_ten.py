@@ -1,0 +1,98 @@
+"""TEN VAD: a small native detector, called through its C interface.
+
+The `ten-vad` package carries the library for x86-64 Linux and Windows and for macOS; its own Python wrapper
+raises from its destructor where the library cannot load, and costs more than the call, so we bind the four
+functions ourselves. On Linux the library needs libc++. Its licence is Apache 2.0 with added terms: see the
+README.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import platform
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from backend.errors import MissingLibrary
+
+_SAMPLES_PER_MS = 16
+_LIBRARIES = {
+    ("Linux", "x86_64"): "lib/Linux/x64/libten_vad.so",
+    ("Darwin", "x86_64"): "lib/macOS/ten_vad.framework/Versions/A/ten_vad",
+    ("Darwin", "arm64"): "lib/macOS/ten_vad.framework/Versions/A/ten_vad",
+    ("Windows", "AMD64"): "lib/Windows/x64/ten_vad.dll",
+}
+"""Where in the package the library is, by system and machine."""
+
+
+class TenEngine:
+    """One caller's state. Raises `MissingLibrary` where the library is not, or cannot be loaded."""
+
+    name: Literal["ten"] = "ten"
+
+    def __init__(self, hop_ms: int) -> None:
+        """`hop_ms` of 10 to 100; longer hops cost less and notice later."""
+        self._handle = ctypes.c_void_p()
+        self._hop_samples = hop_ms * _SAMPLES_PER_MS
+        self.hop_bytes = 2 * self._hop_samples
+        self._probability = ctypes.c_float()
+        self._flag = ctypes.c_int32()
+        self._library = load_ten()
+        self._create()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def score_hop(self, pcm: bytes) -> float:
+        """See `Engine`."""
+        if not self._handle:
+            return 0.0
+        self._library.ten_vad_process(
+            self._handle, pcm, self._hop_samples, ctypes.byref(self._probability), ctypes.byref(self._flag)
+        )
+        return max(0.0, self._probability.value)  # it says -1 until it has heard enough
+
+    def reset(self) -> None:
+        """See `Engine`."""
+        self.close()
+        self._create()
+
+    def close(self) -> None:
+        """See `Engine`."""
+        if self._handle:
+            self._library.ten_vad_destroy(ctypes.byref(self._handle))
+            self._handle = ctypes.c_void_p()
+
+    def _create(self) -> None:
+        # The library's own threshold only sets its flag, which we do not use.
+        if self._library.ten_vad_create(ctypes.byref(self._handle), self._hop_samples, 0.5) != 0:
+            raise MissingLibrary("TEN VAD could not be initialised.", hint="Set VAD__ENGINE=silero.")
+
+
+@cache
+def load_ten() -> ctypes.PyDLL:
+    """The library, loaded once. Raises `MissingLibrary`."""
+    path = _library_path()
+    try:
+        library = ctypes.PyDLL(str(path))
+    except OSError as error:
+        raise MissingLibrary(
+            f"TEN VAD's library does not load: {error}.",
+            hint="On Debian and Ubuntu: `apt install libc++1`. Or set VAD__ENGINE=silero.",
+        ) from error
+    handle, size, number = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_float
+    library.ten_vad_create.argtypes = [ctypes.POINTER(handle), size, number]
+    library.ten_vad_process.argtypes = [handle, ctypes.c_char_p, size, ctypes.c_void_p, ctypes.c_void_p]
+    library.ten_vad_destroy.argtypes = [ctypes.POINTER(handle)]
+    return library
+
+
+def _library_path() -> Path:
+    system, machine = platform.system(), platform.machine()
+    package = importlib.util.find_spec("ten_vad")
+    inside = _LIBRARIES.get((system, machine))
+    if package is None or package.origin is None or inside is None:
+        raise MissingLibrary(f"TEN VAD has no build for {system} {machine} here.", hint="Set VAD__ENGINE=silero.")
+    return Path(package.origin).parent / inside
