@@ -1,0 +1,110 @@
+"""Memory in a dict: for tests, with a clock to be passed and an outage to be switched on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from backend.errors import MemoryUnavailable
+from backend.memory import keys
+from backend.memory.base import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Message
+
+
+@dataclass(slots=True)
+class _Kept:
+    value: Any
+    until: float | None
+
+
+class FakeMemory:
+    """`Memory` without a server. While `down`, every method raises `MemoryUnavailable`."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.down = False
+        self.closed = False
+        self._clock = clock
+        self._kept: dict[str, _Kept] = {}
+        self._owned: dict[str, set[str]] = {}
+
+    def __repr__(self) -> str:
+        return f"FakeMemory({len(self._kept)} keys{', down' if self.down else ''})"
+
+    async def append_message(self, session_id: str, message: Message) -> None:
+        messages = [*(self._get(keys.conversation(session_id)) or []), message]
+        self._put(keys.conversation(session_id), messages[-HISTORY_LIMIT:], HISTORY_TTL_S)
+
+    async def recent_messages(self, session_id: str, limit: int = 20) -> list[Message]:
+        messages: list[Message] = self._get(keys.conversation(session_id)) or []
+        return messages[-limit:] if limit > 0 else []
+
+    async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
+        self._put(keys.summary(session_id), keys.encode(summary), SUMMARY_TTL_S)
+
+    async def get_summary(self, session_id: str) -> dict[str, Any] | None:
+        return self._object(keys.summary(session_id))
+
+    async def forget_session(self, session_id: str) -> None:
+        self._drop(*keys.of_session(session_id))
+
+    async def cache_get(self, scope: str, key: str) -> str | None:
+        value: str | None = self._get(keys.cached(scope, key))
+        return value
+
+    async def cache_put(self, scope: str, key: str, value: str, ttl_s: int = CACHE_TTL_S) -> None:
+        self._put(keys.cached(scope, key), value, ttl_s)
+        if scope != keys.SHARED:
+            self._owned.setdefault(scope, set()).add(keys.cached(scope, key))
+
+    async def user_context(self, user_id: str) -> dict[str, Any]:
+        return self._object(keys.context(user_id)) or {}
+
+    async def update_user_context(
+        self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        changed = change(await self.user_context(user_id))
+        self._put(keys.context(user_id), keys.encode(changed), None)
+        return changed
+
+    async def forget_user(self, user_id: str) -> None:
+        self._drop(keys.context(user_id), *self._owned.pop(user_id, ()))
+
+    async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
+        self._put(keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)
+        self._owned.setdefault(user_id, set()).add(keys.fingerprint(fingerprint))
+
+    async def user_of_fingerprint(self, fingerprint: str) -> str | None:
+        value: str | None = self._get(keys.fingerprint(fingerprint))
+        return value
+
+    async def ping(self) -> bool:
+        return not self.down
+
+    async def close(self) -> None:
+        self.closed = True
+
+    def _object(self, key: str) -> dict[str, Any] | None:
+        raw = self._get(key)
+        return None if raw is None else keys.decode_object(raw)
+
+    def _get(self, key: str) -> Any:
+        self._answer()
+        kept = self._kept.get(key)
+        if kept is None or (kept.until is not None and kept.until <= self._clock()):
+            self._kept.pop(key, None)
+            return None
+        return kept.value
+
+    def _put(self, key: str, value: Any, ttl_s: int | None) -> None:
+        self._answer()
+        self._kept[key] = _Kept(value, None if ttl_s is None else self._clock() + ttl_s)
+
+    def _drop(self, *names: str) -> None:
+        self._answer()
+        for name in names:
+            self._kept.pop(name, None)
+
+    def _answer(self) -> None:
+        if self.down:
+            raise MemoryUnavailable("Memory is down, as the test asked.")

@@ -1,0 +1,192 @@
+"""Memory in Redis 6.2 or newer: a server of the operator's, an embedded one, or fakeredis in this process.
+
+Every call is bounded by `TIMEOUT_S`; what goes wrong becomes `MemoryUnavailable`. A breaker keeps a dead Redis
+from costing that second at every call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, cast
+from weakref import WeakValueDictionary
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError, WatchError
+from redis.exceptions import TimeoutError as RedisTimeout
+
+from backend.errors import MemoryUnavailable
+from backend.memory import keys
+from backend.memory.base import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Message
+from backend.memory.breaker import Breaker
+
+TIMEOUT_S = 1.0
+"""Seconds a call may take, all in all."""
+SOCKET_TIMEOUT_S = 0.9
+"""Seconds one reply may take; less than the whole, so that the connection is tidied up within it."""
+REST_S = 1.0
+"""Seconds between two tries while Redis does not answer."""
+CONNECTIONS = 16
+"""Connections at most; further calls wait for one, within their second."""
+TURN_S = 5.0
+"""Seconds an update may wait for this process's earlier updates of the same user."""
+
+T = TypeVar("T")
+Close = Callable[[], Awaitable[None]]
+
+
+def connect(url: str) -> Redis:
+    """A client for `redis://`, `rediss://` or `unix://`; connects when first used, never retries by itself."""
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=CONNECTIONS,
+        timeout=SOCKET_TIMEOUT_S,
+        socket_timeout=SOCKET_TIMEOUT_S,
+        socket_connect_timeout=SOCKET_TIMEOUT_S,
+        retry=Retry(NoBackoff(), 0),
+        protocol=2,
+    )
+    return Redis.from_pool(pool)
+
+
+class RedisMemory:
+    """`Memory` over a redis.asyncio client, which it owns. `also_close` ends what serves it."""
+
+    def __init__(self, client: Redis, *, also_close: Close | None = None) -> None:
+        self._redis = client
+        self._also_close = also_close
+        self._breaker = Breaker(REST_S)
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def __repr__(self) -> str:
+        return f"RedisMemory({self._breaker})"
+
+    async def append_message(self, session_id: str, message: Message) -> None:
+        key = keys.conversation(session_id)
+        pipe = self._redis.pipeline(transaction=True)
+        pipe.rpush(key, keys.encode(message))
+        pipe.ltrim(key, -HISTORY_LIMIT, -1)
+        pipe.expire(key, HISTORY_TTL_S)
+        await self._call(pipe.execute)
+
+    async def recent_messages(self, session_id: str, limit: int = 20) -> list[Message]:
+        if limit <= 0:
+            return []
+        raw = await self._call(lambda: self._redis.lrange(keys.conversation(session_id), -limit, -1))
+        return [keys.decode_message(item) for item in raw]
+
+    async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
+        await self._call(lambda: self._redis.set(keys.summary(session_id), keys.encode(summary), ex=SUMMARY_TTL_S))
+
+    async def get_summary(self, session_id: str) -> dict[str, Any] | None:
+        raw = await self._call(lambda: self._redis.get(keys.summary(session_id)))
+        return None if raw is None else keys.decode_object(raw)
+
+    async def forget_session(self, session_id: str) -> None:
+        await self._call(lambda: self._redis.delete(*keys.of_session(session_id)))
+
+    async def cache_get(self, scope: str, key: str) -> str | None:
+        raw: bytes | None = await self._call(lambda: self._redis.get(keys.cached(scope, key)))
+        return None if raw is None else raw.decode()
+
+    async def cache_put(self, scope: str, key: str, value: str, ttl_s: int = CACHE_TTL_S) -> None:
+        name = keys.cached(scope, key)
+        if scope == keys.SHARED:
+            await self._call(lambda: self._redis.set(name, value, ex=ttl_s))
+        else:
+            await self._put_owned(scope, name, value, ttl_s)
+
+    async def user_context(self, user_id: str) -> dict[str, Any]:
+        raw = await self._call(lambda: self._redis.get(keys.context(user_id)))
+        return {} if raw is None else keys.decode_object(raw)
+
+    async def update_user_context(
+        self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Updates from this process take turns; those of other processes are caught by WATCH, and tried again."""
+        turn = self._turns.setdefault(user_id, asyncio.Lock())
+        try:
+            async with asyncio.timeout(TURN_S):
+                await turn.acquire()
+        except TimeoutError:
+            raise MemoryUnavailable("Too many updates of one user at the same time.") from None
+        try:
+            changed: dict[str, Any] = await self._call(lambda: self._change(keys.context(user_id), change))
+            return changed
+        finally:
+            turn.release()
+
+    async def forget_user(self, user_id: str) -> None:
+        async def forget() -> None:
+            owned = await self._redis.zrange(keys.owned(user_id), 0, -1)
+            await self._redis.delete(keys.context(user_id), keys.owned(user_id), *owned)
+
+        await self._call(forget)
+
+    async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
+        await self._put_owned(user_id, keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)
+
+    async def user_of_fingerprint(self, fingerprint: str) -> str | None:
+        raw: bytes | None = await self._call(lambda: self._redis.get(keys.fingerprint(fingerprint)))
+        return None if raw is None else raw.decode()
+
+    async def ping(self) -> bool:
+        try:
+            await self._call(self._redis.ping)
+        except MemoryUnavailable:
+            return False
+        return True
+
+    async def version(self) -> str:
+        """The server's version, e.g. "7.0.15"."""
+        info = await self._call(lambda: self._redis.info("server"))
+        return str(info["redis_version"])
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+        if self._also_close is not None:
+            await self._also_close()
+
+    async def _put_owned(self, user_id: str, name: str, value: str, ttl_s: int) -> None:
+        """Set a key of a user's and list it, dropping from the list what has expired."""
+        now, owned = int(time.time()), keys.owned(user_id)
+        pipe = self._redis.pipeline(transaction=True)
+        pipe.set(name, value, ex=ttl_s)
+        pipe.zadd(owned, {name: now + ttl_s})
+        pipe.zremrangebyscore(owned, "-inf", now)
+        pipe.expire(owned, keys.FINGERPRINT_TTL_S)
+        await self._call(pipe.execute)
+
+    async def _change(self, key: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        while True:
+            async with self._redis.pipeline(transaction=True) as pipe:
+                await pipe.watch(key)
+                raw = cast(bytes | None, await pipe.get(key))
+                changed = change({} if raw is None else keys.decode_object(raw))
+                pipe.multi()  # type: ignore[no-untyped-call]
+                pipe.set(key, keys.encode(changed))
+                try:
+                    await pipe.execute()
+                except WatchError:
+                    continue
+                return changed
+
+    async def _call(self, work: Callable[[], Any]) -> Any:
+        """Run `work`, bounded. Raises `MemoryUnavailable` for everything Redis or the network can do to us."""
+        if not self._breaker.lets_through(time.monotonic()):
+            raise MemoryUnavailable("Redis did not answer a moment ago.")
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                result = await cast(Awaitable[Any], work())
+        except (TimeoutError, OSError, RedisConnectionError, RedisTimeout) as error:
+            self._breaker.failed(time.monotonic())
+            raise MemoryUnavailable(f"Redis does not answer ({type(error).__name__}).") from error
+        except RedisError as error:
+            self._breaker.succeeded()
+            raise MemoryUnavailable(f"Redis refused ({type(error).__name__}).") from error
+        self._breaker.succeeded()
+        return result

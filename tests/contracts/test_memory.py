@@ -1,0 +1,219 @@
+"""What every memory keeps to: one suite, run on a real Redis, an embedded one, fakeredis and the fake."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakeredis import FakeAsyncRedis
+from redis.asyncio import Redis
+
+from backend.memory.base import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Memory, Message
+from backend.memory.embedded import open_memory
+from backend.memory.fake import FakeMemory
+from backend.memory.redis import RedisMemory, connect
+from tests.support.redis_server import running_redis
+
+
+@dataclass
+class Case:
+    """A memory, and how to let time pass for it."""
+
+    memory: Memory
+    age: Callable[[int], Awaitable[None]]
+
+
+@asynccontextmanager
+async def fake(folder: Path) -> AsyncIterator[Case]:
+    now = [0.0]
+    memory = FakeMemory(clock=lambda: now[0])
+
+    async def age(seconds: int) -> None:
+        now[0] += seconds
+
+    yield Case(memory, age)
+
+
+@asynccontextmanager
+async def in_process(folder: Path) -> AsyncIterator[Case]:
+    client = FakeAsyncRedis()
+    yield Case(RedisMemory(client), ageing(client))
+    await client.aclose()
+
+
+@asynccontextmanager
+async def real(folder: Path) -> AsyncIterator[Case]:
+    with running_redis() as server:
+        client = connect(server.url)
+        yield Case(RedisMemory(client), ageing(client))
+        await client.aclose()
+
+
+@asynccontextmanager
+async def embedded(folder: Path) -> AsyncIterator[Case]:
+    opened = await open_memory(None, folder)
+    assert opened.survives_restart
+    assert isinstance(opened.memory, RedisMemory)
+    yield Case(opened.memory, ageing(opened.memory._redis))
+    await opened.memory.close()
+
+
+def ageing(client: Redis) -> Callable[[int], Awaitable[None]]:
+    """Time passes by taking it off every key's remaining life."""
+
+    async def age(seconds: int) -> None:
+        for key in await client.keys("*"):
+            left = await client.pttl(key)
+            if left >= 0:
+                await client.pexpire(key, left - seconds * 1000)
+
+    return age
+
+
+IMPLEMENTATIONS = [fake, in_process, real, embedded]
+
+
+@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda implementation: implementation.__name__)
+async def case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Case]:
+    async with request.param(tmp_path) as opened:
+        yield opened
+
+
+def said(text: str, role: Any = "user") -> Message:
+    return Message(role, text, at=1_700_000_000.5)
+
+
+async def test_messages_come_back_in_the_order_they_were_said(case: Case) -> None:
+    spoken = [said("hello"), said("good day – what may I do? ☂", "assistant"), said("the weather")]
+    for message in spoken:
+        await case.memory.append_message("s1", message)
+    assert await case.memory.recent_messages("s1") == spoken
+    assert await case.memory.recent_messages("s1", limit=2) == spoken[1:]
+    assert await case.memory.recent_messages("s1", limit=0) == []
+
+
+async def test_a_message_keeps_its_mode_and_time(case: Case) -> None:
+    typed = Message("user", "typed", at=12.25, source_mode="chat")
+    await case.memory.append_message("s1", typed)
+    assert await case.memory.recent_messages("s1") == [typed]
+
+
+async def test_only_the_newest_messages_are_kept(case: Case) -> None:
+    for number in range(HISTORY_LIMIT + 5):
+        await case.memory.append_message("s1", said(str(number)))
+    kept = await case.memory.recent_messages("s1", limit=10_000)
+    assert len(kept) == HISTORY_LIMIT
+    assert kept[0].content == "5"
+
+
+async def test_conversations_are_apart(case: Case) -> None:
+    await case.memory.append_message("s1", said("mine"))
+    assert await case.memory.recent_messages("s2") == []
+
+
+async def test_a_conversation_is_forgotten_an_hour_after_its_last_word(case: Case) -> None:
+    await case.memory.append_message("s1", said("first"))
+    await case.age(HISTORY_TTL_S - 60)
+    await case.memory.append_message("s1", said("second"))
+    await case.age(HISTORY_TTL_S - 60)
+    assert len(await case.memory.recent_messages("s1")) == 2
+    await case.age(61)
+    assert await case.memory.recent_messages("s1") == []
+
+
+async def test_a_summary_is_kept_for_a_day(case: Case) -> None:
+    assert await case.memory.get_summary("s1") is None
+    await case.memory.put_summary("s1", {"reason": "idle", "counts": {"turns": 3}})
+    await case.age(SUMMARY_TTL_S - 60)
+    assert await case.memory.get_summary("s1") == {"reason": "idle", "counts": {"turns": 3}}
+    await case.age(61)
+    assert await case.memory.get_summary("s1") is None
+
+
+async def test_forgetting_a_session_leaves_nothing_of_it(case: Case) -> None:
+    for session in ("s1", "s2"):
+        await case.memory.append_message(session, said("hello"))
+        await case.memory.put_summary(session, {"reason": "idle"})
+    await case.memory.forget_session("s1")
+    assert await case.memory.recent_messages("s1") == []
+    assert await case.memory.get_summary("s1") is None
+    assert await case.memory.get_summary("s2") == {"reason": "idle"}
+
+
+async def test_a_cached_value_expires(case: Case) -> None:
+    await case.memory.cache_put("shared", "weather:1", "rain ☂")
+    await case.memory.cache_put("u1", "weather:1", "rain at home", ttl_s=600)
+    await case.age(CACHE_TTL_S - 5)
+    assert await case.memory.cache_get("shared", "weather:1") == "rain ☂"
+    await case.age(6)
+    assert await case.memory.cache_get("shared", "weather:1") is None
+    assert await case.memory.cache_get("u1", "weather:1") == "rain at home"
+
+
+async def test_one_users_cache_is_never_anothers(case: Case) -> None:
+    await case.memory.cache_put("u1", "weather:home", "rain")
+    assert await case.memory.cache_get("u2", "weather:home") is None
+    assert await case.memory.cache_get("shared", "weather:home") is None
+    assert await case.memory.cache_get("u1", "weather:home") == "rain"
+
+
+async def test_nothing_is_known_of_a_stranger(case: Case) -> None:
+    assert await case.memory.user_context("u1") == {}
+
+
+async def test_a_users_context_outlives_time(case: Case) -> None:
+    changed = await case.memory.update_user_context("u1", lambda known: {**known, "name": "Zoë"})
+    assert changed == {"name": "Zoë"}
+    await case.age(10 * SUMMARY_TTL_S)
+    assert await case.memory.user_context("u1") == {"name": "Zoë"}
+
+
+async def test_two_hundred_concurrent_updates_lose_none(case: Case) -> None:
+    def one_more(known: dict[str, Any]) -> dict[str, Any]:
+        return {**known, "count": known.get("count", 0) + 1}
+
+    await asyncio.gather(*(case.memory.update_user_context("u1", one_more) for _ in range(200)))
+    assert await case.memory.user_context("u1") == {"count": 200}
+
+
+async def test_an_update_that_raises_changes_nothing_and_blocks_nobody(case: Case) -> None:
+    def fails(known: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError("not today")
+
+    await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
+    with pytest.raises(ValueError, match="not today"):
+        await case.memory.update_user_context("u1", fails)
+    assert await case.memory.update_user_context("u1", lambda known: {**known, "unit": "C"}) == {
+        "name": "Zoë",
+        "unit": "C",
+    }
+
+
+async def test_forgetting_a_user_leaves_nothing_of_them(case: Case) -> None:
+    for user in ("u1", "u2"):
+        await case.memory.update_user_context(user, lambda known: {"name": "Zoë"})
+        await case.memory.cache_put(user, "weather:home", "rain")
+        await case.memory.link_fingerprint(f"print of {user}", user)
+    await case.memory.forget_user("u1")
+    assert await case.memory.user_context("u1") == {}
+    assert await case.memory.cache_get("u1", "weather:home") is None
+    assert await case.memory.user_of_fingerprint("print of u1") is None
+    assert await case.memory.user_context("u2") == {"name": "Zoë"}
+    assert await case.memory.cache_get("u2", "weather:home") == "rain"
+    assert await case.memory.user_of_fingerprint("print of u2") == "u2"
+
+
+async def test_a_fingerprint_names_whom_it_was_last_seen_as(case: Case) -> None:
+    assert await case.memory.user_of_fingerprint("f1") is None
+    await case.memory.link_fingerprint("f1", "u1")
+    await case.memory.link_fingerprint("f1", "u2")
+    assert await case.memory.user_of_fingerprint("f1") == "u2"
+
+
+async def test_memory_that_answers_says_so(case: Case) -> None:
+    assert await case.memory.ping() is True
