@@ -1,0 +1,1 @@
+"""The programs' side of a call: what `responder-thinker talk`, the tests and the benchmarks place calls with."""

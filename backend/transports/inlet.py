@@ -1,0 +1,84 @@
+"""Media in: the caller's RTP packets become frames, in order and on time. Pure: time is an argument.
+
+A packet in order is a frame at once; what is missing is waited for, rebuilt or concealed by the decoder; where
+nothing is sent, silence is put. Nothing for `lost_after_s` means that the caller is gone.
+"""
+
+from __future__ import annotations
+
+from backend.audio.frame import SILENCE, Frame
+from backend.audio.receiver import VoiceDecoder
+from backend.transports.quiet import Quiet
+
+AHEAD_S = 0.1
+"""Seconds a burst after a stall may count ahead of time before silence is due again."""
+
+
+class Inlet:
+    """One microphone. Call `expire` at `deadline`; `lost` says whether to give up."""
+
+    def __init__(self, now: float, *, lost_after_s: float) -> None:
+        self._decoder = VoiceDecoder()
+        self._quiet = Quiet(now, ahead_s=AHEAD_S)
+        self._lost_after_s = lost_after_s
+        self._last_packet = now
+        self._source: int | None = None
+        self._filled = 0  # frames of silence put in since the last packet
+        self.packets = 0
+
+    def __repr__(self) -> str:
+        return f"Inlet({self.packets} packets, {self._decoder!r})"
+
+    def receive(self, source: int, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
+        """Take a packet of stream `source` (SSRC); the frames it completes."""
+        if self._source is not None and source != self._source:
+            self._decoder.close()
+            self._decoder = VoiceDecoder()
+        self._source = source
+        self._last_packet = now
+        self.packets += 1
+        frames = self._less_filled(self._decoder.receive(sequence, timestamp, payload, now))
+        self._quiet.heard(len(frames), now)
+        return frames
+
+    def deadline(self) -> float:
+        """When to call `expire`, if no packet comes before."""
+        waiting = self._decoder.deadline()
+        due = min(self._quiet.deadline(), self._last_packet + self._lost_after_s)
+        return due if waiting is None else min(due, waiting)
+
+    def expire(self, now: float) -> list[Frame]:
+        """The frames that will not be waited for any longer, and the silence that is due."""
+        frames = self._decoder.expire(now)
+        if frames:
+            self._quiet.heard(len(frames), now)
+        silence = self._quiet.expire(now)
+        self._filled += len(silence)
+        return frames + silence
+
+    def lost(self, now: float) -> bool:
+        """Whether no packet has come for too long."""
+        return now >= self._last_packet + self._lost_after_s
+
+    def close(self) -> None:
+        """Release the decoder. Safe to call twice."""
+        self._decoder.close()
+
+    def stats(self) -> dict[str, int]:
+        """Packets so far: taken, lost (concealed or not), too late, repeated, not Opus."""
+        jitter = self._decoder.jitter
+        return {
+            "packets_in": self.packets,
+            "lost": jitter.lost,
+            "late": jitter.late,
+            "duplicates": jitter.duplicates,
+            "bad": self._decoder.bad_packets,
+        }
+
+    def _less_filled(self, frames: list[Frame]) -> list[Frame]:
+        """After a pause the decoder tells its silence once more; leave out what has been put in already."""
+        repeated = 0
+        while repeated < min(self._filled, len(frames)) and frames[repeated] == SILENCE:
+            repeated += 1
+        self._filled = 0
+        return frames[repeated:]

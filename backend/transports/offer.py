@@ -1,0 +1,113 @@
+"""Judging a caller's SDP offer before anything is opened for it. Pure.
+
+We answer exactly one shape: one audio section that sends and receives, with Opus. Everything else (video, data
+channels, more sections) would cost sockets, threads and decoders that a voice call has no use for.
+
+What is taken out of an offer, and why:
+- candidates beyond `MAX_CANDIDATES`, and those our address policy refuses: each makes the server send packets to
+  an address of the sender's choice, and 12 KB of them would make it send 1,400;
+- `.local` names (browsers hide addresses behind them): resolving them takes a second and mostly fails. The caller
+  checks our addresses anyway and is learned from its first packet, as RFC 8445, 7.3.1.3 has it;
+- `end-of-candidates`, since the caller may have none left by now, and ICE would give up before that packet.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from backend.errors import BadOffer
+
+MAX_OFFER_BYTES = 64 * 1024
+MAX_CANDIDATES = 10
+MAX_LINES = 1_000
+
+_UFRAG = re.compile(r"[A-Za-z0-9+/]{4,256}")
+_PASSWORD = re.compile(r"[A-Za-z0-9+/]{22,256}")
+_FINGERPRINT = re.compile(r"sha-(256|384|512) ([0-9A-F]{2})(:[0-9A-F]{2})+", re.IGNORECASE)
+_OPUS = re.compile(r"a=rtpmap:(\d{1,3}) opus/48000/2", re.IGNORECASE)
+_CANDIDATE_TYPES = frozenset({"host", "srflx", "relay"})
+
+
+def sanitise_offer(sdp: str) -> str:
+    """The offer as we let it in. Raises `BadOffer` saying what is wrong with it."""
+    lines = _lines(sdp)
+    _check_sections(lines)
+    _check_credentials(lines)
+    return "".join(f"{line}\r\n" for line in _keep_few_candidates(lines))
+
+
+def allow_candidate(value: str) -> bool:
+    """Whether to try a candidate, given as the text after `candidate:`.
+
+    Private and loopback addresses are allowed: callers on the same network, or on this very machine, are the
+    common case of a first try, and a check is one small STUN packet to a port that either answers in kind or not.
+    """
+    parts = value.split()
+    if len(parts) < 8 or parts[1] != "1" or parts[2].lower() != "udp" or parts[7] not in _CANDIDATE_TYPES:
+        return False
+    if not parts[5].isdecimal() or not 1 <= int(parts[5]) <= 65_535 or not parts[3].isdecimal():
+        return False
+    return allow_address(parts[4])
+
+
+def allow_address(host: str) -> bool:
+    """Whether packets may be sent to `host`: a single machine's own IP address (no name, group or link-local one)."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address):
+        return not (address.ipv4_mapped or address.is_multicast or address.is_unspecified or address.is_link_local)
+    return not (address.is_multicast or address.is_unspecified or address.is_link_local or address.is_reserved)
+
+
+def _lines(sdp: str) -> list[str]:
+    if len(sdp) > MAX_OFFER_BYTES:
+        raise BadOffer("The offer is larger than 64 KB.")
+    lines = [line.strip() for line in sdp.replace("\r\n", "\n").split("\n")]
+    lines = [line for line in lines if line]
+    if not lines or lines[0] != "v=0" or len(lines) > MAX_LINES:
+        raise BadOffer("This is not an SDP offer.")
+    return lines
+
+
+def _check_sections(lines: list[str]) -> None:
+    sections = [line for line in lines if line.startswith("m=")]
+    if len(sections) != 1 or not sections[0].startswith("m=audio "):
+        raise BadOffer("The offer must have one audio section and no other.")
+    if any(f"a={direction}" in lines for direction in ("sendonly", "recvonly", "inactive")):
+        raise BadOffer("The offer's audio must go both ways.")
+    offered = sections[0].split()[3:]
+    if not any((match := _OPUS.fullmatch(line)) and match[1] in offered for line in lines):
+        raise BadOffer("The offer does not include Opus.")
+
+
+def _check_credentials(lines: list[str]) -> None:
+    if not any(_UFRAG.fullmatch(value) for value in _values(lines, "ice-ufrag")):
+        raise BadOffer("The offer has no usable ICE user name.")
+    if not any(_PASSWORD.fullmatch(value) for value in _values(lines, "ice-pwd")):
+        raise BadOffer("The offer has no usable ICE password.")
+    if not any(_FINGERPRINT.fullmatch(value) for value in _values(lines, "fingerprint")):
+        raise BadOffer("The offer has no certificate fingerprint (SHA-256 or longer).")
+    if not any(value in ("actpass", "active", "passive") for value in _values(lines, "setup")):
+        raise BadOffer("The offer does not say which side sets up DTLS.")
+
+
+def _values(lines: list[str], attribute: str) -> list[str]:
+    prefix = f"a={attribute}:"
+    return [line.removeprefix(prefix) for line in lines if line.startswith(prefix)]
+
+
+def _keep_few_candidates(lines: list[str]) -> list[str]:
+    kept = []
+    candidates = 0
+    for line in lines:
+        if line == "a=end-of-candidates":
+            continue
+        if line.startswith("a=candidate:"):
+            if candidates == MAX_CANDIDATES or not allow_candidate(line.removeprefix("a=candidate:")):
+                continue
+            candidates += 1
+        kept.append(line)
+    return kept

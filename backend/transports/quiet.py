@@ -1,0 +1,45 @@
+"""Silence where the caller's audio is missing: muted, discontinuous (DTX), or stalled. Pure: time is an argument.
+
+Endpointing counts frames, so a microphone that simply stops sending would keep a turn open for ever. Once nothing
+has come for 100 ms the gap is filled: first what is missing up to now, then a frame every 20 ms.
+"""
+
+from __future__ import annotations
+
+from backend.audio.frame import FRAME_MS, SILENCE, Frame
+
+FRAME_S = FRAME_MS / 1000
+QUIET_AFTER_S = 0.1
+"""Seconds without audio before silence is put in its place; longer than the jitter worth waiting for."""
+MOST_AT_ONCE = 50
+"""Frames of silence made at once after a stall of our own."""
+ROUNDING = 1e-6
+"""Of a frame: a moment computed as a sum of 20 ms steps may fall just short of a whole number of them."""
+
+
+class Quiet:
+    """Keeps the moment up to which audio has been delivered. `ahead_s`: how far a sender may run ahead of time."""
+
+    def __init__(self, now: float, *, ahead_s: float) -> None:
+        self._covered = now
+        self._due = now + QUIET_AFTER_S
+        self._ahead_s = ahead_s
+
+    def heard(self, frames: int, now: float) -> None:
+        """`frames` frames of real audio were delivered."""
+        covered = self._covered + frames * FRAME_S
+        self._covered = min(max(covered, now), now + self._ahead_s)
+        self._due = self._covered + QUIET_AFTER_S
+
+    def deadline(self) -> float:
+        """When `expire` next has something to give."""
+        return self._due
+
+    def expire(self, now: float) -> list[Frame]:
+        """The silence that is due at `now`."""
+        if now < self._due:
+            return []
+        missing = max(1, int((now - self._covered) / FRAME_S + ROUNDING))
+        self._covered += missing * FRAME_S
+        self._due = self._covered + FRAME_S
+        return [SILENCE] * min(missing, MOST_AT_ONCE)

@@ -1,0 +1,167 @@
+"""A browser's call: WebRTC in front of the session, media handled by us from the packet up.
+
+In: packets → `Inlet` (order, decode, conceal, silence) → `Inbox` → `frames()`. Out: `Playout` → Opus → a packet
+every 20 ms, whether there is something to say or not. Frames are pulled when they are due and never before, so
+`hold`, `resume` and `flush` act on the very next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from aiortc.rtp import RtpPacket
+
+from backend.audio.frame import Frame
+from backend.audio.opus import SILENCE_PACKET, OpusEncoder
+from backend.audio.playout import Playout
+from backend.conversation.events import Heard
+from backend.errors import TransportLost
+from backend.transports.base import PlaybackListener
+from backend.transports.inbox import Inbox
+from backend.transports.inlet import Inlet
+from backend.transports.offer import sanitise_offer
+from backend.transports.pacer import Pacer
+from backend.transports.peer import AudioPeer, PeerState
+from backend.transports.wire import WireConfig
+
+
+async def accept_offer(sdp: str, wire: WireConfig) -> tuple[str, WebRTCTransport]:
+    """Answer a caller's offer: the SDP answer, and the transport of the call that now begins.
+
+    Raises `BadOffer` for what we cannot answer and `TooMany` when no port is left; nothing stays open then.
+    """
+    offer = sanitise_offer(sdp)
+    transport = WebRTCTransport(wire)
+    try:
+        answer = await transport.answer(offer)
+    except BaseException:
+        await transport.close()
+        raise
+    return answer, transport
+
+
+class WebRTCTransport:
+    """One call. Made by `accept_offer`; see `transports.base.Transport` for the contract."""
+
+    def __init__(self, wire: WireConfig) -> None:
+        self._wire = wire
+        self._inbox = Inbox()
+        self._inlet: Inlet | None = None
+        self._playout = Playout()
+        self._encoder = OpusEncoder()
+        self._pacer = Pacer()
+        self._timer: asyncio.TimerHandle | None = None
+        self._packets_out = 0
+        self._peer = AudioPeer(wire, next_packet=self._next_packet, on_packet=self._on_packet, on_state=self._on_state)
+
+    def __repr__(self) -> str:
+        return f"WebRTCTransport({self._peer.state}, {self._inbox!r}, {self._playout!r}, {self._pacer!r})"
+
+    async def answer(self, offer: str) -> str:
+        """The answer to a sanitised offer; from now on the caller has `connect_within_s` to connect."""
+        answer = await self._peer.answer(offer)
+        self._wake_at(self._loop_time() + self._wire.connect_within_s)
+        return answer
+
+    def frames(self) -> AsyncIterator[Frame]:
+        """The caller's microphone; see the protocol."""
+        return self._inbox.read()
+
+    def listen(self, listener: PlaybackListener) -> None:
+        """Tell `listener` when items start and when the queue drains."""
+        self._playout.listener = listener
+
+    def play(self, item: str, pcm: bytes) -> bool:
+        """Queue reply audio; False when the queue is full."""
+        return self._playout.push(item, pcm)
+
+    def hold(self) -> None:
+        """Silence from the next frame on."""
+        self._playout.hold()
+
+    def resume(self) -> None:
+        """Go on from where it was held."""
+        self._playout.resume()
+
+    def flush(self) -> tuple[Heard, ...]:
+        """Drop what is queued."""
+        return self._playout.flush()
+
+    async def close(self) -> None:
+        """Hang up and release everything."""
+        self._inbox.close()
+        self._stop_timer()
+        await self._peer.close()
+        self._encoder.close()
+        if self._inlet is not None:
+            self._inlet.close()
+
+    def stats(self) -> dict[str, float]:
+        """How the media flows, for metrics."""
+        inward = self._inlet.stats() if self._inlet is not None else {}
+        return inward | {
+            "inbox_frames": len(self._inbox),
+            "inbox_dropped": self._inbox.dropped,
+            "packets_out": self._packets_out,
+            "slots_skipped": self._pacer.skipped,
+            "worst_gap_ms": self._pacer.worst_gap_ms,
+            "queued_ms": self._playout.queued_ms,
+        }
+
+    async def _next_packet(self) -> tuple[int, bytes]:
+        slot = await self._pacer.next_slot()
+        frame = self._playout.pull()
+        self._packets_out += 1
+        return slot, SILENCE_PACKET if frame is None else self._encoder.encode(frame)
+
+    def _on_packet(self, packet: RtpPacket) -> None:
+        if self._inlet is None or self._inbox.ended:
+            return
+        now = self._loop_time()
+        self._inbox.put(self._inlet.receive(packet.ssrc, packet.sequence_number, packet.timestamp, packet.payload, now))
+        self._wake_at(self._inlet.deadline())
+
+    def _on_state(self, state: PeerState) -> None:
+        if self._inbox.ended:
+            return
+        match state:
+            case PeerState.CONNECTED:
+                self._inlet = Inlet(self._loop_time(), lost_after_s=self._wire.lost_after_s)
+                self._wake_at(self._inlet.deadline())
+            case PeerState.FAILED:
+                self._end(TransportLost("The connection to the caller failed."))
+            case PeerState.CLOSED:
+                self._end(None)
+
+    def _expire(self) -> None:
+        """The timer: before the connection stands it means too late; then silence to put in, or nobody there."""
+        self._timer = None
+        now = self._loop_time()
+        if self._inlet is None:
+            self._end(TransportLost("The caller did not connect in time."))
+        elif self._inlet.lost(now):
+            self._end(TransportLost("Nothing comes from the caller any more."))
+        else:
+            self._inbox.put(self._inlet.expire(now))
+            self._wake_at(self._inlet.deadline())
+
+    def _end(self, error: TransportLost | None) -> None:
+        self._inbox.end(error)
+        self._stop_timer()
+
+    def _wake_at(self, when: float) -> None:
+        """Set the timer, unless it rings before anyway: packets come 50 times a second, deadlines move with them."""
+        if self._inbox.ended or (self._timer is not None and self._timer.when() <= when):
+            return
+        self._stop_timer()
+        self._timer = asyncio.get_running_loop().call_at(when, self._expire)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    @staticmethod
+    def _loop_time() -> float:
+        return asyncio.get_running_loop().time()

@@ -1,0 +1,61 @@
+"""What the operator says about the network: STUN/TURN servers, the advertised address, the UDP ports, the watchdogs."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from aiortc import RTCIceServer
+from aiortc.rtcicetransport import connection_kwargs
+
+from backend.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class IceServer:
+    """One STUN or TURN server."""
+
+    urls: tuple[str, ...]
+    username: str | None = None
+    credential: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WireConfig:
+    """How calls reach us. Raises `SettingsError` at start-up rather than at the first call."""
+
+    ice_servers: tuple[IceServer, ...] = ()
+    """None by default: nothing leaves for a public STUN server unless the operator names one."""
+    force_host: str | None = None
+    """IP address to advertise instead of our own (Docker, NAT)."""
+    port_range: tuple[int, int] | None = None
+    """UDP ports to bind, both ends included; None: whatever the system gives."""
+    connect_within_s: float = 10.0
+    """Seconds a call may take from our answer to its first packet's worth of connection."""
+    lost_after_s: float = 10.0
+    """Seconds without a media packet after which the caller is taken for gone."""
+
+    def __post_init__(self) -> None:
+        try:
+            connection_kwargs(self.rtc_servers())
+        except ValueError as error:
+            raise SettingsError(
+                f"ICE_SERVERS: {error}", hint='Write e.g. [{"urls": "turn:turn.example.com:3478"}].'
+            ) from error
+        if self.force_host is not None:
+            _check_address(self.force_host)
+
+    def rtc_servers(self) -> list[RTCIceServer]:
+        """The servers in aiortc's form; an empty list means none (aiortc's own default is a public one)."""
+        return [RTCIceServer(list(s.urls), s.username, s.credential) for s in self.ice_servers]
+
+
+def _check_address(host: str) -> None:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError as error:
+        raise SettingsError(
+            f"RTC_FORCE_HOST: {host!r} is not an IP address", hint="Browsers need an address here, not a name."
+        ) from error
+    if address.is_unspecified or address.is_multicast:
+        raise SettingsError(f"RTC_FORCE_HOST: nobody can call {host}", hint="Set the address callers reach.")
