@@ -159,6 +159,18 @@ class Directory:
             task.cancel()
             await asyncio.wait([task], timeout=END_WITHIN_S)
 
+    async def wait(self, session: Session) -> None:
+        """Until the session's call is over; at once when none runs. Cancelling the waiter does not end the call."""
+        if task := self._tasks.get(session.id):
+            await asyncio.wait([task])
+
+    def forget(self, session: Session) -> None:
+        """Drop an ended session before its ten minutes are over; who reads its feed reads on to the end."""
+        if session.state is SessionState.ENDED:
+            if timer := self._timers.get(session.id):
+                timer.cancel()
+            self._forget(session)
+
     async def close(self, reason: str = "shutdown") -> None:
         """End every session, at the same time; then refuse new ones."""
         self._closing = True

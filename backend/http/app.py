@@ -1,0 +1,92 @@
+"""The FastAPI application: thin routes, and around them the middleware in the order a request meets it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from backend.http import events, health, page, sessions, signalling, socket
+from backend.http.auth import Access, Signatures, token_age_s
+from backend.http.bodies import BodyLimit
+from backend.http.context import Context
+from backend.http.errors import ErrorBoundary, install
+from backend.http.headers import SecurityHeaders
+from backend.http.identity import IdentityMiddleware
+from backend.http.limits import TRUSTED_PROXIES, Buckets
+from backend.http.logs import keep_tokens_out
+from backend.http.metrics import RequestMetrics
+from backend.http.origins import Origins
+from backend.http.secret_key import secret_key
+from backend.http.services import Services
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+MESSAGES_PER_MINUTE = 60
+"""Typed messages one session may take."""
+HEARTBEAT_S = 15.0
+"""Seconds of quiet after which a stream of events says it is still there."""
+
+
+def build_app(
+    services: Services,
+    lifespan: Lifespan | None = None,
+    *,
+    heartbeat_s: float = HEARTBEAT_S,
+    now: Callable[[], float] = time.monotonic,
+) -> FastAPI:
+    """The application over `services`. Raises `SettingsError` when there is no key to sign with.
+
+    Run it with the server's own proxy handling and token-bearing access log off:
+    forwarded headers are read here, and only from private networks.
+    """
+    context = build_context(services, heartbeat_s, now)
+    app = FastAPI(
+        title="responder-thinker",
+        lifespan=lifespan,
+        middleware=_middleware(services, context.signatures),
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids
+        redoc_url=None,
+    )
+    app.state.context = context
+    install(app)
+    for module in (signalling, sessions, events, socket, health, page):
+        app.include_router(module.router)
+    page.serve_page(app, services.frontend)
+    services.metrics.watch_sessions(lambda: services.directory.live)
+    keep_tokens_out()
+    return app
+
+
+def build_context(services: Services, heartbeat_s: float, now: Callable[[], float]) -> Context:
+    """The edge's own parts, from the settings."""
+    settings = services.settings
+    signatures = Signatures(secret_key(settings), token_age_s=token_age_s(settings))
+    return Context(
+        services=services,
+        signatures=signatures,
+        access=Access(services.directory, signatures),
+        offers=Buckets(settings.offers_per_minute, what="new calls"),
+        messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
+        now=now,
+        heartbeat_s=heartbeat_s,
+    )
+
+
+def _middleware(services: Services, signatures: Signatures) -> list[Middleware]:
+    """Outermost first."""
+    settings = services.settings
+    return [
+        Middleware(ProxyHeadersMiddleware, trusted_hosts=TRUSTED_PROXIES),
+        Middleware(RequestMetrics, registry=services.metrics.registry),
+        Middleware(SecurityHeaders),
+        Middleware(ErrorBoundary),
+        Middleware(Origins, allowed=settings.allowed_origins),
+        Middleware(IdentityMiddleware, signatures=signatures, visits_count=not settings.identify_by_fingerprint),
+        Middleware(BodyLimit),
+    ]

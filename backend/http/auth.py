@@ -1,0 +1,124 @@
+"""Who may touch a session: its owner's signed cookie, or a short-lived token made for that very session.
+
+Both are signatures over a value and a time; each has a salt of its own, so neither can pass for the other.
+Everybody else, and everybody who asks for a session that does not exist, gets the same `NotFound`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from itsdangerous import BadSignature, TimestampSigner
+
+from backend.errors import NotFound
+from backend.session.directory import Directory, Session
+from backend.settings import Settings
+
+Clock = Callable[[], float]
+"""Unix time in seconds."""
+
+COOKIE_AGE_S = 400 * 86_400
+"""How long an identity lasts after its last renewal; browsers keep no cookie longer."""
+RENEW_AFTER_S = 30 * 86_400
+"""An identity older than this is signed anew on the next visit."""
+TOKEN_GRACE_S = 600
+"""A token outlives the longest call by this much, so that its end can still be read."""
+TOKEN_AGE_UNLIMITED_S = 86_400
+"""A token's life when calls have no limit."""
+LONGEST = 256
+"""Characters a signed value of ours may have; longer ones are not even looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownUser:
+    """Whom a valid cookie names; `ageing`: it should be signed anew."""
+
+    user: str
+    ageing: bool
+
+
+class Signatures:
+    """Signs and reads cookies and tokens. Reading never raises: what is not ours, or too old, is None or False."""
+
+    def __init__(self, key: bytes, *, token_age_s: int, clock: Clock = time.time) -> None:
+        self._clock = clock
+        self._token_age_s = token_age_s
+        self._cookies = _Signer(key, "caller-cookie", clock)
+        self._tokens = _Signer(key, "session-token", clock)
+
+    def cookie(self, user: str) -> str:
+        """The cookie's value for `user`."""
+        return self._cookies.sign(user).decode()
+
+    def user(self, cookie: str | None) -> KnownUser | None:
+        """Whom `cookie` names, if we signed it in the last 400 days."""
+        if not _plausible(cookie):
+            return None
+        try:
+            user, signed_at = self._cookies.unsign(cookie or "", max_age=COOKIE_AGE_S, return_timestamp=True)
+        except BadSignature:
+            return None
+        return KnownUser(user.decode(), ageing=self._clock() - signed_at.timestamp() > RENEW_AFTER_S)
+
+    def token(self, session_id: str) -> str:
+        """A token for this session, good from now on for a call's length."""
+        return self._tokens.sign(session_id).decode()
+
+    def opens(self, token: str | None, session_id: str) -> bool:
+        """Whether `token` was made for `session_id` and is not too old."""
+        if not _plausible(token):
+            return False
+        try:
+            named = self._tokens.unsign(token or "", max_age=self._token_age_s)
+        except BadSignature:
+            return False
+        return secrets.compare_digest(named, session_id.encode("utf-8", "replace"))
+
+
+class Access:
+    """Finds a session for somebody who may see it."""
+
+    def __init__(self, directory: Directory, signatures: Signatures) -> None:
+        self._directory = directory
+        self._signatures = signatures
+
+    def session(self, session_id: str, *, user: str, token: str | None = None) -> Session:
+        """The session, if `user` owns it or `token` opens it. Raises the one `NotFound` otherwise."""
+        session = self._known(session_id)
+        if session is not None and (session.owner == user or self._signatures.opens(token, session.id)):
+            return session
+        raise NotFound("No such session.", hint="It may have ended; connect again.")
+
+    def _known(self, session_id: str) -> Session | None:
+        try:
+            return self._directory.find(session_id)
+        except NotFound:
+            return None
+
+
+class _Signer(TimestampSigner):
+    def __init__(self, key: bytes, salt: str, clock: Clock) -> None:
+        super().__init__(key, salt=salt, key_derivation="hmac", digest_method=hashlib.sha256)
+        self._clock = clock
+
+    def get_timestamp(self) -> int:
+        return int(self._clock())
+
+
+def token_age_s(settings: Settings) -> int:
+    """Seconds a session's token is good for."""
+    minutes = settings.session_max_minutes
+    return minutes * 60 + TOKEN_GRACE_S if minutes else TOKEN_AGE_UNLIMITED_S
+
+
+def new_user() -> str:
+    """A random user id of 128 bits."""
+    return secrets.token_urlsafe(16)
+
+
+def _plausible(value: str | None) -> bool:
+    return bool(value) and value is not None and len(value) <= LONGEST and value.isascii()

@@ -1,0 +1,65 @@
+"""What every route gets: the services, the edge's own parts, and the session it was asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
+
+from backend.http.auth import Access, Signatures
+from backend.http.identity import Identity
+from backend.http.limits import Buckets
+from backend.http.services import Services
+from backend.session.directory import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One application's parts. `now` is a steady clock in seconds."""
+
+    services: Services
+    signatures: Signatures
+    access: Access
+    offers: Buckets
+    messages: Buckets
+    now: Callable[[], float]
+    heartbeat_s: float
+
+
+def context_of(connection: HTTPConnection) -> Context:
+    """The context `build_app` has put into the application."""
+    context: Context = connection.app.state.context
+    return context
+
+
+def identity_of(connection: HTTPConnection) -> Identity:
+    """Who is asking."""
+    identity: Identity = connection.state.identity
+    return identity
+
+
+def bearer(connection: HTTPConnection) -> str | None:
+    """The token of an `Authorization: Bearer` header."""
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def own_session(request: Request, session_id: str) -> Session:
+    """The session in the path, for its owner or the bearer of its token. Raises `NotFound` for everyone else."""
+    user = identity_of(request).user
+    return context_of(request).access.session(session_id, user=user, token=bearer(request))
+
+
+def own_session_or_query(connection: HTTPConnection, session_id: str) -> Session:
+    """The same where a browser can send no headers (EventSource, WebSocket): the token may stand in the query."""
+    token = bearer(connection) or connection.query_params.get("token")
+    return context_of(connection).access.session(session_id, user=identity_of(connection).user, token=token)
+
+
+Here = Annotated[Context, Depends(context_of)]
+Caller = Annotated[Identity, Depends(identity_of)]
+OwnSession = Annotated[Session, Depends(own_session)]
+StreamedSession = Annotated[Session, Depends(own_session_or_query)]

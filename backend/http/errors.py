@@ -1,0 +1,103 @@
+"""Errors as the caller sees them: always `{"error": {"message", "hint"}}`, never a stack or the caller's own words."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
+
+from backend.errors import CallerError, PeerError, TooMany, VoiceError
+
+log = logging.getLogger(__name__)
+
+PEER_RETRY_S = 5
+"""Seconds after which a failed peer is worth another try."""
+
+
+def error_response(status: int, message: str, hint: str = "", headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """The one shape of an error."""
+    return JSONResponse({"error": {"message": message, "hint": hint}}, status, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Make every foreseen error of `app`'s routes answer in that shape."""
+    app.add_exception_handler(VoiceError, _voice_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_error)
+
+
+def explain(problems: Iterable[Mapping[str, Any]]) -> str:
+    """Pydantic's complaints in a line: where and why, without the value."""
+    lines = [f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in problems]
+    return "The request is not valid: " + "; ".join(line.removeprefix(": ") for line in lines[:5])
+
+
+class ErrorBoundary:
+    """Middleware around everything of ours: an unforeseen error is logged under an id, and told as that id only."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = begun or message["type"] in ("http.response.start", "websocket.accept")
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except (ClientDisconnect, WebSocketDisconnect):
+            log.debug("the caller left before the answer")
+        except Exception:
+            if scope["type"] == "lifespan":
+                raise
+            number = secrets.token_hex(4)
+            log.exception("unexpected error %s", number)
+            if begun:
+                raise  # too late to tell: the server cuts the connection
+            await self._tell(number, scope, receive, send)
+
+    async def _tell(self, number: str, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1011, "reason": ""})
+            return
+        response = error_response(500, "Something went wrong on our side.", f"The server's log has it as {number}.")
+        await response(scope, receive, send)
+
+
+async def _voice_error(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, VoiceError)
+    status, headers = 500, {}
+    if isinstance(error, CallerError):
+        status = error.status
+    elif isinstance(error, PeerError):
+        status = 503
+        if error.retryable:
+            headers["Retry-After"] = str(PEER_RETRY_S)
+    if isinstance(error, TooMany):
+        headers["Retry-After"] = str(error.retry_after_s)
+    if status >= 500:
+        log.warning("answered %d: %s: %s", status, type(error).__name__, error)
+    return error_response(status, str(error), error.hint, headers)
+
+
+async def _invalid(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return error_response(422, explain(error.errors()), "See /api/openapi.json for what this route takes.")
+
+
+async def _http_error(_request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    return error_response(error.status_code, f"{HTTPStatus(error.status_code).phrase}.", headers=error.headers)

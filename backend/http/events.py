@@ -1,0 +1,98 @@
+"""`GET /api/events/{session_id}`: a session's events as a server-sent stream, replayed after `Last-Event-ID`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.sse import EventSourceResponse, format_sse_event
+from starlette.types import Send
+
+from backend.http.context import Here, StreamedSession
+from backend.session.directory import Session, SessionState
+from backend.session.feed import PageEvent
+
+RETRY_MS = 2_000
+"""Milliseconds a browser waits before it connects again."""
+HEARTBEAT = format_sse_event(comment="still here")
+
+router = APIRouter(tags=["events"])
+
+
+@router.get("/api/events/{session_id}", response_class=EventSourceResponse)
+async def events(
+    here: Here,
+    session: StreamedSession,
+    after: Annotated[int, Query(ge=0)] = 0,
+    last_event_id: Annotated[str, Header()] = "",
+) -> Response:
+    """Events after `Last-Event-ID` (a browser that reconnects sends it) or `?after=`, then new ones until the end.
+
+    204 when it has ended and nothing is left: it tells an EventSource not to come back.
+    """
+    seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 16 else after
+    if await _all_told(session, seen):
+        return Response(status_code=204)
+    return EventStream(_stream(session, seen, here.heartbeat_s), headers={"X-Accel-Buffering": "no"})
+
+
+class EventStream(EventSourceResponse):
+    """Closes its generator at once when the reader leaves, instead of leaving that to the garbage collector."""
+
+    body_iterator: AsyncGenerator[bytes, None]
+
+    def __init__(self, content: AsyncGenerator[bytes, None], headers: dict[str, str]) -> None:
+        super().__init__(content, headers={"Cache-Control": "no-cache"} | headers)
+
+    async def stream_response(self, send: Send) -> None:
+        async with aclosing(self.body_iterator):
+            await super().stream_response(send)
+
+
+async def _stream(session: Session, after: int, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+    yield format_sse_event(retry=RETRY_MS)
+    async with aclosing(with_heartbeat(session.feed.read(after), heartbeat_s)) as stream:
+        async for event in stream:
+            yield HEARTBEAT if event is None else encode(event)
+
+
+async def with_heartbeat(events: AsyncIterator[PageEvent], every_s: float) -> AsyncGenerator[PageEvent | None, None]:
+    """The events, and None whenever none came for `every_s` seconds."""
+    coming: asyncio.Task[PageEvent | None] | None = None
+    try:
+        while True:
+            # A task, so that a heartbeat does not cancel the reader it is waiting for.
+            coming = coming or asyncio.ensure_future(_next(events))
+            await asyncio.wait([coming], timeout=every_s)
+            if not coming.done():
+                yield None
+                continue
+            event, coming = coming.result(), None
+            if event is None:
+                return
+            yield event
+    finally:
+        if coming is not None:
+            coming.cancel()
+            await asyncio.wait([coming])
+
+
+def encode(event: PageEvent) -> bytes:
+    """One event on the wire."""
+    data = json.dumps(event.data, ensure_ascii=False, separators=(",", ":"))
+    return format_sse_event(id=str(event.id), event=event.type, data_str=data)
+
+
+async def _next(events: AsyncIterator[PageEvent]) -> PageEvent | None:
+    return await anext(events, None)
+
+
+async def _all_told(session: Session, after: int) -> bool:
+    """Whether the session is over and its feed, closed by then, holds nothing after `after`."""
+    if session.state is not SessionState.ENDED:
+        return False
+    return await _next(session.feed.read(after)) is None

@@ -1,0 +1,45 @@
+"""`/healthz`: the process answers. `/readyz`: it can take a call. `/metrics`: its figures, for Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from backend.http.context import Context, Here
+
+READY_WITHIN_S = 3
+"""Seconds the checks may take together."""
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """200 as long as the event loop turns."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz")
+async def readyz(response: Response, here: Here) -> dict[str, Any]:
+    """200 when every check is `ok`, else 503; each check says what is wrong."""
+    checks = await _checks(here)
+    ready = all(found == "ok" for found in checks.values())
+    response.status_code = 200 if ready else 503
+    return {"status": "ready" if ready else "not ready", "checks": checks}
+
+
+@router.get("/metrics")
+async def metrics(here: Here) -> Response:
+    """Prometheus's text format."""
+    return Response(generate_latest(here.services.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+async def _checks(here: Context) -> dict[str, str]:
+    try:
+        async with asyncio.timeout(READY_WITHIN_S):
+            return await here.services.readiness()
+    except TimeoutError:
+        return {"readiness": f"no answer within {READY_WITHIN_S} s"}

@@ -1,0 +1,98 @@
+"""Every visitor has an identity: a random user id in a signed cookie, made on the first visit.
+
+A browser's fingerprint is only a hint. It is noted in memory; and where the operator asks for it
+(IDENTIFY_BY_FINGERPRINT, for demonstrations) it gives a browser that lost its cookie its user id back. In that
+mode a mere visit does not make an identity, only a call does: otherwise the page's own loading would always
+have set a new cookie before the fingerprint could be asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.errors import MemoryUnavailable
+from backend.http.auth import COOKIE_AGE_S, Signatures, new_user
+from backend.memory.base import Memory
+
+log = logging.getLogger(__name__)
+
+COOKIE = "caller"
+MEMORY_WITHIN_S = 2
+"""Seconds memory may take over a fingerprint; it promises to fail within one."""
+
+
+@dataclass(slots=True)
+class Identity:
+    """Who is asking. `known`: a valid cookie came along; `announce`: the answer carries a cookie."""
+
+    user: str
+    known: bool
+    announce: bool
+
+
+class IdentityMiddleware:
+    """Puts an `Identity` into the request's state, and its cookie into the answer when there is news."""
+
+    def __init__(self, app: ASGIApp, signatures: Signatures, *, visits_count: bool) -> None:
+        self._app = app
+        self._signatures = signatures
+        self._visits_count = visits_count
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        identity = self._identify(scope)
+        scope.setdefault("state", {})["identity"] = identity
+
+        async def announce(message: Message) -> None:
+            if message["type"] == "http.response.start" and identity.announce and self._is_visit(scope):
+                MutableHeaders(scope=message).append("set-cookie", self._cookie(identity.user, scope["scheme"]))
+            await send(message)
+
+        await self._app(scope, receive, announce if scope["type"] == "http" else send)
+
+    def _identify(self, scope: Scope) -> Identity:
+        known = self._signatures.user(HTTPConnection(scope).cookies.get(COOKIE))
+        if known is None:
+            return Identity(new_user(), known=False, announce=True)
+        return Identity(known.user, known=True, announce=known.ageing)
+
+    def _is_visit(self, scope: Scope) -> bool:
+        path: str = scope["path"]
+        if not self._visits_count and scope["method"] in ("GET", "HEAD"):
+            return False
+        return path in ("/", "/index.html") or path.startswith("/api/")
+
+    def _cookie(self, user: str, scheme: str) -> str:
+        secure = "; Secure" if scheme == "https" else ""
+        value = self._signatures.cookie(user)
+        return f"{COOKIE}={value}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Lax{secure}"
+
+
+async def restore(identity: Identity, fingerprint: str | None, memory: Memory) -> None:
+    """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails."""
+    if identity.known or fingerprint is None:
+        return
+    try:
+        async with asyncio.timeout(MEMORY_WITHIN_S):
+            user = await memory.user_of_fingerprint(fingerprint)
+    except (MemoryUnavailable, TimeoutError):
+        log.warning("memory did not answer about a fingerprint: the caller gets a new identity")
+        return
+    identity.user = user or identity.user
+
+
+async def note_fingerprint(memory: Memory, fingerprint: str, user: str) -> None:
+    """Remember the hint. Runs after the answer is sent; a memory that is gone costs the hint only."""
+    try:
+        async with asyncio.timeout(MEMORY_WITHIN_S):
+            await memory.link_fingerprint(fingerprint, user)
+    except (MemoryUnavailable, TimeoutError):
+        log.warning("memory did not take a fingerprint")

@@ -1,0 +1,83 @@
+"""How often somebody may ask: token buckets. Pure: the time is an argument.
+
+A bucket holds a minute's worth of requests and refills evenly. The table of buckets is bounded; the one used
+longest ago goes first, and whoever owned it starts again with a full one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from starlette.requests import HTTPConnection
+
+from backend.errors import TooMany
+
+TABLE_LIMIT = 10_000
+"""Buckets kept at once."""
+TRUSTED_PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
+"""Whose X-Forwarded-For and X-Forwarded-Proto are believed: loopback and private networks."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    at: float
+
+
+class Buckets:
+    """One bucket per key. `per_minute` 0 lets everything through."""
+
+    def __init__(self, per_minute: int, *, what: str, limit: int = TABLE_LIMIT) -> None:
+        self._per_minute = per_minute
+        self._what = what
+        self._limit = limit
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"Buckets({self._what}: {self._per_minute}/min, {len(self._buckets)} keys)"
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def take(self, key: str, now: float) -> None:
+        """Spend one of `key`'s requests at `now` (seconds of any steady clock). Raises `TooMany` when none is left."""
+        if not self._per_minute:
+            return
+        bucket = self._refilled(key, now)
+        if bucket.tokens < 1:
+            wait_s = (1 - bucket.tokens) * 60 / self._per_minute
+            raise TooMany(
+                f"Too many {self._what}.",
+                retry_after_s=max(1, math.ceil(wait_s)),
+                hint=f"At most {self._per_minute} a minute are taken.",
+            )
+        bucket.tokens -= 1
+
+    def _refilled(self, key: str, now: float) -> _Bucket:
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._buckets[key] = _Bucket(self._per_minute, now)
+        gained = max(0.0, now - bucket.at) * self._per_minute / 60
+        bucket.tokens = min(float(self._per_minute), bucket.tokens + gained)
+        bucket.at = max(bucket.at, now)
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > self._limit:
+            self._buckets.popitem(last=False)
+        return bucket
+
+
+def address_key(connection: HTTPConnection) -> str:
+    """Whose bucket: the caller's address, of IPv6 the /64 network (one household has as many addresses as it likes)."""
+    host = connection.client.host if connection.client else "local"
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host[:64]
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)

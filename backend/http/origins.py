@@ -1,0 +1,88 @@
+"""Which web pages may speak to this server: its own, and those the operator names in ALLOWED_ORIGINS.
+
+A browser says in `Origin` which page is asking. A foreign one is refused wherever something could change or is
+private. Programs send no `Origin` and are welcome: cookies and tokens decide about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.http.errors import error_response
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+PREFLIGHT_AGE_S = 600
+
+
+class Origins:
+    """Middleware: refuses foreign origins (403), and speaks CORS with the allowed ones."""
+
+    def __init__(self, app: ASGIApp, allowed: Iterable[str]) -> None:
+        self._app = app
+        self._allowed = frozenset(allowed)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        origin = Headers(scope=scope).get("origin") if scope["type"] in ("http", "websocket") else None
+        if origin is None:
+            await self._app(scope, receive, send)
+        elif origin in self._allowed:
+            await self._shared(origin, scope, receive, send)
+        elif same_host(origin, Headers(scope=scope).get("host", "")) or not _guarded(scope):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008, "reason": ""})
+        else:
+            hint = "Open this server's own page, or add the origin to ALLOWED_ORIGINS."
+            await error_response(403, "This origin may not call here.", hint)(scope, receive, send)
+
+    async def _shared(self, origin: str, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_cors(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["access-control-allow-origin"] = origin
+                headers["access-control-allow-credentials"] = "true"
+                headers["access-control-expose-headers"] = "Retry-After"
+                headers.add_vary_header("Origin")
+            await send(message)
+
+        if scope["type"] == "http" and _is_preflight(scope):
+            await _preflight_answer()(scope, receive, with_cors)
+        else:
+            await self._app(scope, receive, with_cors)
+
+
+def same_host(origin: str, host: str) -> bool:
+    """Whether a page of `origin` was served by `host` (a `Host` header). Schemes may differ: a proxy may end TLS."""
+    try:
+        page = urlsplit(origin)
+        asked = urlsplit(f"//{host}")
+        default = DEFAULT_PORTS[page.scheme]
+        return bool(page.hostname) and (page.hostname, page.port or default) == (asked.hostname, asked.port or default)
+    except (ValueError, KeyError):
+        return False
+
+
+def _guarded(scope: Scope) -> bool:
+    if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD"):
+        return True
+    return bool(scope["path"].startswith("/api/"))
+
+
+def _is_preflight(scope: Scope) -> bool:
+    return scope["method"] == "OPTIONS" and "access-control-request-method" in Headers(scope=scope)
+
+
+def _preflight_answer() -> Response:
+    return Response(
+        status_code=204,
+        headers={
+            "access-control-allow-methods": "GET, POST, DELETE",
+            "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID",
+            "access-control-max-age": str(PREFLIGHT_AGE_S),
+        },
+    )

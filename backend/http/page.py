@@ -1,0 +1,29 @@
+"""The page itself, and `GET /api/config`, from which it learns what it is talking to."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+
+from backend.http.context import Here
+
+log = logging.getLogger(__name__)
+
+router = APIRouter(tags=["page"])
+
+
+@router.get("/api/config")
+async def config(here: Here) -> dict[str, Any]:
+    """The Responder, the memory, the ICE servers, the Thinkers and the limits of this server."""
+    return here.services.page_config()
+
+
+def serve_page(app: FastAPI, frontend: Path) -> None:
+    """Serve the files in `frontend` at `/`, below every other route, each with an ETag."""
+    if not frontend.is_dir():
+        log.warning("there is no page in %s: only the API is served", frontend)
+        return
+    app.frontend("/", directory=frontend, fallback=None)

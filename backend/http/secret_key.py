@@ -1,0 +1,60 @@
+"""The key that signs cookies and tokens: given as SECRET_KEY, or made once and kept in DATA_DIR."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from backend.errors import SettingsError
+from backend.settings import Settings
+
+MIN_LENGTH = 16
+"""Characters a key needs at least; ours have 64."""
+
+
+def secret_key(settings: Settings) -> bytes:
+    """The signing key. Raises `SettingsError` when it is too short, or cannot be read or kept."""
+    if settings.secret_key is not None:
+        return _checked(settings.secret_key.get_secret_value(), "SECRET_KEY")
+    path = settings.data_dir / "secret_key"
+    try:
+        if not path.exists():
+            _create(path)
+        return _checked(path.read_text("ascii").strip(), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"The signing key in {path} cannot be read or made ({type(error).__name__}).",
+            hint="Make DATA_DIR writable, or set SECRET_KEY.",
+        ) from error
+
+
+def _create(path: Path) -> None:
+    """Write a whole key beside `path`, then link it into place.
+
+    A link fails when the name is taken, so of two processes that race one wins and both read the winner's key;
+    and nobody ever sees a half-written one.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".secret_key-")  # mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            Path(path).hardlink_to(draft)
+        except FileExistsError:
+            return
+    finally:
+        Path(draft).unlink()
+
+
+def _checked(key: str, where: str) -> bytes:
+    if len(key) < MIN_LENGTH:
+        raise SettingsError(
+            f"{where} is too short to sign with: {len(key)} characters.",
+            hint=f"Give at least {MIN_LENGTH} random characters, or leave it out to have one made.",
+        )
+    return key.encode()

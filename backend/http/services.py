@@ -1,0 +1,37 @@
+"""What the HTTP edge needs from the rest of the house. The composition root builds it; routes only use it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fastapi import WebSocket
+
+from backend.memory.base import Memory
+from backend.session.directory import Directory
+from backend.session.metrics import Metrics
+from backend.settings import Settings
+from backend.transports.base import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything a route may reach."""
+
+    settings: Settings
+    directory: Directory
+    memory: Memory
+    accept_offer: Callable[[str], Awaitable[tuple[str, Transport]]]
+    """SDP offer → (SDP answer, the transport it begins). Raises `BadOffer` or `TooMany`."""
+    attach_socket: Callable[[WebSocket], Transport]
+    """An accepted WebSocket → its transport."""
+    page_config: Callable[[], dict[str, Any]]
+    """What `GET /api/config` tells the page."""
+    readiness: Callable[[], Awaitable[dict[str, str]]]
+    """Name of each check → `ok`, or what is wrong."""
+    frontend: Path
+    """The directory of the page; when it is missing only the API is served."""
+    metrics: Metrics = field(default_factory=Metrics)
+    """The figures `/metrics` shows."""

@@ -1,0 +1,71 @@
+"""`/api/sessions`: open one for the WebSocket, look at one's own, type into one, delete one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fastapi import APIRouter, BackgroundTasks, Request
+
+from backend.errors import MemoryUnavailable
+from backend.http.bodies import NewSession, TypedMessage, documented, read_body
+from backend.http.context import Caller, Here, OwnSession
+from backend.http.limits import address_key
+from backend.http.signalling import reserve
+
+FORGET_WITHIN_S = 2
+"""Seconds memory may take to forget; it promises to fail within one."""
+
+router = APIRouter(tags=["sessions"])
+
+
+@router.post("/api/sessions", openapi_extra=documented(NewSession))
+async def open_session(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> dict[str, Any]:
+    """Reserve a session for a WebSocket call: connect to `/ws/{session_id}` within 15 s."""
+    here.offers.take(address_key(request), here.now())
+    body = await read_body(request, NewSession)
+    session = await reserve(here, caller, body.fingerprint, background)
+    return {"session_id": session.id, "token": here.signatures.token(session.id)}
+
+
+@router.get("/api/sessions")
+async def list_sessions(here: Here, caller: Caller) -> dict[str, Any]:
+    """The caller's own sessions, newest first: live ones, and those ended in the last ten minutes."""
+    return {"sessions": [session.describe() for session in here.services.directory.owned_by(caller.user)]}
+
+
+@router.get("/api/sessions/{session_id}")
+async def show_session(session: OwnSession) -> dict[str, Any]:
+    """State, since when, which Responder, and counts."""
+    return session.describe()
+
+
+@router.get("/api/sessions/{session_id}/transcript")
+async def show_transcript(session: OwnSession) -> dict[str, Any]:
+    """What was said, oldest first; of an interrupted reply, what was heard."""
+    return {"messages": list(session.transcript)}
+
+
+@router.post("/api/sessions/{session_id}/messages", status_code=202, openapi_extra=documented(TypedMessage))
+async def type_message(request: Request, here: Here, session: OwnSession) -> dict[str, Any]:
+    """Typed input into the same conversation. 422 unless the call is live."""
+    here.messages.take(session.id, here.now())
+    body = await read_body(request, TypedMessage)
+    session.type_text(body.text)
+    return {"ok": True}
+
+
+@router.delete("/api/sessions/{session_id}")
+async def delete_session(here: Here, session: OwnSession) -> dict[str, Any]:
+    """End the call and forget the conversation. 503 when memory is out of reach: ask again, or it expires by itself."""
+    await here.services.directory.end(session, "deleted")
+    try:
+        async with asyncio.timeout(FORGET_WITHIN_S):
+            await here.services.memory.forget_session(session.id)
+    except (MemoryUnavailable, TimeoutError):
+        raise MemoryUnavailable(
+            "The call has ended, but its conversation could not be erased yet.",
+            hint="Delete it again in a moment; left alone, it expires within the hour.",
+        ) from None
+    here.services.directory.forget(session)
+    return {"ok": True}

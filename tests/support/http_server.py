@@ -1,0 +1,69 @@
+"""Runs any ASGI application on a real socket, inside the test's own event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import uvicorn
+
+STOP_WITHIN_S = 5
+"""Seconds open connections may take to end before they are cut."""
+
+
+@asynccontextmanager
+async def serve(app: Any, **options: Any) -> AsyncIterator[str]:
+    """Serve `app` on a free port of 127.0.0.1; yields its address, e.g. `http://127.0.0.1:43210`.
+
+    `options` are uvicorn's. On leaving, open requests get 5 s, then they are cancelled.
+    """
+    settings: dict[str, Any] = {
+        "log_config": None,
+        "access_log": False,
+        "proxy_headers": False,
+        "ws_per_message_deflate": False,
+        "timeout_graceful_shutdown": STOP_WITHIN_S,
+    }
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        server = _Server(uvicorn.Config(app, **settings | options))
+        task = asyncio.create_task(server.serve(sockets=[listener]), name="test server")
+        await _started(server, task)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.stop.set()
+            await task
+
+
+async def _started(server: _Server, task: asyncio.Task[None]) -> None:
+    ready = asyncio.create_task(server.ready.wait())
+    await asyncio.wait([ready, task], return_when=asyncio.FIRST_COMPLETED)
+    ready.cancel()
+    if task.done():
+        await task
+        raise RuntimeError("the server did not start")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its clock and its signal handlers: events say when it is up and when to stop."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+        self.stop = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.ready.set()
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)
+        await self.stop.wait()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
