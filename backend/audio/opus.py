@@ -22,11 +22,20 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
-from backend.audio.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
+from backend.audio.frame import FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
 from backend.errors import BadRequest, MissingLibrary, VoiceError
 
 SILENCE_PACKET = b"\xf8\xff\xfe"
-"""Twenty milliseconds of digital silence, prepared."""
+"""Twenty milliseconds of digital silence, prepared: one full-band CELT frame with the silence flag set.
+
+Any decoder takes it between packets of any other mode. Measured after speech cut off in mid-word: the first one
+lets the codec's own tail ring out within its 20 ms, from the second on every sample is 0. What suffers is the
+next word, since the encoder has not lived through the pause: against an encoder that has, the first frame
+back differs by -12 dB (about the worst of the codec's own noise). After five frames of silence encoded for real the two
+are at rest together and it differs by -38 dB. `OpusEncoder.rest` does exactly that.
+"""
+RESTING_AFTER = 5
+"""Silent frames encoded for real before the prepared packet takes over."""
 
 MAX_PACKET_BYTES = 1275
 """The largest single Opus frame (RFC 6716, 3.2.1); ours are 20 ms, one frame a packet."""
@@ -57,13 +66,23 @@ class CodecFailed(VoiceError):
 
 
 class OpusEncoder:
-    """One call's outgoing speech. Raises `MissingLibrary` without libopus, `CodecFailed` on bad parameters."""
+    """One call's outgoing speech. Raises `MissingLibrary` without libopus, `CodecFailed` on bad parameters.
+
+    Complexity 5 is where cost and quality balance. Measured on flite speech at 32 kbit/s with FEC, libopus 1.3.1:
+    microseconds a frame, signal-to-noise against the same speech at 128 kbit/s, mel-spectral distance:
+
+        complexity   0: 57 µs, 17.7 dB, 2.60 dB    3: 103 µs, 18.5 dB, 2.72 dB    7: 188 µs, 20.3 dB, 2.16 dB
+                     2: 95 µs, 18.3 dB, 2.82 dB    5: 136 µs, 18.9 dB, 2.46 dB   10: 250 µs, 20.6 dB, 2.17 dB
+
+    0 and 1 leave the redundancy out at this bitrate, 4 is the same as 5, 8 to 10 give nothing more than 7.
+    """
 
     def __init__(self, bitrate: int = 32_000, complexity: int = 5, expected_loss_percent: int = 5) -> None:
         """`bitrate` in bit/s; `complexity` 0–10; redundancy (FEC) is sized for the expected loss."""
         self._state: int | None = None
         self._opus = load_opus()
         self._packet = ctypes.create_string_buffer(MAX_PACKET_BYTES)
+        self._silent_frames = RESTING_AFTER  # a new encoder is at rest
         error = ctypes.c_int()
         self._state = self._opus.opus_encoder_create(SAMPLE_RATE, _CHANNELS, _APPLICATION_VOIP, ctypes.byref(error))
         _check(self._opus, error.value)
@@ -82,7 +101,17 @@ class OpusEncoder:
             raise CodecFailed("the encoder is closed" if self._state is None else "a frame is 960 bytes")
         size = self._opus.opus_encode(self._state, frame, FRAME_SAMPLES, self._packet, MAX_PACKET_BYTES)
         _check(self._opus, size)
+        self._silent_frames = 0
         return ctypes.string_at(self._packet, size)
+
+    def rest(self) -> bytes:
+        """The packet of 20 ms in which nothing plays: encoded for the first 100 ms, then `SILENCE_PACKET`."""
+        if self._silent_frames >= RESTING_AFTER:
+            return SILENCE_PACKET
+        silent_frames = self._silent_frames
+        packet = self.encode(SILENCE)
+        self._silent_frames = silent_frames + 1
+        return packet
 
     def close(self) -> None:
         """Release the native state. Safe to call twice."""
