@@ -23,7 +23,16 @@ class Clip(StrEnum):
 
     SORRY = "sorry"
     MOMENT = "moment"
+    LOST = "lost"
     GOODBYE = "goodbye"
+
+
+CLIP_WORDS = {
+    Clip.SORRY: "Sorry, something went wrong. Could you say that again?",
+    Clip.MOMENT: "One moment, please.",
+    Clip.LOST: "Sorry, I have lost the line. Please call again.",
+    Clip.GOODBYE: "I have to go now. Goodbye!",
+}
 
 
 # --- to the Responder ---------------------------------------------------------------------------------
@@ -42,6 +51,13 @@ class ClearInput:
 @dataclass(frozen=True, slots=True)
 class AddUserText:
     """Put a typed message into the conversation."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddNote:
+    """Put a system note into the conversation: a result whose tool call went down with a lost connection."""
 
     text: str
 
@@ -160,7 +176,15 @@ class HangUp:
 
 
 ResponderCommand = (
-    CommitInput | ClearInput | AddUserText | CreateReply | CancelReply | TruncateItem | DeleteItem | SubmitResult
+    CommitInput
+    | ClearInput
+    | AddUserText
+    | AddNote
+    | CreateReply
+    | CancelReply
+    | TruncateItem
+    | DeleteItem
+    | SubmitResult
 )
 TransportCommand = Play | PlayClip | HoldPlayback | ResumePlayback | FlushPlayback
 Command = ResponderCommand | TransportCommand | RunThinker | CancelThinker | Remember | Publish | HangUp

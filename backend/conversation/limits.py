@@ -1,0 +1,35 @@
+"""The times turn-taking is played by, in seconds unless a name says otherwise. 0 switches idling off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    """What the operator can set, and what the rules need to hold."""
+
+    interruption_min_ms: int = 400
+    """Speech this long takes the floor from a reply; shorter is a cough."""
+    turn_min_ms: int = 80
+    """Speech shorter than this, with nobody to interrupt, is noise and not a turn."""
+    idle_nudge_s: float = 15
+    idle_disconnect_s: float = 60
+    filler_after_s: float = 4
+    """How long a Thinker may leave silence."""
+    first_audio_within_s: float = 4.5
+    """A reply must begin to sound in this time, or is asked for once more, or apologised for: twice this is
+    under the ten seconds in which every turn has to end in speech."""
+    stall_after_s: float = 8
+    """A reply that began and then says nothing for this long is given up."""
+    cancel_within_s: float = 3
+    """The provider should confirm a cancellation in this time; then we go on without."""
+    retry_after_s: float = 0.25
+    """Pause before a refused reply is asked for again."""
+    moment_after_s: float = 1.5
+    """A reconnection longer than this is spoken about."""
+    goodbye_within_s: float = 10
+    """The goodbye has this long to be heard before we hang up anyway."""
+    endpointing: Literal["local", "provider"] = "local"
+    greeting: bool = False

@@ -1,0 +1,86 @@
+"""What the assistant says, item by item, and how much of it was really heard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backend.conversation.commands import Purpose
+
+BYTES_PER_MS = 48
+"""24 kHz mono PCM16."""
+
+
+@dataclass(slots=True)
+class SpokenItem:
+    """One assistant item between its first delta and the moment it was heard out, or cut."""
+
+    item: str
+    purpose: Purpose | None
+    text: str = ""
+    audio_bytes: int = 0
+    finished: bool = False
+    """The provider will send no more of it."""
+
+    @property
+    def audio_ms(self) -> int:
+        """Milliseconds of audio received."""
+        return self.audio_bytes // BYTES_PER_MS
+
+    def heard(self, played_ms: int) -> str:
+        """The words that fit into `played_ms`, cut back to a whole word.
+
+        Words and audio come in separate streams without timestamps, so this is a proportion: right to about a
+        word for a reply received whole (replies come faster than they play), early for one still coming.
+        """
+        if played_ms <= 0 or not self.audio_bytes:
+            return ""
+        if played_ms >= self.audio_ms:
+            return self.text.strip()
+        cut = len(self.text) * played_ms // self.audio_ms
+        if cut < len(self.text) and not self.text[cut].isspace():
+            cut = self.text.rfind(" ", 0, cut) + 1
+        return self.text[:cut].strip()
+
+
+class SpokenItems:
+    """The items not yet heard out, oldest first."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, SpokenItem] = {}
+
+    def __repr__(self) -> str:
+        return f"SpokenItems({', '.join(self._items)})"
+
+    def get(self, item: str, purpose: Purpose | None) -> SpokenItem:
+        """The item, made on first sight."""
+        if item not in self._items:
+            self._items[item] = SpokenItem(item, purpose)
+        return self._items[item]
+
+    def finish_all(self) -> list[SpokenItem]:
+        """The provider is done with every item it has begun; returns those that were not finished before."""
+        fresh = [spoken for spoken in self._items.values() if not spoken.finished]
+        for spoken in fresh:
+            spoken.finished = True
+        return fresh
+
+    def take_before(self, item: str) -> list[SpokenItem]:
+        """Remove and return the items older than `item`: it began to play, so they are over."""
+        if item not in self._items:
+            return []
+        over = []
+        for name in list(self._items):
+            if name == item:
+                break
+            over.append(self._items.pop(name))
+        return over
+
+    def take_finished(self) -> list[SpokenItem]:
+        """Remove and return the items of which all has been received."""
+        return [self._items.pop(name) for name, spoken in list(self._items.items()) if spoken.finished]
+
+    def take_all(self) -> list[SpokenItem]:
+        """Remove and return everything."""
+        everything = list(self._items.values())
+        self._items.clear()
+        return everything

@@ -1,0 +1,60 @@
+"""The rules of turn-taking, against 100,000 random conversations (and ten thousand with other limits)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from backend.conversation.limits import TurnLimits
+from tests.conversation.world import World
+
+CONVERSATIONS_PER_EXAMPLE = 50
+ACTIONS_PER_CONVERSATION = 24
+BYTES = 2 * ACTIONS_PER_CONVERSATION * CONVERSATIONS_PER_EXAMPLE
+
+
+def converse(script: bytes, limits: TurnLimits) -> None:
+    """Two bytes an action: which, and how much."""
+    world = World(limits)
+    for choice, amount in zip(script[::2], script[1::2], strict=True):
+        world.act(choice, amount)
+    world.settle()
+
+
+def converse_often(script: bytes, limits: TurnLimits) -> None:
+    """One example holds many conversations, so that the shrinker sees short ones and the run stays short."""
+    length = 2 * ACTIONS_PER_CONVERSATION
+    for start in range(0, len(script) - len(script) % 2, length):
+        piece = script[start : start + length]
+        converse(piece[: len(piece) - len(piece) % 2], limits)
+
+
+@settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(st.randoms(use_true_random=False))
+@pytest.mark.timeout(400)
+def test_the_rules_hold_in_a_hundred_thousand_random_conversations(random: object) -> None:
+    script = random.randbytes(BYTES)  # type: ignore[attr-defined]
+    converse_often(script, TurnLimits())
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.binary(min_size=2, max_size=120))
+def test_the_rules_hold_in_conversations_the_shrinker_can_shorten(script: bytes) -> None:
+    converse_often(script, TurnLimits())
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.binary(min_size=2, max_size=120),
+    st.builds(
+        TurnLimits,
+        interruption_min_ms=st.sampled_from([0, 200, 1000]),
+        idle_nudge_s=st.sampled_from([0, 1, 15]),
+        idle_disconnect_s=st.sampled_from([0, 5, 60]),
+        filler_after_s=st.sampled_from([0, 0.5, 4]),
+        greeting=st.booleans(),
+    ),
+)
+def test_the_rules_hold_whatever_the_limits(script: bytes, limits: TurnLimits) -> None:
+    converse_often(script, limits)

@@ -1,0 +1,372 @@
+"""A small model of everything around the turn machine: caller, transport, provider, Thinkers and time.
+
+It carries out commands as the real shells do, and checks the rules at every one of them. Random actions make
+the caller fickle and the provider faulty; the rules have to hold all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.limits import TurnLimits
+from backend.conversation.turn import Floor, TurnMachine
+
+MS = 48
+"""Bytes of audio in a millisecond."""
+
+
+@dataclass(slots=True)
+class Queued:
+    """One item in the transport's queue."""
+
+    item: str
+    left_ms: int
+    played_ms: int = 0
+    started: bool = False
+
+
+@dataclass(slots=True)
+class ProviderReply:
+    """What the provider knows of a reply."""
+
+    request: str | None
+    id: str
+    state: str = "requested"
+    items: int = 0
+    cancelled: bool = False
+    calls: int = 0
+
+
+@dataclass
+class World:
+    """Runs a machine against random actions."""
+
+    limits: TurnLimits = field(default_factory=TurnLimits)
+
+    def __post_init__(self) -> None:
+        self.machine = TurnMachine(self.limits)
+        self.now = 100.0
+        self.queue: list[Queued] = []
+        self.held = False
+        self.speaking = False
+        self.paused = False
+        self.voiced_ms = 0
+        self.onset = 0.0
+        self.replies: list[ProviderReply] = []
+        self.made = 0
+        self.thinkers: dict[str, int] = {}
+        self.called: set[str] = set()
+        self.orphans: set[str] = set()
+        self.answered: list[str] = []
+        self.online = True
+        self.closed: str | None = None
+        self.owed_since: float | None = None
+        self.spoken_results: list[int] = []
+        self.said: list[do.Command] = []
+        self.tell(ev.CallStarted())
+
+    # --- the machine's commands, carried out ----------------------------------------------------------
+
+    def tell(self, event: ev.Event) -> None:
+        """Give the machine an event and do what it says."""
+        self.obey(self.machine.receive(event, self.now))
+
+    def obey(self, commands: list[do.Command]) -> None:
+        """Carry out commands in order; events they cause come after."""
+        caused: list[ev.Event] = []
+        for command in commands:
+            self.said.append(command)
+            match command:
+                case do.CreateReply(_, request):
+                    self._create(request)
+                case do.CancelReply(reply):
+                    self._cancel(reply)
+                case do.Play(item, pcm):
+                    self._enqueue(item, len(pcm) // MS)
+                case do.PlayClip(clip):
+                    self._enqueue(f"clip:{clip}", 1500)
+                case do.HoldPlayback():
+                    self.held = True
+                case do.ResumePlayback():
+                    assert self.held, "resumed what was not held"
+                    self.held = False
+                case do.FlushPlayback():
+                    caused.append(ev.PlaybackFlushed(tuple(ev.Heard(q.item, q.played_ms) for q in self.queue)))
+                    self.queue.clear()
+                    self.held = False
+                case do.SubmitResult(call, _):
+                    assert self.online, "a result was sent down a broken line"
+                    assert call in self.called, "a call nobody made was answered"
+                    assert call not in self.orphans, "a call of a lost connection was answered"
+                    assert call not in self.answered, "a call was answered twice"
+                    self.answered.append(call)
+                case do.RunThinker(call, _, _):
+                    assert call not in self.thinkers
+                    self.thinkers[call] = self.machine.turn
+                case do.CancelThinker(call):
+                    self.thinkers.pop(call, None)
+                case do.CommitInput() | do.AddUserText(_):
+                    assert self.online, "the caller's turn was sent down a broken line"
+                    self.owed_since = None if self.speaking else self.now
+                case do.TruncateItem(_, heard_ms):
+                    assert heard_ms > 0
+                case do.HangUp(reason):
+                    assert self.closed is None, "hung up twice"
+                    self.closed = reason
+                case _:
+                    pass
+        for event in caused:
+            self.tell(event)
+        self.check()
+
+    def check(self) -> None:
+        """What must be true after every step."""
+        if self.machine.floor is not Floor.HELD:
+            assert not self.held, f"left on hold with the floor {self.machine.floor}"
+        if self.machine.floor is Floor.CLOSED:
+            assert self.closed
+        due = self.machine.deadline()
+        assert self.closed is None or due is None, "a closed call still has deadlines"
+
+    def _create(self, request: str) -> None:
+        assert self.online, "a reply was asked of a broken line"
+        assert self.machine.floor in (Floor.LISTENING, Floor.ASSISTANT), "a reply was asked for over the caller"
+        live = [r for r in self.replies if r.request and r.state != "done" and not r.cancelled]
+        assert not live, f"two replies overlap: {live}"
+        self.made += 1
+        self.replies.append(ProviderReply(request, f"resp-{self.made}"))
+
+    def _cancel(self, reply: str | None) -> None:
+        for known in self.replies:
+            if known.state != "done" and reply in (None, known.id):
+                known.cancelled = True
+
+    def _enqueue(self, item: str, ms: int) -> None:
+        assert self.machine.floor is not Floor.USER, "something was queued while the caller has the floor"
+        if self.queue and self.queue[-1].item == item:
+            self.queue[-1].left_ms += ms
+        else:
+            self.queue.append(Queued(item, ms))
+
+    # --- time ------------------------------------------------------------------------------------------
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time go by in the order things become due: the machine's deadlines and the end of playback."""
+        until = self.now + seconds
+        for _ in range(500):
+            if self.closed:
+                return
+            due = self.machine.deadline()
+            step_to = min(until, max(due, self.now) if due is not None else until, self._next_playback())
+            self._play(step_to)
+            self.now = step_to
+            if due is not None and due <= self.now and not self.closed:
+                self.obey(self.machine.expire(self.now))
+                again = self.machine.deadline()
+                assert again is None or again > self.now, "a deadline that is never met"
+            self._check_owed()
+            if self.now >= until:
+                return
+        raise AssertionError("time stands still")
+
+    def _next_playback(self) -> float:
+        if self.held or not self.queue:
+            return float("inf")
+        return self.now + (self.queue[0].left_ms / 1000 if self.queue[0].started else 0)
+
+    def _play(self, until: float) -> None:
+        if self.held or not self.queue:
+            return
+        head = self.queue[0]
+        if not head.started:
+            head.started = True
+            self.owed_since = None
+            self.tell(ev.PlaybackStarted(head.item))
+            return
+        ms = round((until - self.now) * 1000)
+        head.played_ms += ms
+        head.left_ms -= ms
+        if head.left_ms <= 0:
+            self.queue.pop(0)
+            if not self.queue:
+                self.now = until
+                self.tell(ev.PlaybackDrained(head.item, head.played_ms))
+
+    def _check_owed(self) -> None:
+        if self.owed_since is not None and not self.closed:
+            assert self.now - self.owed_since <= 10.0, f"a turn ended in silence: {self.machine!r}"
+
+    # --- random actions --------------------------------------------------------------------------------
+
+    def act(self, choice: int, amount: int) -> None:
+        """One action; those that make no sense now do nothing."""
+        if not self.closed:
+            ACTIONS[choice % len(ACTIONS)](self, amount)
+
+    def wait(self, amount: int) -> None:
+        self.pass_time((0.02, 0.1, 0.3, 0.5, 1.0, 2.0, 5.0, 16.0)[amount % 8])
+
+    def speak(self, amount: int) -> None:
+        if not self.speaking:
+            self.speaking, self.paused, self.voiced_ms, self.onset = True, False, 0, self.now
+            self.owed_since = None
+            self.tell(ev.SpeechStarted())
+
+    def pause(self, amount: int) -> None:
+        if self.speaking and not self.paused:
+            self.voiced_ms += round((self.now - self.onset) * 1000)
+            self.paused = True
+            self.tell(ev.SpeechPaused(self.voiced_ms))
+
+    def go_on(self, amount: int) -> None:
+        if self.speaking and self.paused:
+            self.paused, self.onset = False, self.now
+            self.tell(ev.SpeechResumed(self.voiced_ms))
+
+    def fall_silent(self, amount: int) -> None:
+        if self.speaking:
+            self.pause(amount)
+            self.pass_time(0.3)
+            if not self.closed:
+                self.speaking = False
+                self.tell(ev.SpeechStopped(self.voiced_ms, 300))
+
+    def type_text(self, amount: int) -> None:
+        self.tell(ev.TextTyped("and tomorrow?"))
+
+    def transcribe(self, amount: int) -> None:
+        self.tell(ev.InputCommitted(f"user-{amount}"))
+        self.tell(ev.UserTranscribed(f"user-{amount}", "hello" if amount % 3 else ""))
+
+    def start_reply(self, amount: int) -> None:
+        for reply in self.replies:
+            if reply.state == "requested" and self.online:
+                only = sum(r.state == "requested" for r in self.replies) == 1
+                reply.state = "streaming"
+                self.tell(ev.ReplyStarted(reply.id, None if only and not amount % 4 else reply.request))
+                return
+
+    def send_audio(self, amount: int) -> None:
+        reply = self._streaming()
+        if reply:
+            item = f"{reply.id}-item-{amount % 2}"
+            played_before = len(self.said)
+            self.tell(ev.ReplyText(reply.id, item, "some words "))
+            self.tell(ev.ReplyAudio(reply.id, item, b"\0" * MS * (20 + 40 * (amount % 60))))
+            if reply.cancelled:
+                late = [c for c in self.said[played_before:] if isinstance(c, do.Play)]
+                assert not late, "late audio of a cancelled reply was played"
+
+    def call_tool(self, amount: int) -> None:
+        reply = self._streaming()
+        if reply:
+            reply.calls += 1
+            call = f"call-{reply.id}-{reply.calls if amount % 5 else 1}"
+            self.called.add(call)
+            self.tell(ev.ToolCalled(reply.id, call, "route_to_thinker", "{}"))
+
+    def finish_reply(self, amount: int) -> None:
+        reply = self._streaming()
+        if reply:
+            reply.state = "done"
+            statuses: tuple[ev.ReplyStatus, ...] = ("completed", "completed", "failed", "incomplete")
+            self.tell(ev.ReplyFinished(reply.id, "cancelled" if reply.cancelled else statuses[amount % 4]))
+
+    def refuse(self, amount: int) -> None:
+        for reply in self.replies:
+            if reply.state == "requested" and reply.request and self.online:
+                reply.state = "done"
+                code = "conversation_already_has_active_response" if amount % 2 else "server_error"
+                self.tell(ev.ReplyRefused(reply.request, code))
+                return
+
+    def speak_unasked(self, amount: int) -> None:
+        if self.online:
+            self.made += 1
+            self.replies.append(ProviderReply(None, f"resp-{self.made}", "streaming"))
+            self.tell(ev.ReplyStarted(f"resp-{self.made}", "somebody-else"))
+
+    def think(self, amount: int) -> None:
+        if self.thinkers:
+            call = list(self.thinkers)[amount % len(self.thinkers)]
+            asked_in = self.thinkers.pop(call)
+            self.tell(ev.ThinkerFinished(call, "{}") if amount % 3 else ev.ThinkerFailed(call, "no answer"))
+            if not amount % 7:
+                self.tell(ev.ThinkerFinished(call, "{}"))
+            assert asked_in <= self.machine.turn
+
+    def lose_line(self, amount: int) -> None:
+        if self.online and amount % 3 == 0:
+            self.online = False
+            self.orphans |= self.called - set(self.answered)
+            for reply in self.replies:
+                reply.state = "done"
+            self.tell(ev.ResponderLost("gone"))
+
+    def restore_line(self, amount: int) -> None:
+        if not self.online:
+            self.online = True
+            self.tell(ev.ResponderRestored())
+
+    def give_up_line(self, amount: int) -> None:
+        if not self.online and amount % 8 == 0:
+            self.tell(ev.ResponderGone("gone"))
+
+    def close(self, amount: int) -> None:
+        if amount % 16 == 0:
+            self.tell(ev.TransportClosed("disconnected"))
+        elif amount % 16 == 1:
+            self.tell(ev.HangUpRequested("shutdown"))
+
+    def _streaming(self) -> ProviderReply | None:
+        return next((r for r in self.replies if r.state == "streaming"), None) if self.online else None
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Everybody behaves from here on: nothing may stay open."""
+        self.fall_silent(0)
+        self.restore_line(0)
+        for _ in range(20):
+            if self.closed:
+                return
+            self.start_reply(1)
+            self.send_audio(1)
+            self.finish_reply(0)
+            while self.thinkers and not self.closed:
+                self.think(1)
+            self.pass_time(3.0)
+        still_open = self.called - set(self.answered) - self.orphans
+        assert self.closed or not still_open, f"calls never answered: {still_open}"
+        assert self.closed or self.machine.floor is Floor.LISTENING
+
+
+ACTIONS: tuple[Callable[[World, int], None], ...] = (
+    World.wait,
+    World.speak,
+    World.pause,
+    World.go_on,
+    World.fall_silent,
+    World.wait,
+    World.start_reply,
+    World.send_audio,
+    World.send_audio,
+    World.finish_reply,
+    World.call_tool,
+    World.think,
+    World.transcribe,
+    World.type_text,
+    World.refuse,
+    World.lose_line,
+    World.restore_line,
+    World.give_up_line,
+    World.speak_unasked,
+    World.close,
+    World.fall_silent,
+    World.start_reply,
+    World.wait,
+    World.send_audio,
+)
