@@ -1,0 +1,76 @@
+/** The server's HTTP interface, one function per route. Every failure is an `ApiError`. */
+
+const TIMEOUT_MS = 15_000;
+
+/** A refused or lost request. `status` 0: no answer at all. */
+export class ApiError extends Error {
+  /** @param {number} status @param {string} message @param {string} [hint] @param {number | null} [retryAfterS] */
+  constructor(status, message, hint = "", retryAfterS = null) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.hint = hint;
+    this.retryAfterS = retryAfterS;
+  }
+}
+
+/** @returns {Promise<any>} who answers, ICE servers, Thinkers, limits */
+export function getConfig() {
+  return request("GET", "/api/config");
+}
+
+/** @param {string} sdp @param {string | undefined} fingerprint @returns {Promise<{sdp: string, session_id: string, token: string}>} */
+export function postOffer(sdp, fingerprint) {
+  return request("POST", "/api/rtc/offer", { sdp, fingerprint });
+}
+
+/** @param {{id: string, token: string}} session */
+export function postDisconnect({ id, token }) {
+  return request("POST", "/api/rtc/disconnect", { session_id: id, token });
+}
+
+/** The same while the page goes away: queued by the browser, answer unread. @param {{id: string, token: string}} session */
+export function beaconDisconnect({ id, token }) {
+  navigator.sendBeacon("/api/rtc/disconnect", JSON.stringify({ session_id: id, token }));
+}
+
+/** Typed input. @param {{id: string, token: string}} session @param {string} text */
+export function postMessage({ id, token }, text) {
+  return request("POST", `/api/sessions/${encodeURIComponent(id)}/messages`, { text }, token);
+}
+
+/** @param {{id: string, token: string}} session */
+export function getSession({ id, token }) {
+  return request("GET", `/api/sessions/${encodeURIComponent(id)}`, undefined, token);
+}
+
+/** @param {{id: string, token: string}} session @returns {Promise<{messages: any[]}>} */
+export function getTranscript({ id, token }) {
+  return request("GET", `/api/sessions/${encodeURIComponent(id)}/transcript`, undefined, token);
+}
+
+/** @param {string} method @param {string} path @param {any} [body] @param {string} [token] */
+async function request(method, path, body, token) {
+  const headers = { ...(body && { "Content-Type": "application/json" }), ...(token && { Authorization: `Bearer ${token}` }) };
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      body: body && JSON.stringify(body),
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+  } catch (error) {
+    throw new ApiError(0, error instanceof Error ? error.message : "no answer");
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) throw refusal(response, answer.error ?? {});
+  return answer;
+}
+
+/** @param {Response} response @param {{message?: string, hint?: string}} error */
+function refusal(response, { message, hint }) {
+  const wait = Number.parseInt(response.headers.get("Retry-After") ?? "", 10);
+  const retryAfterS = Number.isFinite(wait) ? wait : null;
+  return new ApiError(response.status, message ?? `The server answered ${response.status}.`, hint, retryAfterS);
+}

@@ -1,0 +1,105 @@
+/**
+ * The session's server-sent events, resumed after a break.
+ *
+ * The browser itself reconnects a broken stream and names the last event it saw; but it gives up for good when a
+ * reconnection is answered with an error (a proxy's 502, say). Then we ask why, and try again less and less often.
+ */
+
+import { ApiError, getSession } from "./api.js";
+
+const FIRST_RETRY_MS = 500;
+const LAST_RETRY_MS = 8_000;
+
+/** The events a session sends; see docs/architecture.md. */
+export const EVENT_TYPES = Object.freeze([
+  "session_started",
+  "floor",
+  "transcript_delta",
+  "transcript_done",
+  "transcript",
+  "transcript_interrupted",
+  "thinker",
+  "turn_metrics",
+  "audio_playback_finished",
+  "session_idle_nudge",
+  "session_idle_disconnect",
+  "session_ended",
+  "error",
+  "gap",
+]);
+
+export class EventFeed {
+  /**
+   * @param {{id: string, token: string}} session
+   * @param {(type: string, data: any) => void} onEvent
+   * @param {() => void} onGone the session is not there, or not ours, any more
+   */
+  constructor(session, onEvent, onGone) {
+    this.session = session;
+    this.onEvent = onEvent;
+    this.onGone = onGone;
+    this.opened = false;
+    this.withToken = false;
+    this.lastId = "";
+    this.closed = false;
+    this.retryMs = FIRST_RETRY_MS;
+    this.#open();
+  }
+
+  close() {
+    this.closed = true;
+    this.source?.close();
+    clearTimeout(this.timer);
+  }
+
+  #open() {
+    if (this.closed) return;
+    const source = new EventSource(this.#address());
+    this.source = source;
+    source.addEventListener("open", () => this.#steady());
+    for (const type of EVENT_TYPES) source.addEventListener(type, (event) => this.#receive(type, event));
+    // The stream's own trouble and the session's `error` events share a name; only the latter carry data.
+    source.addEventListener("error", (event) => event instanceof MessageEvent || this.#broken(source));
+  }
+
+  #address() {
+    const query = new URLSearchParams();
+    if (this.lastId) query.set("after", this.lastId);
+    if (this.withToken) query.set("token", this.session.token);
+    return `/api/events/${encodeURIComponent(this.session.id)}${query.size ? `?${query}` : ""}`;
+  }
+
+  #steady() {
+    this.opened = true;
+    this.retryMs = FIRST_RETRY_MS;
+  }
+
+  /** @param {string} type @param {Event} event */
+  #receive(type, event) {
+    if (!(event instanceof MessageEvent) || this.closed) return;
+    if (event.lastEventId) this.lastId = event.lastEventId;
+    this.onEvent(type, JSON.parse(event.data));
+    if (type === "session_ended") this.close();
+  }
+
+  /** @param {EventSource} source */
+  #broken(source) {
+    if (this.closed || source.readyState !== EventSource.CLOSED) return;
+    this.timer = setTimeout(() => this.#tryAgain(), this.retryMs);
+    this.retryMs = Math.min(this.retryMs * 2, LAST_RETRY_MS);
+  }
+
+  /** The stream does not say why it was refused, so ask for the session itself. */
+  async #tryAgain() {
+    const refusal = await getSession(this.session).then(() => null, (error) => error);
+    if (this.closed) return;
+    if (refusal instanceof ApiError && refusal.status === 404) {
+      this.close();
+      this.onGone();
+      return;
+    }
+    // The session is ours, yet the stream never opened: cookies are off. Only then the token goes into the address.
+    this.withToken ||= !refusal && !this.opened;
+    this.#open();
+  }
+}

@@ -1,0 +1,69 @@
+/** Typed input, and example questions from the Thinkers there are. */
+
+import { make, part } from "./dom.js";
+
+/**
+ * @param {import("../store.js").Store} store
+ * @param {import("../conversation.js").Conversation} conversation
+ */
+export function showComposer(store, conversation) {
+  const form = /** @type {HTMLFormElement} */ (part("composer"));
+  const input = /** @type {HTMLInputElement} */ (part("composer-text"));
+  const send = /** @type {HTMLButtonElement} */ (part("composer-send"));
+  const examples = part("examples");
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void sendTyped(input, store, conversation);
+  });
+  input.addEventListener("input", () => arm(send, input, store.state));
+  store.subscribe((state, before) => {
+    if (state.config !== before.config) examples.replaceChildren(...chips(state.config, (text) => offer(text, input, store, conversation)));
+    if (state.phase !== before.phase) {
+      input.placeholder = live(state) ? "Speak, or type here" : "Connect, then speak — or type here";
+      arm(send, input, state);
+    }
+  });
+}
+
+/** @param {import("../store.js").State} state */
+function live({ phase }) {
+  return phase === "connected" || phase === "shaky";
+}
+
+/** @param {HTMLButtonElement} send @param {HTMLInputElement} input @param {import("../store.js").State} state */
+function arm(send, input, state) {
+  send.disabled = !live(state) || !input.value.trim();
+}
+
+/** @param {HTMLInputElement} input @param {import("../store.js").Store} store @param {import("../conversation.js").Conversation} conversation */
+async function sendTyped(input, store, conversation) {
+  const text = input.value.trim();
+  if (!text || !live(store.state)) return;
+  input.value = "";
+  input.dispatchEvent(new Event("input"));
+  const taken = await conversation.type(text);
+  if (taken || input.value) return;
+  input.value = text;
+  input.dispatchEvent(new Event("input"));
+}
+
+/** @param {any} config @param {(text: string) => void} onPick */
+function chips(config, onPick) {
+  const thinkers = (config?.thinkers ?? []).filter((/** @type {any} */ thinker) => thinker.example);
+  return thinkers.map((/** @type {any} */ { example, label, description }) => {
+    const chip = make("button", "chip", example);
+    chip.type = "button";
+    chip.title = `${label}: ${description}`;
+    chip.addEventListener("click", () => onPick(example));
+    return chip;
+  });
+}
+
+/** In a call an example is asked at once; before one it waits in the field. @param {string} text @param {HTMLInputElement} input @param {import("../store.js").Store} store @param {import("../conversation.js").Conversation} conversation */
+function offer(text, input, store, conversation) {
+  input.value = text;
+  input.dispatchEvent(new Event("input"));
+  if (live(store.state)) void sendTyped(input, store, conversation);
+  else input.focus();
+}

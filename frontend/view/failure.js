@@ -1,0 +1,63 @@
+/** What stands in the way, in words, with buttons for the ways on; a server that is full counts down. */
+
+import { make, part, setText } from "./dom.js";
+
+/** @type {Record<import("../failures.js").WayOn, string>} */
+const WAY_WORDS = {
+  retry: "Try again",
+  type: "Go on by typing",
+  hear: "Let me hear",
+  dismiss: "Close",
+};
+
+/**
+ * @param {import("../store.js").Store} store
+ * @param {Record<import("../failures.js").WayOn, () => void>} ways
+ */
+export function showFailure(store, ways) {
+  const box = part("notice");
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  let counting;
+  store.subscribe((state, before) => {
+    if (state.failure === before.failure) return;
+    clearInterval(counting);
+    box.hidden = !state.failure;
+    if (!state.failure) return box.replaceChildren();
+    draw(box, state.failure, ways);
+    const { retryAt } = state.failure;
+    if (retryAt) counting = countDown(box, retryAt);
+  });
+}
+
+/** @param {HTMLElement} box @param {import("../failures.js").Failure} failure @param {Record<string, () => void>} ways */
+function draw(box, failure, ways) {
+  box.dataset.kind = failure.kind;
+  const words = make("div", "notice-words");
+  words.append(make("strong", "", failure.title), make("p", "", failure.hint));
+  const buttons = make("div", "notice-ways");
+  buttons.append(...failure.ways.map((way) => wayButton(way, ways[way])));
+  box.replaceChildren(words, buttons);
+}
+
+/** @param {import("../failures.js").WayOn} way @param {() => void} go */
+function wayButton(way, go) {
+  const button = make("button", "quiet", WAY_WORDS[way]);
+  button.type = "button";
+  button.dataset.testid = `way-${way}`;
+  button.addEventListener("click", go);
+  return button;
+}
+
+/** @param {HTMLElement} box @param {number} retryAt page clock, ms */
+function countDown(box, retryAt) {
+  const button = /** @type {HTMLButtonElement} */ (box.querySelector("[data-testid=way-retry]"));
+  const show = () => {
+    const seconds = Math.ceil((retryAt - Date.now()) / 1000);
+    button.disabled = seconds > 0;
+    setText(button, seconds > 0 ? `Try again in ${seconds} s` : WAY_WORDS.retry);
+    if (seconds <= 0) clearInterval(timer);
+  };
+  const timer = setInterval(show, 250);
+  show();
+  return timer;
+}

@@ -1,0 +1,190 @@
+"""Chromium through Playwright: a microphone that plays a WAV file, and measurements of what the browser hears."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = [
+    "--use-fake-ui-for-media-stream",
+    "--use-fake-device-for-media-stream",
+    "--autoplay-policy=no-user-gesture-required",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+WITHIN_MS = 15_000
+
+REMEMBER_PEERS = """
+window.testPeers = [];
+window.RTCPeerConnection = class extends RTCPeerConnection {
+  constructor(...args) { super(...args); window.testPeers.push(this); }
+};
+"""
+"""Keeps every peer connection within the test's reach; the page itself shows none."""
+
+HEARD = """async () => {
+  const peer = window.testPeers.at(-1);
+  const reports = [...(await peer.getStats()).values()];
+  const heard = reports.find((report) => report.type === "inbound-rtp") ?? {};
+  const sent = reports.find((report) => report.type === "outbound-rtp") ?? {};
+  const pick = (report, names) => Object.fromEntries(names.map((name) => [name, report[name] ?? 0]));
+  return {
+    ...pick(heard, ["totalAudioEnergy", "totalSamplesDuration", "concealedSamples", "totalSamplesReceived"]),
+    ...pick(heard, ["packetsReceived"]),
+    ...pick(sent, ["packetsSent"]),
+  };
+}"""
+
+ENTRIES = """nodes => nodes.map((node) => {
+  return [node.dataset.testid.slice(6), node.dataset.state, node.querySelector(".words").textContent];
+})"""
+
+
+class Tab:
+    """One page in one browser, and what it complained of."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        page.set_default_timeout(WITHIN_MS)
+        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    async def open(self, url: str, *, raw: bool = True) -> None:
+        """Load the page and wait until it knows its server. `raw` switches the microphone's processing off."""
+        await self.page.goto(f"{url}/?raw=1" if raw else url)
+        await self.sees("state", "Ready to talk")
+
+    async def connect(self) -> None:
+        """Press the one button and wait for the audio connection."""
+        await self.press("connect")
+        await self.sees("state", "Connected")
+
+    async def press(self, name: str) -> None:
+        """Click the part of the page called `name`."""
+        await self.page.get_by_test_id(name).click()
+
+    async def sees(self, name: str, text: str, within_ms: int = WITHIN_MS) -> None:
+        """Wait until the part called `name` is visible and contains `text`."""
+        await self.page.get_by_test_id(name).filter(has_text=text).first.wait_for(timeout=within_ms)
+
+    async def text(self, name: str) -> str:
+        """What the part called `name` reads."""
+        return await self.page.get_by_test_id(name).inner_text()
+
+    async def transcript(self) -> list[tuple[str, str, str]]:
+        """Who said what, in order: (role, state, words with what was cut off)."""
+        rows = await self.page.locator("[data-testid=transcript] article").evaluate_all(ENTRIES)
+        return [(role, state, words) for role, state, words in rows]
+
+    async def heard(self) -> Heard:
+        """What the newest call has received so far."""
+        return Heard(await self.page.evaluate(HEARD), time.monotonic())
+
+    async def loudness(self, seconds: float) -> float:
+        """Mean energy of the assistant's voice over the next `seconds` (1 = full scale; silence is about 0)."""
+        before = await self.heard()
+        await asyncio.sleep(seconds)
+        return (await self.heard()).energy_since(before)
+
+    async def loud_within(self, seconds: float, threshold: float) -> float:
+        """Wait until a tenth of a second is louder than `threshold`; the seconds it took."""
+        return await self._until(seconds, lambda energy: energy > threshold, f"louder than {threshold}")
+
+    async def quiet_within(self, seconds: float, threshold: float) -> float:
+        """Wait until a tenth of a second is no louder than `threshold`; the seconds it took."""
+        return await self._until(seconds, lambda energy: energy <= threshold, f"quieter than {threshold}")
+
+    async def _until(self, seconds: float, holds: Any, wanted: str) -> float:
+        begun = time.monotonic()
+        while (spent := time.monotonic() - begun) < seconds:
+            if holds(await self.loudness(0.1)):
+                return spent
+        raise AssertionError(f"the voice was not {wanted} within {seconds} s")
+
+    async def screenshot(self, path: Path) -> None:
+        """Write a picture of what is in the window."""
+        await self.page.screenshot(path=path)
+
+
+class Heard:
+    """Counters of the incoming audio at one moment."""
+
+    def __init__(self, counters: dict[str, float], at: float) -> None:
+        self.counters = counters
+        self.at = at
+
+    def energy_since(self, before: Heard) -> float:
+        """Mean energy between two moments: the square of the RMS amplitude, full scale 1."""
+        seconds = self.counters["totalSamplesDuration"] - before.counters["totalSamplesDuration"]
+        energy = self.counters["totalAudioEnergy"] - before.counters["totalAudioEnergy"]
+        return energy / seconds if seconds > 0 else 0.0
+
+    @property
+    def concealed_share(self) -> float:
+        """Share of samples the browser had to invent."""
+        return self.counters["concealedSamples"] / max(1, self.counters["totalSamplesReceived"])
+
+
+@contextlib.asynccontextmanager
+async def chromium(
+    *,
+    speaks: Path | None = None,
+    microphone: Literal["granted", "refused", "absent"] = "granted",
+    scheme: Literal["dark", "light"] = "dark",
+    size: tuple[int, int] = (1440, 900),
+    reduced_motion: bool = False,
+    expect_complaints: bool = False,
+) -> AsyncIterator[Tab]:
+    """A tab in a fresh Chromium whose microphone plays `speaks` once (None: a beeping device).
+
+    At the end the test fails if the page complained in its console, unless `expect_complaints`: browsers also log
+    every refused request there.
+    """
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=flags(speaks, microphone))
+        try:
+            context = await new_context(browser, scheme, size, reduced_motion)
+            tab = Tab(await context.new_page())
+            yield tab
+            if not expect_complaints:
+                assert tab.complaints == []
+        finally:
+            await browser.close()
+
+
+def flags(speaks: Path | None, microphone: str) -> list[str]:
+    """Chromium's flags for a kind of microphone."""
+    chosen = list(FLAGS)
+    if speaks is not None:
+        chosen.append(f"--use-file-for-fake-audio-capture={speaks}%noloop")
+    if microphone == "refused":
+        chosen.remove("--use-fake-ui-for-media-stream")
+        chosen.append("--deny-permission-prompts")
+    if microphone == "absent":
+        chosen = [flag for flag in chosen if flag != "--use-fake-device-for-media-stream"]
+    if os.geteuid() == 0:
+        chosen.append("--no-sandbox")
+    return chosen
+
+
+async def new_context(browser: Browser, scheme: Any, size: tuple[int, int], reduced_motion: bool) -> BrowserContext:
+    """A clean profile that looks as asked."""
+    context = await browser.new_context(
+        color_scheme=scheme,
+        viewport={"width": size[0], "height": size[1]},
+        reduced_motion="reduce" if reduced_motion else "no-preference",
+        locale="en-US",
+    )
+    await context.add_init_script(REMEMBER_PEERS)
+    return context

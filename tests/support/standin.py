@@ -1,0 +1,221 @@
+"""A stand-in for the server, as the page sees it: the same files, headers and routes, with everything behind them
+under the test's control.
+
+The page's failures and drawing are tested against this; what is said and heard, against the real server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvicorn
+from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
+from av import AudioFrame
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from backend.http.headers import SecurityHeaders
+from backend.session.feed import Feed, PageEvent
+
+FRONTEND = Path(__file__).parents[2] / "frontend"
+SESSION = "stand-in-session"
+TOKEN = "stand-in-token"
+RATE = 48_000
+CONFIG: dict[str, Any] = {
+    "responder": {"name": "Offline demonstration", "model": "demonstration", "offline": True},
+    "memory": {"label": "embedded Redis"},
+    "ice_servers": [],
+    "thinkers": [
+        {
+            "domain": "weather",
+            "label": "Weather",
+            "description": "Conditions and forecasts",
+            "example": "What's the weather in Seattle?",
+        },
+        {
+            "domain": "knowledge",
+            "label": "Knowledge",
+            "description": "General questions",
+            "example": "Tell me about Paris.",
+        },
+    ],
+    "limits": {"session_max_minutes": 60},
+}
+
+
+class Tone(MediaStreamTrack):
+    """A 440 Hz tone in 20 ms frames, on the wall clock."""
+
+    kind = "audio"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._frames = 0
+        self._begun = 0.0
+
+    async def recv(self) -> AudioFrame:
+        now = asyncio.get_running_loop().time()
+        self._begun = self._begun or now
+        await asyncio.sleep(max(0.0, self._begun + self._frames * 0.02 - now))
+        start, size = self._frames * RATE // 50, RATE // 50
+        wave = np.sin(2 * np.pi * 440 * np.arange(start, start + size) / RATE) * 6000
+        frame = AudioFrame.from_ndarray(wave.astype(np.int16).reshape(1, -1), format="s16", layout="mono")
+        frame.sample_rate, frame.pts, frame.time_base = RATE, start, Fraction(1, RATE)
+        self._frames += 1
+        return frame
+
+
+class StandIn:
+    """What the test sets, and what the page did."""
+
+    def __init__(self) -> None:
+        self.config: dict[str, Any] | Response = CONFIG
+        self.offer_refusal: Response | None = None
+        """Answers the next offer instead of a peer, once."""
+        self.typing_refusal: Response | None = None
+        self.events_status = 200
+        """Anything else answers the event stream, and questions about the session, with this status."""
+        self.feed = Feed()
+        self.offers: list[dict[str, Any]] = []
+        self.typed: list[str] = []
+        self.disconnects: list[dict[str, Any]] = []
+        self.event_requests: list[tuple[str | None, str]] = []
+        """`Last-Event-ID` and query of every event stream asked for."""
+        self.record: list[dict[str, Any]] = []
+        """What the server has of the transcript."""
+        self.url = ""
+        self._peers: set[RTCPeerConnection] = set()
+        self._streams: set[asyncio.Event] = set()
+
+    def tell(self, type_: str, **data: Any) -> None:
+        """One event to the page."""
+        self.feed.publish(type_, data)
+
+    def break_streams(self) -> None:
+        """Cut every event stream, as a proxy's restart would."""
+        for broken in self._streams:
+            broken.set()
+
+    async def lose_peers(self) -> None:
+        """Close every call from this side."""
+        await asyncio.gather(*(peer.close() for peer in self._peers))
+        self._peers.clear()
+
+    def app(self) -> SecurityHeaders:
+        """The routes, behind the real server's security headers."""
+        return SecurityHeaders(
+            Starlette(
+                routes=[
+                    Route("/api/config", self._config),
+                    Route("/api/rtc/offer", self._offer, methods=["POST"]),
+                    Route("/api/rtc/disconnect", self._disconnect, methods=["POST"]),
+                    Route("/api/sessions/{id}", self._session),
+                    Route("/api/sessions/{id}/messages", self._typed, methods=["POST"]),
+                    Route("/api/sessions/{id}/transcript", self._transcript),
+                    Route("/api/events/{id}", self._events),
+                    Mount("/", StaticFiles(directory=FRONTEND, html=True)),
+                ]
+            )
+        )
+
+    async def _config(self, _: Request) -> Response:
+        return self.config if isinstance(self.config, Response) else JSONResponse(self.config)
+
+    async def _offer(self, request: Request) -> Response:
+        body = await request.json()
+        self.offers.append(body)
+        if refusal := self.offer_refusal:
+            self.offer_refusal = None
+            return refusal
+        peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        self._peers.add(peer)
+        await peer.setRemoteDescription(RTCSessionDescription(sdp=body["sdp"], type="offer"))
+        peer.addTrack(Tone())
+        await peer.setLocalDescription(await peer.createAnswer())
+        return JSONResponse({"sdp": peer.localDescription.sdp, "session_id": SESSION, "token": TOKEN})
+
+    async def _disconnect(self, request: Request) -> Response:
+        self.disconnects.append(json.loads(await request.body()))
+        self.tell("session_ended", reason="disconnected")
+        return JSONResponse({"ok": True})
+
+    async def _session(self, _: Request) -> Response:
+        return JSONResponse({"session_id": SESSION}, status_code=self.events_status)
+
+    async def _typed(self, request: Request) -> Response:
+        text = (await request.json())["text"]
+        if self.typing_refusal:
+            return self.typing_refusal
+        self.typed.append(text)
+        self.tell("transcript", role="user", item_id=f"typed-{len(self.typed)}", content=text)
+        return JSONResponse({"ok": True}, status_code=202)
+
+    async def _transcript(self, _: Request) -> Response:
+        return JSONResponse({"messages": self.record})
+
+    async def _events(self, request: Request) -> Response:
+        last = request.headers.get("last-event-id")
+        self.event_requests.append((last, request.url.query))
+        if self.events_status != 200:
+            return Response(status_code=self.events_status)
+        after = int(last or request.query_params.get("after") or 0)
+        return StreamingResponse(self._stream(after), media_type="text/event-stream")
+
+    async def _stream(self, after: int) -> AsyncIterator[str]:
+        broken = asyncio.Event()
+        self._streams.add(broken)
+        events = self.feed.read(after)
+        cut = asyncio.ensure_future(broken.wait())
+        yield "retry: 200\n\n"
+        try:
+            while True:
+                coming = asyncio.ensure_future(next_of(events))
+                await asyncio.wait({coming, cut}, return_when=asyncio.FIRST_COMPLETED)
+                if cut.done() or (event := coming.result()) is None:
+                    coming.cancel()
+                    return
+                yield f"id: {event.id}\nevent: {event.type}\ndata: {json.dumps(event.data)}\n\n"
+        finally:
+            cut.cancel()
+            self._streams.discard(broken)
+
+
+async def next_of(events: AsyncIterator[PageEvent]) -> PageEvent | None:
+    """The next event, or None after the last."""
+    return await anext(events, None)
+
+
+def refusal(status: int, message: str, hint: str = "", **headers: str) -> JSONResponse:
+    """An error as the server words them; `headers` with underscores for dashes."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return JSONResponse({"error": {"message": message, "hint": hint}}, status_code=status, headers=named)
+
+
+@contextlib.asynccontextmanager
+async def standing_in() -> AsyncIterator[StandIn]:
+    """A stand-in on a free port of localhost."""
+    stand_in = StandIn()
+    listener = socket.create_server(("127.0.0.1", 0))
+    stand_in.url = f"http://localhost:{listener.getsockname()[1]}"
+    config = uvicorn.Config(stand_in.app(), log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield stand_in
+    finally:
+        stand_in.feed.close()
+        stand_in.break_streams()
+        await stand_in.lose_peers()
+        server.should_exit = True
+        await asyncio.wait_for(serving, 5)
