@@ -1,0 +1,60 @@
+"""`python -m backend.offline`: serve, say where on stdout in one JSON line, end on SIGTERM or with the parent."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+import uvloop
+
+from backend.errors import SetupError
+from backend.offline import parent
+from backend.offline.app import House, create_app
+from backend.offline.script.schema import load
+from backend.offline.server import Server, listen
+
+
+def main() -> int:
+    """Parse the command line and serve. Returns the exit status."""
+    options = _options()
+    try:
+        script = load(options.script) if options.script else None
+    except SetupError as error:
+        sys.stderr.write(f"{error}\n{error.hint}\n")
+        return 2
+    house = House(required_key=options.require_key)
+    house.take_script(script)
+    uvloop.run(_serve(house, options))
+    return 0
+
+
+async def _serve(house: House, options: argparse.Namespace) -> None:
+    listening = listen(options.host, options.port)
+    server = Server(create_app(house))
+    if options.exit_with_parent:
+        parent.when_gone(server.stop)
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    sys.stdout.write(json.dumps({"listening": f"http://{host}:{listening.getsockname()[1]}"}) + "\n")
+    sys.stdout.flush()
+    await server.serve(listening)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m backend.offline", description="An OpenAI-compatible demonstration server. No key, no network."
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    parser.add_argument("--script", type=Path, help="a script file: deterministic instead of demonstrating")
+    parser.add_argument("--exit-with-parent", action="store_true", help="end when standard input is closed")
+    parser.add_argument(
+        "--require-key", default=os.environ.get("OFFLINE_REQUIRE_KEY"), help="accept this API key only (for tests)"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

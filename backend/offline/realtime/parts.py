@@ -1,0 +1,100 @@
+"""What a brain says while it answers: the pieces of a reply, of hearing, and of things going wrong.
+
+A brain yields parts; the core turns them into server events in the API's order. Delays are the brain's own awaits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The reply exists now: `response.created`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Some of the reply's words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """Some of the reply's sound: 24 kHz mono PCM16."""
+
+    pcm: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function call; `arguments` is sent as it is, valid JSON or not."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The reply is over. `details` joins the API's `status_details`."""
+
+    status: Literal["completed", "failed", "incomplete"] = "completed"
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Instead of `Begin`: the reply is refused with an `error` event and never existed."""
+
+    code: str = "conversation_already_has_active_response"
+    message: str = "Conversation already has an active response in progress."
+    kind: str = "invalid_request_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """Some of what the caller said."""
+
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptDone:
+    """All of what the caller said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFailed:
+    """The caller could not be understood."""
+
+    code: str = "audio_unintelligible"
+    message: str = "The audio could not be transcribed."
+
+
+@dataclass(frozen=True, slots=True)
+class Complain:
+    """An `error` event of its own; a fatal one closes the connection afterwards."""
+
+    code: str
+    message: str
+    kind: str = "invalid_request_error"
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expire:
+    """The session's time is up: `session_expired`, close 1001."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The network breaks: no close frame, no goodbye."""
+
+
+Trouble = Complain | Expire | Drop
+ReplyPart = Begin | Words | Audio | Call | End | Refuse | Trouble
+HearingPart = Transcript | TranscriptDone | TranscriptFailed | Trouble

@@ -1,0 +1,109 @@
+"""What really went over the wire, kept for tests: `GET /debug/connections`. Bounded in every direction."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections import deque
+from typing import Any
+
+from backend.audio.frame import BYTES_PER_MS
+from backend.offline.realtime.conversation import Conversation
+
+MAX_CONNECTIONS = 200
+"""Older connections are forgotten first."""
+MAX_EVENTS = 20_000
+"""Per connection and direction; older events are forgotten first."""
+MAX_AUDIO_BYTES = 120 * 1000 * BYTES_PER_MS
+"""Two minutes of appended audio per connection; what comes later is only counted."""
+CONNECTIONS_WITH_AUDIO = 8
+"""Only the newest connections keep their audio."""
+AUDIO_FIELDS = {"input_audio_buffer.append": "audio", "response.output_audio.delta": "delta"}
+
+
+class ConnectionRecord:
+    """One connection's two logs. Times are seconds since it was opened."""
+
+    def __init__(self, number: int, query: dict[str, str]) -> None:
+        self.number = number
+        self.query = query
+        self.opened_at = time.time()
+        self.closed: str | None = None
+        self.audio: bytearray | None = bytearray()
+        self.audio_bytes = 0
+        self.conversation: Conversation | None = None
+        self._started = time.monotonic()
+        self._received: deque[dict[str, Any]] = deque(maxlen=MAX_EVENTS)
+        self._sent: deque[dict[str, Any]] = deque(maxlen=MAX_EVENTS)
+
+    def received(self, event: Any, size: int) -> None:
+        """A client event of `size` bytes."""
+        entry = self._entry(event, size)
+        if entry["type"] == "input_audio_buffer.append":
+            self._keep_audio(event, entry)
+        self._received.append(entry)
+
+    def sent(self, event: dict[str, Any], size: int) -> None:
+        """A server event of `size` bytes."""
+        self._sent.append(self._entry(event, size))
+
+    def shown(self, *, with_audio: bool = False) -> dict[str, Any]:
+        """The record as JSON data."""
+        shown = {
+            "connection": self.number,
+            "query": self.query,
+            "opened_at": self.opened_at,
+            "closed": self.closed,
+            "appended_bytes": self.audio_bytes,
+            "received": list(self._received),
+            "sent": list(self._sent),
+            "items": [item.booked() for item in self.conversation or ()],
+        }
+        if with_audio and self.audio is not None:
+            shown["audio"] = base64.b64encode(self.audio).decode()
+        return shown
+
+    def _entry(self, event: Any, size: int) -> dict[str, Any]:
+        kind = event.get("type") if isinstance(event, dict) else None
+        entry: dict[str, Any] = {"type": kind, "at": round(time.monotonic() - self._started, 4), "size": size}
+        field = AUDIO_FIELDS.get(kind) if isinstance(kind, str) else None
+        if isinstance(event, dict):
+            kept = {key: value for key, value in event.items() if key != field}
+            entry["event"] = kept
+        if field and isinstance(event.get(field), str):
+            encoded = event[field]
+            entry["audio_bytes"] = len(encoded) * 3 // 4 - encoded[-2:].count("=")
+        return entry
+
+    def _keep_audio(self, event: dict[str, Any], entry: dict[str, Any]) -> None:
+        self.audio_bytes += entry.get("audio_bytes", 0)
+        if self.audio is not None and len(self.audio) < MAX_AUDIO_BYTES:
+            try:
+                self.audio += base64.b64decode(event.get("audio", ""))
+            except (ValueError, TypeError):
+                return  # the core complains of it; here it is only a record
+
+
+class Records:
+    """Every connection since the start, newest last."""
+
+    def __init__(self) -> None:
+        self._kept: deque[ConnectionRecord] = deque(maxlen=MAX_CONNECTIONS)
+        self._count = 0
+        self.refused = 0
+
+    def open(self, query: dict[str, str]) -> ConnectionRecord:
+        """A new connection's record."""
+        self._count += 1
+        record = ConnectionRecord(self._count, query)
+        self._kept.append(record)
+        if len(self._kept) > CONNECTIONS_WITH_AUDIO:
+            self._kept[-CONNECTIONS_WITH_AUDIO - 1].audio = None
+        return record
+
+    def shown(self, *, with_audio: bool = False) -> dict[str, Any]:
+        """All records as JSON data."""
+        return {
+            "refused": self.refused,
+            "connections": [record.shown(with_audio=with_audio) for record in self._kept],
+        }

@@ -1,0 +1,1 @@
+"""Scripts: a file that makes the offline server deterministic (see docs/offline.md)."""

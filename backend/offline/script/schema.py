@@ -1,0 +1,195 @@
+"""The script file, field by field. Unknown fields are refused; delays are milliseconds.
+
+`docs/offline.md` shows it by example; `load` is the only way in.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from backend.errors import SetupError
+
+Ms = Annotated[int, Field(ge=0, le=3_600_000)]
+
+
+class ScriptError(SetupError):
+    """The script file cannot be used; the message names each wrong field."""
+
+    hint = "docs/offline.md describes the script file."
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tone(_Strict):
+    """A sine of continuous phase."""
+
+    hz: float = Field(default=440.0, gt=0, lt=12_000)
+    amplitude: float = Field(default=0.3, ge=0, le=1)
+    ms: Ms
+
+
+class Chirp(_Strict):
+    """A sine whose pitch rises steadily, so that any moment can be told by its pitch."""
+
+    from_hz: float = Field(default=300.0, gt=0, lt=12_000)
+    to_hz: float = Field(default=3000.0, gt=0, lt=12_000)
+    amplitude: float = Field(default=0.3, ge=0, le=1)
+    ms: Ms
+
+
+class CallSpec(_Strict):
+    """A function call. An object in `arguments` is sent as JSON, a string exactly as it stands."""
+
+    name: str
+    arguments: str | dict[str, Any] = ""
+
+
+class ErrorSpec(_Strict):
+    """An `error` event; `fatal` closes the connection after it."""
+
+    code: str
+    message: str = "Scripted error."
+    type: str = "invalid_request_error"
+    fatal: bool = False
+
+
+class Reply(_Strict):
+    """One reply. Its sound is the first given of `tone`, `chirp`, `silence_ms`, `speech`; text alone gets a tone."""
+
+    text: str = ""
+    tone: Tone | None = None
+    chirp: Chirp | None = None
+    silence_ms: Ms | None = None
+    speech: bool = False
+    created_delay_ms: Ms = 0
+    first_audio_delay_ms: Ms = 0
+    chunk_ms: int = Field(default=100, ge=10, le=2000)
+    pace: float = Field(default=0.0, ge=0, le=1000)
+    """Times real time; 0 is as fast as possible."""
+    calls: list[CallSpec] = []
+    call_delay_ms: Ms = 0
+    late_ms: Ms = 0
+    """After a cancellation the reply goes on for so long before `response.done`."""
+    hang: bool = False
+    """Nothing ever comes, not even `response.created`."""
+    stall_after_ms: Ms | None = None
+    """After so much audio nothing more comes."""
+    drop_after_ms: Ms | None = None
+    """After so much audio the connection breaks."""
+    refuse: bool = False
+    """Refused with `conversation_already_has_active_response`."""
+    error: ErrorSpec | None = None
+    """An error event instead of the reply, naming the request (or none, if fatal)."""
+    status: Literal["completed", "failed", "incomplete"] = "completed"
+    status_details: dict[str, Any] = {}
+
+
+def _reply(value: Any) -> Any:
+    return {"text": value} if isinstance(value, str) else value
+
+
+ReplySpec = Annotated[Reply, BeforeValidator(_reply)]
+
+
+class Hearing(_Strict):
+    """What the server makes of the caller's audio."""
+
+    text: str = ""
+    after_ms: Ms = 0
+    word_by_word: bool = True
+    """Transcript deltas, one a word; else only the whole."""
+    fail: bool = False
+    """Transcription fails."""
+    never: bool = False
+    """No transcript ever comes."""
+
+
+def _hearing(value: Any) -> Any:
+    return {"text": value} if isinstance(value, str) else value
+
+
+class Turn(_Strict):
+    """One turn of the caller, spoken or typed, and what follows it."""
+
+    hear: Annotated[Hearing, BeforeValidator(_hearing)] = Hearing()
+    reply: ReplySpec | None = None
+    after_results: list[ReplySpec] = []
+    """Replies asked for when function call outputs are the newest items; the last repeats."""
+    drop_on_commit: bool = False
+    expire_on_commit: bool = False
+    error_on_commit: ErrorSpec | None = None
+
+
+class ConnectionScript(_Strict):
+    """How one connection behaves."""
+
+    turns: list[Turn] = []
+    loop: bool = False
+    """Begin again after the last turn; else the last turn repeats."""
+    purposes: dict[str, ReplySpec] = {}
+    """Replies for `metadata.purpose` values; they win over a turn's reply for all but answer and result."""
+    fallback: ReplySpec = Reply(text="Yes.")
+    """For every reply nothing else is written for."""
+    refuse_replies: int = Field(default=0, ge=0)
+    empty_commits: int = Field(default=0, ge=0)
+    expires_after_ms: Ms | None = None
+    drop_after_ms: Ms | None = None
+    """After the connection was made; 0 drops it at once."""
+    error_on_connect: ErrorSpec | None = None
+
+
+class ChatReply(_Strict):
+    """One scripted answer of `/v1/chat/completions`."""
+
+    text: str = ""
+    calls: list[CallSpec] = []
+    delay_ms: Ms = 0
+    token_delay_ms: Ms = 0
+    status: int = Field(default=200, ge=200, le=599)
+    """Anything but 200 answers with an error of that HTTP status."""
+    drop_after_tokens: int | None = Field(default=None, ge=0)
+    """The stream breaks off after so many tokens."""
+
+
+class Script(ConnectionScript):
+    """The whole file: one behaviour for every connection, or one each."""
+
+    connections: list[ConnectionScript] = []
+    """By order of connection; the last repeats. Empty: this very object."""
+    named: dict[str, ConnectionScript] = {}
+    """Chosen by `?script=NAME` on the WebSocket's address."""
+    refuse_connections: int = Field(default=0, ge=0)
+    """The first so many handshakes are refused."""
+    refuse_status: int = Field(default=503, ge=400, le=599)
+    chat: list[ChatReply] | None = None
+    """Consumed one a request, the last repeating; absent: the demonstration answers."""
+
+    def for_connection(self, number: int, name: str | None) -> ConnectionScript:
+        """The part that connection `number` (from 1) follows."""
+        if name is not None and name in self.named:
+            return self.named[name]
+        if not self.connections:
+            return self
+        return self.connections[min(number, len(self.connections)) - 1]
+
+
+def parse(data: str | bytes) -> Script:
+    """A script from JSON. Raises `ScriptError`."""
+    try:
+        return Script.model_validate_json(data)
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, each['loc'])) or 'script'}: {each['msg']}" for each in error.errors()]
+        raise ScriptError("The script is not valid: " + "; ".join(problems)) from None
+
+
+def load(path: Path) -> Script:
+    """A script from a file. Raises `ScriptError`."""
+    try:
+        return parse(path.read_bytes())
+    except OSError as error:
+        raise ScriptError(f"Cannot read the script {path}: {error.strerror}") from None
