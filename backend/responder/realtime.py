@@ -1,0 +1,180 @@
+"""A Responder over the Realtime API's WebSocket: a thin shell around `codec`.
+
+Everything we say goes through one outbox with one writer, so that order is kept and nobody on the audio path
+ever waits for the network. The outbox is bounded: a line that takes nothing for ten seconds is a lost line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from backend.audio.frame import BYTES_PER_MS, Frame
+from backend.conversation.commands import ResponderCommand
+from backend.conversation.events import ResponderEvent
+from backend.errors import ResponderRejected, ResponderUnavailable
+from backend.responder.base import Briefing, Remembered
+from backend.responder.codec import RealtimeCodec, Voice
+
+CONNECT_WITHIN_S = 6.0
+SEND_WITHIN_S = 5.0
+CLOSE_WITHIN_S = 2.0
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+"""Far above any event: audio deltas are tens of kilobytes, `response.done` holds transcripts."""
+OUTBOX_LIMIT = 1_000
+"""Messages waiting, audio joined: about ten seconds of a line that takes nothing."""
+APPEND_LIMIT_BYTES = 100 * BYTES_PER_MS
+"""Audio that has piled up is sent in pieces of at most 100 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Where the Realtime API is, and how it is asked."""
+
+    url: str
+    """ws:// or wss://, without the model."""
+    api_key: str
+    voice: Voice
+
+    def __repr__(self) -> str:
+        return f"Line({self.url}, {self.voice.model})"
+
+
+async def dial(line: Line, briefing: Briefing, history: Sequence[Remembered]) -> RealtimeResponder:
+    """Connect, brief, and put the history back; the reply to the briefing is awaited before any audio.
+
+    Raises `ResponderRejected` when the key is refused, `ResponderUnavailable` for anything that may pass.
+    """
+    try:
+        async with asyncio.timeout(CONNECT_WITHIN_S):
+            socket = await connect(
+                f"{line.url}?model={line.voice.model}",
+                additional_headers={"Authorization": f"Bearer {line.api_key}"},
+                compression=None,  # costs seven times as much as sending: audio does not compress in base64
+                max_size=MAX_MESSAGE_BYTES,
+                open_timeout=CONNECT_WITHIN_S,
+                close_timeout=CLOSE_WITHIN_S,
+            )
+            return await _introduce(socket, RealtimeCodec(line.voice), briefing, history)
+    except InvalidStatus as error:
+        raise _refused(error.response.status_code) from None
+    except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed) as error:
+        raise ResponderUnavailable(
+            f"The Responder cannot be reached ({type(error).__name__}).",
+            hint="Check OPENAI_BASE_URL and the network.",
+        ) from error
+
+
+async def _introduce(
+    socket: ClientConnection, codec: RealtimeCodec, briefing: Briefing, history: Sequence[Remembered]
+) -> RealtimeResponder:
+    try:
+        await _expect(socket, codec, "session.created")
+        await socket.send(codec.brief(briefing, first=True))
+        await _expect(socket, codec, "session.updated")
+        for message in codec.restore(history):
+            await socket.send(message)
+    except BaseException:
+        socket.transport.abort()
+        raise
+    return RealtimeResponder(socket, codec)
+
+
+async def _expect(socket: ClientConnection, codec: RealtimeCodec, type_: str) -> None:
+    while codec.type_of(await socket.recv()) != type_:
+        pass
+
+
+def _refused(status: int) -> ResponderUnavailable:
+    if status in (401, 403):
+        return ResponderRejected(f"The Responder refused the key (HTTP {status}).", hint="Check OPENAI_API_KEY.")
+    return ResponderUnavailable(
+        f"The Responder answered with HTTP {status}.", hint="Check OPENAI_BASE_URL and REALTIME_MODEL."
+    )
+
+
+class RealtimeResponder:
+    """One connection; see `base.Responder`. Made by `dial`."""
+
+    def __init__(self, socket: ClientConnection, codec: RealtimeCodec) -> None:
+        self._socket = socket
+        self._codec = codec
+        self._outbox: deque[str | bytearray] = deque()
+        self._mail = asyncio.Event()
+        self._closing = False
+        self._writer = asyncio.create_task(self._write(), name="responder writer")
+
+    def __repr__(self) -> str:
+        state = "closing" if self._closing else "open"
+        return f"RealtimeResponder({state}, {len(self._outbox)} to send)"
+
+    @property
+    def backlog(self) -> int:
+        """Messages waiting to be sent."""
+        return len(self._outbox)
+
+    def hear(self, frame: Frame) -> None:
+        """See `base.Responder`. Frames that pile up behind a slow network are joined."""
+        last = self._outbox[-1] if self._outbox else None
+        if isinstance(last, bytearray) and len(last) < APPEND_LIMIT_BYTES:
+            last += frame
+        else:
+            self._post(bytearray(frame))
+
+    def do(self, command: ResponderCommand) -> None:
+        """See `base.Responder`."""
+        self._post(self._codec.encode(command))
+
+    def brief(self, briefing: Briefing) -> None:
+        """See `base.Responder`."""
+        self._post(self._codec.brief(briefing, first=False))
+
+    async def events(self) -> AsyncIterator[ResponderEvent]:
+        """See `base.Responder`."""
+        try:
+            async for message in self._socket:
+                for event in self._codec.decode(message):
+                    yield event
+        except ConnectionClosed as error:
+            if not self._closing:
+                raise ResponderUnavailable("The Responder's connection broke.") from error
+        if not self._closing:
+            raise ResponderUnavailable("The Responder hung up.")
+
+    async def close(self) -> None:
+        """See `base.Responder`."""
+        self._closing = True
+        self._writer.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._writer
+        try:
+            async with asyncio.timeout(CLOSE_WITHIN_S):
+                await self._socket.close()
+        except TimeoutError:
+            self._socket.transport.abort()
+
+    def _post(self, message: str | bytearray) -> None:
+        if len(self._outbox) >= OUTBOX_LIMIT:
+            self._socket.transport.abort()  # the reader sees the connection break, and a new one is made
+            return
+        self._outbox.append(message)
+        self._mail.set()
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                await self._mail.wait()
+                self._mail.clear()
+                while self._outbox:
+                    message = self._outbox.popleft()
+                    text = message if isinstance(message, str) else self._codec.append(message)
+                    async with asyncio.timeout(SEND_WITHIN_S):
+                        await self._socket.send(text)
+        except (ConnectionClosed, TimeoutError):
+            self._socket.transport.abort()
