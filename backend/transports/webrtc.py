@@ -17,6 +17,7 @@ from backend.audio.opus import SILENCE_PACKET, OpusEncoder
 from backend.audio.playout import Playout
 from backend.conversation.events import Heard
 from backend.errors import TransportLost
+from backend.transports.alarm import Alarm
 from backend.transports.base import PlaybackListener
 from backend.transports.inbox import Inbox
 from backend.transports.inlet import Inlet
@@ -51,7 +52,7 @@ class WebRTCTransport:
         self._playout = Playout()
         self._encoder = OpusEncoder()
         self._pacer = Pacer()
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._expire)
         self._packets_out = 0
         self._peer = AudioPeer(wire, next_packet=self._next_packet, on_packet=self._on_packet, on_state=self._on_state)
 
@@ -61,7 +62,7 @@ class WebRTCTransport:
     async def answer(self, offer: str) -> str:
         """The answer to a sanitised offer; from now on the caller has `connect_within_s` to connect."""
         answer = await self._peer.answer(offer)
-        self._wake_at(self._loop_time() + self._wire.connect_within_s)
+        self._alarm.set(_now() + self._wire.connect_within_s)
         return answer
 
     def frames(self) -> AsyncIterator[Frame]:
@@ -91,7 +92,7 @@ class WebRTCTransport:
     async def close(self) -> None:
         """Hang up and release everything."""
         self._inbox.close()
-        self._stop_timer()
+        self._alarm.stop()
         await self._peer.close()
         self._encoder.close()
         if self._inlet is not None:
@@ -118,17 +119,17 @@ class WebRTCTransport:
     def _on_packet(self, packet: RtpPacket) -> None:
         if self._inlet is None or self._inbox.ended:
             return
-        now = self._loop_time()
+        now = _now()
         self._inbox.put(self._inlet.receive(packet.ssrc, packet.sequence_number, packet.timestamp, packet.payload, now))
-        self._wake_at(self._inlet.deadline())
+        self._alarm.set(self._inlet.deadline())
 
     def _on_state(self, state: PeerState) -> None:
         if self._inbox.ended:
             return
         match state:
             case PeerState.CONNECTED:
-                self._inlet = Inlet(self._loop_time(), lost_after_s=self._wire.lost_after_s)
-                self._wake_at(self._inlet.deadline())
+                self._inlet = Inlet(_now(), lost_after_s=self._wire.lost_after_s)
+                self._alarm.set(self._inlet.deadline())
             case PeerState.FAILED:
                 self._end(TransportLost("The connection to the caller failed."))
             case PeerState.CLOSED:
@@ -136,32 +137,19 @@ class WebRTCTransport:
 
     def _expire(self) -> None:
         """The timer: before the connection stands it means too late; then silence to put in, or nobody there."""
-        self._timer = None
-        now = self._loop_time()
+        now = _now()
         if self._inlet is None:
             self._end(TransportLost("The caller did not connect in time."))
         elif self._inlet.lost(now):
             self._end(TransportLost("Nothing comes from the caller any more."))
         else:
             self._inbox.put(self._inlet.expire(now))
-            self._wake_at(self._inlet.deadline())
+            self._alarm.set(self._inlet.deadline())
 
     def _end(self, error: TransportLost | None) -> None:
         self._inbox.end(error)
-        self._stop_timer()
+        self._alarm.stop()
 
-    def _wake_at(self, when: float) -> None:
-        """Set the timer, unless it rings before anyway: packets come 50 times a second, deadlines move with them."""
-        if self._inbox.ended or (self._timer is not None and self._timer.when() <= when):
-            return
-        self._stop_timer()
-        self._timer = asyncio.get_running_loop().call_at(when, self._expire)
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    @staticmethod
-    def _loop_time() -> float:
-        return asyncio.get_running_loop().time()
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,239 @@
+"""A call without UDP: the same frames over a WebSocket (framing in `messages`), paced by the same clock.
+
+TCP makes an unhurried sender wait instead of losing its audio, so a full inbox stops the reading here, where
+WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Protocol
+
+from starlette.websockets import WebSocketDisconnect
+
+from backend.audio.frame import FRAME_BYTES, Frame
+from backend.audio.playout import Playout
+from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
+from backend.errors import TransportLost
+from backend.transports.alarm import Alarm
+from backend.transports.base import PlaybackListener
+from backend.transports.inbox import Inbox
+from backend.transports.messages import (
+    FLUSH,
+    READY,
+    Audio,
+    Bye,
+    Ping,
+    Refused,
+    read_binary,
+    read_text,
+    write_audio,
+    write_bye,
+)
+from backend.transports.pacer import Pacer
+from backend.transports.quiet import Quiet
+
+LOST_AFTER_S = 30.0
+"""Seconds without any message."""
+SEND_WITHIN_S = 2.0
+"""Seconds a message may take to leave; a network that slow carries no conversation."""
+AHEAD_S = 2.0
+"""Seconds of audio a client may send ahead of time before silence is due after it."""
+INBOX_FRAMES = 100
+"""Two seconds: the longest message and as much again."""
+NORMAL = 1000
+ORDERLY = frozenset({1000, 1001, 1005})
+"""Close codes of a caller that left on purpose (RFC 6455, 7.4.1)."""
+
+
+class Socket(Protocol):
+    """What is needed of an accepted WebSocket; Starlette's has it."""
+
+    async def receive(self) -> Mapping[str, Any]:
+        """The next ASGI message."""
+        ...
+
+    async def send_text(self, data: str) -> None:
+        """Send one text message."""
+        ...
+
+    async def close(self, code: int = NORMAL, reason: str | None = None) -> None:
+        """Say goodbye."""
+        ...
+
+
+class WebSocketTransport:
+    """One call over an accepted WebSocket. Made on the event loop; `close` it. See `transports.base.Transport`."""
+
+    def __init__(
+        self, socket: Socket, *, lost_after_s: float = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
+    ) -> None:
+        self._socket = socket
+        self._lost_after_s = lost_after_s
+        self._send_within_s = send_within_s
+        self._inbox = Inbox(INBOX_FRAMES)
+        self._pending = bytearray()  # less than a frame
+        self._quiet = Quiet(_now(), ahead_s=AHEAD_S)
+        self._alarm = Alarm(self._fill)
+        self._playout = Playout(listener=self._played)
+        self._listener: PlaybackListener | None = None
+        self._item = ""
+        self._flushed = False
+        self._pacer = Pacer()
+        self._open = True
+        self._closed = asyncio.Event()
+        self._counts = {"messages_in": 0, "messages_out": 0}
+        self._tasks = [
+            asyncio.create_task(self._hear(), name="websocket in"),
+            asyncio.create_task(self._speak(), name="websocket out"),
+        ]
+        self._alarm.set(self._quiet.deadline())
+
+    def __repr__(self) -> str:
+        state = "open" if self._open else "closed"
+        return f"WebSocketTransport({state}, {self._inbox!r}, {self._playout!r}, {self._pacer!r})"
+
+    def frames(self) -> AsyncIterator[Frame]:
+        """The caller's microphone; see the protocol."""
+        return self._inbox.read()
+
+    def listen(self, listener: PlaybackListener) -> None:
+        """Tell `listener` when items start and when the queue drains."""
+        self._listener = listener
+
+    def play(self, item: str, pcm: bytes) -> bool:
+        """Queue reply audio; False when the queue is full."""
+        return self._playout.push(item, pcm)
+
+    def hold(self) -> None:
+        """Send nothing from the next frame on."""
+        self._playout.hold()
+
+    def resume(self) -> None:
+        """Go on from where it was held."""
+        self._playout.resume()
+
+    def flush(self) -> tuple[Heard, ...]:
+        """Drop what is queued, and tell the client to drop what it has."""
+        self._flushed = True
+        return self._playout.flush()
+
+    async def close(self) -> None:
+        """Hang up and release everything."""
+        self._inbox.close()
+        self._alarm.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._leave(NORMAL, "ended")
+        self._closed.set()
+
+    async def wait_closed(self) -> None:
+        """Until `close` is done: what an HTTP route waits for before it returns, since that ends the socket."""
+        await self._closed.wait()
+
+    def stats(self) -> dict[str, float]:
+        """How the media flows, for metrics."""
+        return self._counts | {
+            "inbox_frames": len(self._inbox),
+            "inbox_dropped": self._inbox.dropped,
+            "slots_skipped": self._pacer.skipped,
+            "worst_gap_ms": self._pacer.worst_gap_ms,
+            "queued_ms": self._playout.queued_ms,
+        }
+
+    async def _hear(self) -> None:
+        while not self._inbox.ended:
+            try:
+                async with asyncio.timeout(self._lost_after_s):
+                    received = await self._socket.receive()
+            except TimeoutError:
+                self._end(TransportLost("Nothing comes from the caller any more."))
+                return
+            await self._take(received)
+
+    async def _take(self, received: Mapping[str, Any]) -> None:
+        if received["type"] == "websocket.disconnect":
+            self._open = False
+            orderly = received.get("code", NORMAL) in ORDERLY
+            self._end(None if orderly else TransportLost("The caller's connection broke."))
+            return
+        self._counts["messages_in"] += 1
+        data = received.get("bytes")
+        match read_binary(data) if data is not None else read_text(received.get("text") or ""):
+            case Audio(pcm):
+                await self._take_audio(pcm)
+            case Bye():
+                self._end(None)
+            case Refused(code, reason):
+                self._end(None)
+                await self._leave(code, reason)
+            case Ping():
+                pass
+
+    async def _take_audio(self, pcm: bytes) -> None:
+        self._pending += pcm
+        whole = len(self._pending) - len(self._pending) % FRAME_BYTES
+        frames = [Frame(bytes(self._pending[at : at + FRAME_BYTES])) for at in range(0, whole, FRAME_BYTES)]
+        del self._pending[:whole]
+        if not frames:
+            return
+        self._inbox.put(frames)
+        self._quiet.heard(len(frames), _now())
+        await self._inbox.room()
+
+    def _fill(self) -> None:
+        """The client has fallen silent: hearing goes on by silence."""
+        self._inbox.put(self._quiet.expire(_now()))
+        if not self._inbox.ended:
+            self._alarm.set(self._quiet.deadline())
+
+    async def _speak(self) -> None:
+        await self._send(READY)
+        while not self._inbox.ended:
+            await self._pacer.next_slot()
+            if self._flushed:
+                self._flushed = False
+                await self._send(FLUSH)
+            frame = self._playout.pull()
+            if frame is not None:
+                await self._send(write_audio(self._item, frame))
+
+    async def _send(self, text: str) -> None:
+        try:
+            async with asyncio.timeout(self._send_within_s):
+                await self._socket.send_text(text)
+        except TimeoutError:
+            self._open = False
+            self._end(TransportLost("The caller's connection is too slow."))
+        except (OSError, RuntimeError, WebSocketDisconnect):
+            self._open = False
+            self._end(TransportLost("The caller's connection broke."))
+        else:
+            self._counts["messages_out"] += 1
+
+    def _played(self, event: PlaybackEvent) -> None:
+        if isinstance(event, PlaybackStarted):
+            self._item = event.item
+        if self._listener is not None:
+            self._listener(event)
+
+    def _end(self, error: TransportLost | None) -> None:
+        self._inbox.end(error)
+        self._alarm.stop()
+
+    async def _leave(self, code: int, reason: str) -> None:
+        if not self._open:
+            return
+        self._open = False
+        try:
+            async with asyncio.timeout(self._send_within_s):
+                await self._socket.send_text(write_bye(reason))
+                await self._socket.close(code, reason)
+        except (OSError, RuntimeError, WebSocketDisconnect, TimeoutError):
+            return  # the caller is gone already, which is what was wanted
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,194 @@
+"""What every transport does, whatever the wire: one suite on the fake, a real WebSocket and a real WebRTC peer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from backend.audio.frame import FRAME_BYTES, FRAME_MS, Frame
+from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
+from backend.transports.base import Transport
+from tests.support.callers import OpenRig, fake_rig, webrtc_rig, websocket_rig
+from tests.support.tones import audible, pitch, tone
+
+on_every_wire = pytest.mark.parametrize("open_rig", [fake_rig, websocket_rig, webrtc_rig])
+
+IN_FLIGHT = 2
+"""Frames that may still be on the wire, or ringing in the codec, when an order is given."""
+
+
+@on_every_wire
+async def test_the_callers_frames_arrive_in_order(open_rig: OpenRig) -> None:
+    async with open_rig() as rig, collected(rig.transport) as frames:
+        await rig.say(tone(500, 200) + tone(1000, 200) + tone(2000, 200))
+        await rig.pass_time(100)
+        speech = b"".join(frame for frame in frames if audible(frame))
+    third = len(speech) // 3 // FRAME_BYTES * FRAME_BYTES
+    pitches = [pitch(speech[at : at + third]) for at in (0, third, 2 * third)]
+    assert pitches == pytest.approx([500, 1000, 2000], rel=0.1)
+
+
+@on_every_wire
+async def test_every_frame_is_twenty_milliseconds(open_rig: OpenRig) -> None:
+    async with open_rig() as rig, collected(rig.transport) as frames:
+        await rig.say(tone(500, 130))
+        await rig.pass_time(100)
+        assert frames and {len(frame) for frame in frames} == {FRAME_BYTES}
+
+
+@on_every_wire
+async def test_what_is_played_is_heard(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        speech = tone(700, 500)
+        assert rig.transport.play("a", speech)
+        await rig.pass_time(700)
+        heard = b"".join(rig.heard())
+        assert pitch(heard) == pytest.approx(700, rel=0.05)
+        assert len(heard) == pytest.approx(len(speech), abs=FRAME_BYTES)
+        if rig.exact:
+            assert heard == speech
+
+
+@on_every_wire
+async def test_an_item_starts_once_and_the_queue_drains_once(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        events: list[PlaybackEvent] = []
+        rig.transport.listen(events.append)
+        rig.transport.play("a", tone(700, 100))
+        rig.transport.play("a", tone(700, 100))
+        rig.transport.play("b", tone(900, 50))
+        await rig.pass_time(500)
+        assert events == [PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("b", 50)]
+
+
+@on_every_wire
+async def test_hold_is_silent_within_a_frame(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        rig.transport.play("a", tone(700, 1000))
+        await rig.pass_time(200)
+        rig.transport.hold()
+        before = len(rig.heard())
+        await rig.pass_time(300)
+        assert before > 0
+        assert len(rig.heard()) <= before + IN_FLIGHT
+
+
+@on_every_wire
+async def test_resume_goes_on_without_losing_a_frame(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        events: list[PlaybackEvent] = []
+        rig.transport.listen(events.append)
+        speech = tone(700, 600)
+        rig.transport.play("a", speech)
+        await rig.pass_time(200)
+        rig.transport.hold()
+        await rig.pass_time(200)
+        rig.transport.resume()
+        await rig.pass_time(700)
+        heard = rig.heard()
+        assert events[-1] == PlaybackDrained("a", 600)
+        assert len(heard) == pytest.approx(30, abs=0 if rig.exact else IN_FLIGHT)
+        if rig.exact:
+            assert b"".join(heard) == speech
+
+
+@on_every_wire
+async def test_flush_tells_how_much_was_really_heard(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        rig.transport.play("a", tone(700, 2000))
+        rig.transport.play("b", tone(700, 500))
+        await rig.pass_time(400)
+        told = rig.transport.flush()
+        await rig.pass_time(200)
+        assert [heard.item for heard in told] == ["a", "b"]
+        assert told[1].played_ms == 0
+        tolerance = 0 if rig.exact else FRAME_MS
+        assert told[0].played_ms == pytest.approx(len(rig.heard()) * FRAME_MS, abs=tolerance)
+
+
+@on_every_wire
+async def test_flush_ends_a_hold_and_drains_nothing(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        events: list[PlaybackEvent] = []
+        rig.transport.listen(events.append)
+        rig.transport.play("a", tone(700, 1000))
+        rig.transport.hold()
+        assert rig.transport.flush() == (Heard("a", 0),)
+        rig.transport.play("b", tone(700, 100))
+        await rig.pass_time(300)
+        assert events == [PlaybackStarted("b"), PlaybackDrained("b", 100)]
+        assert rig.transport.flush() == ()
+
+
+@on_every_wire
+async def test_a_full_queue_refuses_more(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        rig.transport.hold()
+        ten_seconds = bytes(480_000)
+        taken = 0
+        while taken < 1000 and rig.transport.play("a", ten_seconds):
+            taken += 1
+        assert 1 <= taken < 1000
+
+
+@on_every_wire
+async def test_frames_end_when_the_caller_hangs_up(open_rig: OpenRig) -> None:
+    async with open_rig() as rig, asyncio.timeout(5):
+        reader = asyncio.create_task(read_all(rig.transport))
+        await rig.pass_time(100)
+        await rig.hang_up()
+        await reader
+
+
+@on_every_wire
+async def test_close_ends_frames_and_may_come_twice(open_rig: OpenRig) -> None:
+    async with open_rig() as rig, asyncio.timeout(5):
+        reader = asyncio.create_task(read_all(rig.transport))
+        await rig.pass_time(100)
+        await rig.transport.close()
+        await rig.transport.close()
+        await reader
+
+
+@on_every_wire
+async def test_orders_after_the_end_are_harmless(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        await rig.transport.close()
+        rig.transport.play("a", tone(700, 100))
+        rig.transport.hold()
+        rig.transport.resume()
+        assert rig.transport.flush() == (Heard("a", 0),)
+
+
+@on_every_wire
+async def test_repr_tells_what_is_queued(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        rig.transport.hold()
+        rig.transport.play("a", tone(700, 300))
+        assert "300 ms" in repr(rig.transport)
+        assert "held" in repr(rig.transport)
+
+
+@asynccontextmanager
+async def collected(transport: Transport) -> AsyncIterator[list[Frame]]:
+    """A transport's frames, collected in the background while the block runs."""
+    frames: list[Frame] = []
+
+    async def read() -> None:
+        async for frame in transport.frames():
+            frames.append(frame)  # noqa: PERF401 -- an `extend` shows nothing until the end
+
+    task = asyncio.create_task(read())
+    try:
+        yield frames
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def read_all(transport: Transport) -> list[Frame]:
+    """Every frame until the end."""
+    return [frame async for frame in transport.frames()]

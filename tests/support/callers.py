@@ -1,0 +1,162 @@
+"""Calls for tests: a transport with a real caller (or a fake one) at its other end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from starlette.applications import Starlette
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket
+
+from backend.audio.frame import FRAME_MS, Frame
+from backend.client.caller import cut_frames
+from backend.client.webrtc import WebRTCCaller
+from backend.client.websocket import WebSocketCaller
+from backend.transports.base import Transport
+from backend.transports.fake import FakeTransport
+from backend.transports.webrtc import WebRTCTransport, accept_offer
+from backend.transports.websocket import WebSocketTransport
+from backend.transports.wire import WireConfig
+from tests.support.http_server import serve
+from tests.support.tones import audible
+
+
+class Rig(Protocol):
+    """One call: the transport under test, and the hands of whoever is at the other end."""
+
+    exact: bool
+    """Whether what is heard is, to the sample, what was played (no codec in between)."""
+
+    @property
+    def transport(self) -> Transport:
+        """What is under test."""
+        ...
+
+    async def say(self, pcm: bytes) -> None:
+        """Let the caller speak, and wait until it has."""
+        ...
+
+    async def pass_time(self, ms: int) -> None:
+        """Let the call go on."""
+        ...
+
+    def heard(self) -> list[Frame]:
+        """The audible frames the caller has heard."""
+        ...
+
+    async def hang_up(self) -> None:
+        """Let the caller leave."""
+        ...
+
+
+OpenRig = Callable[[], AbstractAsyncContextManager[Rig]]
+
+
+class FakeRig:
+    """Time passes by hand."""
+
+    exact = True
+
+    def __init__(self) -> None:
+        self.transport = FakeTransport()
+
+    async def say(self, pcm: bytes) -> None:
+        self.transport.feed(*cut_frames(pcm))
+
+    async def pass_time(self, ms: int) -> None:
+        self.transport.tick(ms // FRAME_MS)
+        await asyncio.sleep(0)
+
+    def heard(self) -> list[Frame]:
+        return [frame for frame in self.transport.played if audible(frame)]
+
+    async def hang_up(self) -> None:
+        self.transport.finish()
+
+
+class WireRig:
+    """Time passes by itself."""
+
+    def __init__(
+        self, transport: WebRTCTransport | WebSocketTransport, caller: WebRTCCaller | WebSocketCaller, exact: bool
+    ) -> None:
+        self.transport = transport
+        self.caller = caller
+        self.exact = exact
+
+    async def say(self, pcm: bytes) -> None:
+        self.caller.say(pcm)
+        await self.caller.said()
+        await asyncio.sleep(0.1)
+
+    async def pass_time(self, ms: int) -> None:
+        await asyncio.sleep(ms / 1000)
+
+    def heard(self) -> list[Frame]:
+        return [heard.frame for heard in self.caller.ear.frames if audible(heard.frame)]
+
+    async def hang_up(self) -> None:
+        await self.caller.close()
+
+
+@asynccontextmanager
+async def fake_rig() -> AsyncIterator[Rig]:
+    """A call without a wire."""
+    yield FakeRig()
+
+
+@asynccontextmanager
+async def webrtc_rig() -> AsyncIterator[Rig]:
+    """A call between two real peers on this machine."""
+    async with webrtc_call() as (transport, caller):
+        yield WireRig(transport, caller, exact=False)
+
+
+@asynccontextmanager
+async def webrtc_call(wire: WireConfig | None = None) -> AsyncIterator[tuple[WebRTCTransport, WebRTCCaller]]:
+    """A connected call; both ends are closed at the end."""
+    caller = WebRTCCaller()
+    try:
+        answer, transport = await accept_offer(await caller.offer(), wire or WireConfig())
+        try:
+            await caller.accept(answer)
+            await caller.connected()
+            yield transport, caller
+        finally:
+            await transport.close()
+    finally:
+        await caller.close()
+
+
+@asynccontextmanager
+async def websocket_rig() -> AsyncIterator[Rig]:
+    """A call over a real WebSocket, uvicorn between."""
+    async with websocket_call() as (transport, caller):
+        yield WireRig(transport, caller, exact=True)
+
+
+@asynccontextmanager
+async def websocket_call() -> AsyncIterator[tuple[WebSocketTransport, WebSocketCaller]]:
+    """A connected call; both ends are closed at the end."""
+    transports: asyncio.Queue[WebSocketTransport] = asyncio.Queue()
+
+    async def route(websocket: WebSocket) -> None:
+        await websocket.accept()
+        transport = WebSocketTransport(websocket)
+        transports.put_nowait(transport)
+        await transport.wait_closed()
+
+    caller = WebSocketCaller()
+    async with serve(Starlette(routes=[WebSocketRoute("/ws", route)]), lifespan="off") as url:
+        try:
+            await caller.connect(url.replace("http", "ws") + "/ws")
+            transport = await transports.get()
+            try:
+                yield transport, caller
+            finally:
+                await transport.close()
+        finally:
+            await caller.close()

@@ -1,0 +1,31 @@
+"""Sounds that a test can recognise after a trip through Opus."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from backend.audio.frame import FRAME_BYTES, SAMPLE_RATE, Frame
+
+
+def tone(hertz: float, ms: int, amplitude: int = 8_000) -> bytes:
+    """A sine, 24 kHz mono PCM16."""
+    at = np.arange(SAMPLE_RATE * ms // 1000) / SAMPLE_RATE
+    return (amplitude * np.sin(2 * np.pi * hertz * at)).astype("<i2").tobytes()
+
+
+def tone_frames(hertz: float, frames: int) -> list[Frame]:
+    """The same, cut."""
+    pcm = tone(hertz, frames * 20)
+    return [Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm), FRAME_BYTES)]
+
+
+def pitch(pcm: bytes) -> float:
+    """The loudest frequency in `pcm`, in hertz."""
+    samples = np.frombuffer(pcm, dtype="<i2").astype(float)
+    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples))))
+    return float(np.argmax(spectrum) * SAMPLE_RATE / len(samples))
+
+
+def audible(frame: Frame) -> bool:
+    """Whether a frame holds more than silence and codec noise."""
+    return bool(np.abs(np.frombuffer(frame, dtype="<i2").astype(int)).max() > 200)
