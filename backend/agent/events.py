@@ -1,0 +1,87 @@
+"""What happens while a Thinker thinks: one stream of typed events for callbacks, pages and traces alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Where a `ThinkerSession` stands."""
+
+    IDLE = "idle"
+    PROCESSING = "processing"
+    """The model was asked and has not spoken yet."""
+    TOOL_CALLING = "tool_calling"
+    GENERATING = "generating"
+    """The model speaks."""
+    COMPLETE = "complete"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """The session moved to `state`."""
+
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Some words, the moment the model produced them."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A call is being made; `arguments` is the model's JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """What it came to: `content` is JSON; `error` names the kind of failure, or is None."""
+
+    id: str
+    name: str
+    content: str
+    error: str | None
+    sample: bool
+    elapsed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkerResponse:
+    """The outcome of one `think`."""
+
+    text: str
+    """Cleaned for speech when the turn was spoken, as the model wrote it otherwise."""
+    message_id: str
+    citations: tuple[str, ...]
+    tool_calls_made: int
+    latency_ms: int
+    tokens_used: int
+    state: State
+    incomplete: bool = False
+    """The rounds ran out, or the model was cut short: `text` says so."""
+    sample: bool = False
+    """Some of it rests on labelled sample data: `text` says so."""
+    live: bool = False
+    """A tool supplied data, so it is not the model's own knowledge alone."""
+    cacheable: bool = True
+    """Nothing in it was a sample, a failure, or a tool's that forbids it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """The last event of a turn."""
+
+    response: ThinkerResponse
+
+
+AgentEvent = StateChanged | Token | ToolStarted | ToolFinished | Final

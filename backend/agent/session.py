@@ -1,0 +1,303 @@
+"""A conversation with the agent: think, cancel, look at what happened.
+
+agent = Agent(model, toolbox, model_name="…")
+session = agent.create_session("conversation-1", on_token=print)
+response = await session.think("Will it rain in Seattle tomorrow?", source_mode="voice")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from backend.agent.context import ContextMessage, ConversationContext
+from backend.agent.events import (
+    AgentEvent,
+    Final,
+    State,
+    StateChanged,
+    ThinkerResponse,
+    Token,
+    ToolFinished,
+    ToolStarted,
+)
+from backend.agent.prompt import Situation, system_prompt
+from backend.agent.turn import Metrics, Turn
+from backend.errors import BadRequest, PeerError
+from backend.models.base import ChatModel
+from backend.tools.base import Principal
+from backend.tools.runner import Toolbox
+
+log = logging.getLogger(__name__)
+
+STOP_WITHIN_S = 0.08
+"""How long a cancelled turn may take to put its things away before it is left behind."""
+STORE_WITHIN_S = 0.5
+"""How long loading or saving a conversation may take before the turn goes on without."""
+TASK = "You are a helpful assistant. Answer the user's question."
+
+OnEvent = Callable[[AgentEvent], None]
+
+_left_behind: set[asyncio.Task[Any]] = set()
+"""Turns whose tools would not stop in time: held until they end."""
+
+
+class ContextStore(Protocol):
+    """Where conversations outlive the process. A conversation belongs to one user: nobody else finds it."""
+
+    async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
+        """The messages, oldest first; empty when there are none. Raises `MemoryUnavailable`."""
+        ...
+
+    async def save(self, conversation_id: str, user_id: str, messages: tuple[ContextMessage, ...]) -> None:
+        """Keep them for an idle hour. Raises `MemoryUnavailable`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A model, its tools, and where conversations are kept: what every session shares."""
+
+    model: ChatModel
+    toolbox: Toolbox
+    model_name: str
+    store: ContextStore | None = None
+    clock: Callable[[], float] = time.time
+
+    def create_session(
+        self,
+        conversation_id: str,
+        on_token: Callable[[str], None] | None = None,
+        on_tool_call: Callable[[ToolStarted], None] | None = None,
+        on_tool_result: Callable[[ToolFinished], None] | None = None,
+        system_prompt: str | None = None,
+        user_id: str | None = None,
+        *,
+        on_event: OnEvent | None = None,
+        situation: Situation | None = None,
+    ) -> ThinkerSession:
+        """A session of conversation `conversation_id`. Callbacks are called at once and must not block.
+
+        `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
+        """
+
+        def hand_out(event: AgentEvent) -> None:
+            match event:
+                case Token(text) if on_token:
+                    on_token(text)
+                case ToolStarted() if on_tool_call:
+                    on_tool_call(event)
+                case ToolFinished() if on_tool_result:
+                    on_tool_result(event)
+            if on_event:
+                on_event(event)
+
+        return ThinkerSession(self, conversation_id, user_id or "", system_prompt or TASK, situation, hand_out)
+
+    def with_(self, *, toolbox: Toolbox | None = None, model_name: str | None = None) -> Agent:
+        """The same agent with other tools, or another model."""
+        return replace(self, toolbox=toolbox or self.toolbox, model_name=model_name or self.model_name)
+
+
+class ThinkerSession:
+    """One conversation; one turn at a time."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        conversation_id: str,
+        user_id: str,
+        task: str,
+        situation: Situation | None,
+        emit: OnEvent,
+    ) -> None:
+        self._agent = agent
+        self._conversation_id = conversation_id
+        self._user_id = user_id
+        self._task_prompt = task
+        self._situation = situation
+        self._hand_out = emit
+        self._state = State.IDLE
+        self._context: ConversationContext | None = None
+        self._metrics = Metrics()
+        self._busy = False
+        self._running: asyncio.Task[ThinkerResponse] | None = None
+        self._released: asyncio.Future[None] | None = None
+        """Done when nobody waits for the running turn any more."""
+        self._cancelled = False
+        self._turns = 0
+
+    def __repr__(self) -> str:
+        return f"ThinkerSession({self._conversation_id[:6]}… {self._state}, {self._turns} turns)"
+
+    @property
+    def state(self) -> State:
+        """Where the session stands."""
+        return self._state
+
+    async def think(self, text: str, source_mode: Literal["voice", "chat"] = "voice") -> ThinkerResponse:
+        """Answer `text`. Cancelled by `cancel()`, it returns with state `cancelled` and what was said so far.
+
+        Raises `ModelUnavailable`, `NoAnswer`, or `BadRequest` when a turn is still running. If the awaiting task
+        itself is cancelled, the turn is stopped first.
+        """
+        if self._busy:
+            raise BadRequest("This conversation is still busy with its last question.")
+        self._busy = True
+        try:
+            return await self._think(text, source_mode)
+        finally:
+            self._busy = False
+            self._running = self._released = None
+
+    def cancel(self) -> None:
+        """Stop the turn that is running, if one is: model and tools both, within 100 ms."""
+        if not self._busy or self._cancelled:
+            return
+        self._cancelled = True
+        self._move(State.CANCELLED)
+        if self._running is not None and self._released is not None:
+            self._running.cancel()
+            asyncio.get_running_loop().call_later(STOP_WITHIN_S, _release, self._released)
+
+    def is_cancelled(self) -> bool:
+        """Whether the last turn was cancelled."""
+        return self._cancelled
+
+    def get_context(self) -> ConversationContext:
+        """The conversation so far."""
+        return self._context or ConversationContext()
+
+    def get_metrics(self) -> Metrics:
+        """Tokens and calls of all turns, times of the last."""
+        return replace(self._metrics)
+
+    def _turn(self, context: ConversationContext, mode: Literal["voice", "chat"]) -> Turn:
+        return Turn(
+            model=self._agent.model,
+            model_name=self._agent.model_name,
+            toolbox=self._agent.toolbox,
+            context=context,
+            principal=Principal(self._user_id, self._conversation_id, turn=f"{self._turns}@{time.time_ns()}"),
+            system=system_prompt(
+                self._task_prompt,
+                now=self._agent.clock(),
+                mode=mode,
+                situation=self._situation,
+                guidance=self._agent.toolbox.guidance(),
+            ),
+            mode=mode,
+            emit=self._emit,
+            metrics=self._metrics,
+        )
+
+    async def _think(self, text: str, mode: Literal["voice", "chat"]) -> ThinkerResponse:
+        self._cancelled = self._metrics.cancelled = False
+        self._metrics.first_token_ms = self._metrics.result_to_token_ms = None
+        self._turns += 1
+        began = time.perf_counter()
+        turn = self._turn(await self._loaded(), mode)
+        self._released = asyncio.get_running_loop().create_future()
+        task = self._running = asyncio.create_task(turn.run(text), name=f"turn {self._conversation_id[:6]}")
+        if self._cancelled:  # while the conversation was being loaded
+            task.cancel()
+        try:
+            waited: set[asyncio.Future[Any]] = {task, self._released}
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self.cancel()
+            await asyncio.wait({task}, timeout=STOP_WITHIN_S)
+            raise
+        finally:
+            self._metrics.total_ms = (time.perf_counter() - began) * 1000
+            self._metrics.cancelled = self._cancelled
+            _let_go(task)
+        return await self._outcome(task, turn)
+
+    async def _outcome(self, task: asyncio.Task[ThinkerResponse], turn: Turn) -> ThinkerResponse:
+        try:
+            if self._cancelled or task.cancelled():
+                response = self._interrupted(turn)
+            elif error := task.exception():
+                turn.keep_partial()
+                self._move(State.ERROR)
+                raise error
+            else:
+                response = task.result()
+                self._move(State.COMPLETE)
+        finally:
+            await self._save()
+        self._hand_out(Final(response))
+        return response
+
+    def _interrupted(self, turn: Turn) -> ThinkerResponse:
+        """What a cancelled turn came to."""
+        said = turn.partial.strip()
+        turn.keep_partial()
+        return ThinkerResponse(
+            text=said,
+            message_id="",
+            citations=(),
+            tool_calls_made=len(turn.results),
+            latency_ms=round(self._metrics.total_ms),
+            tokens_used=turn.tokens,
+            state=State.CANCELLED,
+            cacheable=False,
+        )
+
+    def _emit(self, event: AgentEvent) -> None:
+        """Hand an event out, unless the turn is over for whoever asked."""
+        if self._cancelled:
+            return
+        if isinstance(event, StateChanged):
+            self._state = event.state
+        self._hand_out(event)
+
+    def _move(self, state: State) -> None:
+        if state is not self._state:
+            self._state = state
+            self._hand_out(StateChanged(state))
+
+    async def _loaded(self) -> ConversationContext:
+        if self._context is None:
+            messages: list[ContextMessage] = []
+            if self._agent.store is not None:
+                try:
+                    async with asyncio.timeout(STORE_WITHIN_S):
+                        messages = await self._agent.store.load(self._conversation_id, self._user_id)
+                except (PeerError, TimeoutError) as error:
+                    log.warning("a conversation could not be loaded: %s", error)
+            self._context = ConversationContext(messages)
+        return self._context
+
+    async def _save(self) -> None:
+        if self._agent.store is None or self._context is None:
+            return
+        try:
+            async with asyncio.timeout(STORE_WITHIN_S):
+                await self._agent.store.save(self._conversation_id, self._user_id, self._context.messages)
+        except (PeerError, TimeoutError) as error:
+            log.warning("a conversation could not be saved: %s", error)
+
+
+def _release(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _let_go(task: asyncio.Task[ThinkerResponse]) -> None:
+    """Hold on to a turn whose tool will not stop until it does, and look at how every turn ended."""
+    if not task.done():
+        log.warning("a tool did not stop when its turn was cancelled")
+    _left_behind.add(task)
+    task.add_done_callback(_forgotten)
+
+
+def _forgotten(task: asyncio.Task[ThinkerResponse]) -> None:
+    _left_behind.discard(task)
+    if not task.cancelled():
+        task.exception()  # looked at, so that asyncio does not report it as overlooked

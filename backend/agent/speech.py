@@ -1,0 +1,118 @@
+"""Makes written text fit to be spoken: no markup, links read as names, units as words. Pure.
+
+A voice would read `**72°F**` as "star star seventy-two degree F". Every rule below turns one written habit into what
+a person would say; the order matters, since links hold punctuation that later rules would touch.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable
+from urllib.parse import urlsplit
+
+_UNITS = {
+    "°F": ("degree Fahrenheit", "degrees Fahrenheit"),
+    "°C": ("degree Celsius", "degrees Celsius"),
+    "°": ("degree", "degrees"),
+    "km/h": ("kilometer per hour", "kilometers per hour"),
+    "kph": ("kilometer per hour", "kilometers per hour"),
+    "mph": ("mile per hour", "miles per hour"),
+    "m/s": ("meter per second", "meters per second"),
+    "mg/dL": ("milligram per deciliter", "milligrams per deciliter"),
+    "mL/min": ("milliliter per minute", "milliliters per minute"),
+    "kg/m²": ("kilogram per square meter", "kilograms per square meter"),
+    "mmHg": ("millimeter of mercury", "millimeters of mercury"),
+    "hPa": ("hectopascal", "hectopascals"),
+    "km": ("kilometer", "kilometers"),
+    "cm": ("centimeter", "centimeters"),
+    "mm": ("millimeter", "millimeters"),
+    "kg": ("kilogram", "kilograms"),
+    "mg": ("milligram", "milligrams"),
+    "m²": ("square meter", "square meters"),
+    "%": ("percent", "percent"),
+}
+_NUMBER = r"(?<![\w.,])([-−–]?)(\d[\d,]*(?:\.\d+)?)"
+_MEASURE = re.compile(_NUMBER + r"\s?(" + "|".join(map(re.escape, _UNITS)) + r")(?![\w/²])")
+_RANGE = re.compile(
+    r"(?<![\w.,-])(\d+(?:\.\d+)?)\s?[-–]\s?(?=\d+(?:\.\d+)?\s?(?:" + "|".join(map(re.escape, _UNITS)) + "))"
+)
+_URL = re.compile(r"<?\bhttps?://[^\s<>()\[\]]+(?:\([^\s<>()]*\))*[^\s<>()\[\].,;:!?'\"]>?|<?\bhttps?://\S+")
+_PICTURES = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\ufe0f\u200d\u20e3]")
+
+_Replacement = str | Callable[[re.Match[str]], str]
+
+
+def speakable(text: str) -> str:
+    """`text` as it should be spoken: one paragraph of plain sentences."""
+    for pattern, replacement in _INLINE:
+        text = pattern.sub(replacement, text)
+    text = html.unescape(text)
+    text = _joined(filter(None, map(_plain_line, text.splitlines())))
+    for pattern, replacement in _SPOKEN:
+        text = pattern.sub(replacement, text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _link_name(match: re.Match[str]) -> str:
+    label = match[1].strip()
+    return _host(label) if label.startswith("http") else label
+
+
+def _host(url: str) -> str:
+    """'https://www.example.com/a?b' → 'example.com'."""
+    try:
+        name = urlsplit(url.strip("<>")).hostname or ""
+    except ValueError:
+        name = ""
+    return name.removeprefix("www.") or "a link"
+
+
+def _plain_line(line: str) -> str:
+    """One line without heading marks, bullets, quotes and table bars."""
+    line = line.strip()
+    if re.fullmatch(r"[-*_=|:\s]{3,}", line):
+        return ""  # a rule, or the line under a table's heading
+    if line.startswith("|"):
+        line = ", ".join(cell for cell in (part.strip() for part in line.strip("|").split("|")) if cell)
+    return re.sub(r"^(?:(?:[#>]+|[-*+•]|\d{1,2}[.)])\s+)+", "", line).strip()
+
+
+def _joined(lines: Iterable[str]) -> str:
+    """The lines as sentences: each but a lone one gets a full stop where it ends without punctuation."""
+    parts = list(lines)
+    if len(parts) == 1:
+        return parts[0]
+    return " ".join(part if re.search(r"[.!?…:;,][\"'”’)]*$", part) else f"{part}." for part in parts)
+
+
+def _measure(match: re.Match[str]) -> str:
+    sign, number, unit = match.groups()
+    singular, plural = _UNITS[unit]
+    return f"{'minus ' if sign else ''}{number} {singular if number == '1' else plural}"
+
+
+_INLINE: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
+    (re.compile(r"^\s*(?:```|~~~).*$", re.MULTILINE), ""),
+    (re.compile(r"!?\[([^\[\]]+)\]\([^()\s]*(?:\([^()]*\)[^()\s]*)*(?:\s+\"[^\"]*\")?\)"), _link_name),
+    (re.compile(r"\[\^?\d+(?:\s*,\s*\d+)*\]|【[^】]*】"), ""),
+    (_URL, lambda match: _host(match[0])),
+    (re.compile(r"<br\s*/?>|</(?:p|li|div|tr)>", re.IGNORECASE), "\n"),
+    (re.compile(r"</?[A-Za-z][^<>]*>"), ""),
+    (re.compile(r"\*\*(.+?)\*\*|__(.+?)__", re.DOTALL), lambda match: match[1] or match[2]),
+    (re.compile(r"(?<![\w*])\*(?!\s)([^*\n]+?)(?<!\s)\*(?![\w*])"), r"\1"),
+    (re.compile(r"(?<![\w_])_(?!\s)([^_\n]+?)(?<!\s)_(?![\w_])"), r"\1"),
+    (re.compile(r"~~(.+?)~~"), r"\1"),
+    (re.compile(r"`+([^`\n]*)`+"), r"\1"),
+)
+_SPOKEN: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
+    (_PICTURES, ""),
+    (_RANGE, r"\1 to "),
+    (_MEASURE, _measure),
+    (re.compile(r"\be\.g\.,?"), "for example"),
+    (re.compile(r"\bi\.e\.,?"), "that is"),
+    (re.compile(r"(?<=\w) & (?=\w)"), " and "),
+    (re.compile(r"(?<![\w~])~\s?(?=\d)"), "about "),
+    (re.compile(r"\s+([.,;:!?])(?=\s|$)"), r"\1"),
+    (re.compile(r"\*{2,}|`+|(?<!\S)[#*](?!\S)"), ""),
+)

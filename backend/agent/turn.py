@@ -1,0 +1,270 @@
+"""One question, thought through: ask the model, make the calls it wants, tell it the results, until it answers.
+
+    ask ──▶ words only ───────────────────────────────▶ answer
+     ▲  └──▶ calls ──▶ run them side by side ──┐
+     └──────────── results ◀───────────────────┘   at most 10 rounds, then one last ask without tools
+
+Whatever goes wrong inside a round comes back to the model as a result. The context only ever grows by whole units,
+so that a turn may be cancelled at any await and leaves a conversation that can be sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from backend.agent.context import CALLS_LIMIT, ContextMessage, ConversationContext
+from backend.agent.events import AgentEvent, State, StateChanged, ThinkerResponse, Token, ToolFinished, ToolStarted
+from backend.agent.speech import speakable
+from backend.errors import NoAnswer
+from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.tools.base import Principal
+from backend.tools.runner import Toolbox, ToolResult, failure
+
+ROUND_LIMIT = 10
+"""Rounds of tool calls in one turn."""
+ARGUMENTS_LIMIT = 8_000
+"""Characters of arguments a call may have."""
+RETRY_LIMIT = 2
+"""How often one and the same call may be made, and only while its failure may pass."""
+VAIN_LIMIT = 2
+"""Rounds of nothing but repeated calls before the tools are taken away."""
+
+WRAP_UP = (
+    "You have no further tools. Say now, from the results above, what you found out, and what you could not find out."
+)
+INCOMPLETE = "I could not look everything up."
+CUT_SHORT = "I had to stop there."
+SAMPLE = "This is sample data, since the live service could not be used."
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the model said in one round."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    reason: str
+
+
+@dataclass
+class Metrics:
+    """Counts and times of a session's turns so far; times in milliseconds, of the last turn."""
+
+    total_tokens: int = 0
+    tool_calls: int = 0
+    rounds: int = 0
+    first_token_ms: float | None = None
+    result_to_token_ms: float | None = None
+    """From the last tool result to the next word."""
+    total_ms: float = 0.0
+    cancelled: bool = False
+
+
+@dataclass
+class Turn:
+    """The state of one turn; `run` is called once."""
+
+    model: ChatModel
+    model_name: str
+    toolbox: Toolbox
+    context: ConversationContext
+    principal: Principal
+    system: str
+    mode: Literal["voice", "chat"]
+    emit: Callable[[AgentEvent], None]
+    metrics: Metrics = field(default_factory=Metrics)
+    partial: str = ""
+    """Words already handed out in this round."""
+    tokens: int = 0
+    results: list[ToolResult] = field(default_factory=list)
+    _began: float = field(default_factory=time.perf_counter)
+    _made: dict[tuple[str, str], int] = field(default_factory=dict)
+    _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
+    _results_at: float | None = None
+
+    async def run(self, text: str) -> ThinkerResponse:
+        """Answer `text`. Raises `ModelUnavailable`, or `NoAnswer` when the model stays silent."""
+        self._began = time.perf_counter()
+        self.context.add(self._message("user", text))
+        vain = 0
+        for _ in range(ROUND_LIMIT):
+            said = await self._ask(tools=True)
+            if not said.calls:
+                return await self._answered(said)
+            vain = vain + 1 if await self._round(said) else 0
+            if vain == VAIN_LIMIT:
+                break
+        return self._response(await self._ask(tools=False), incomplete=True)
+
+    async def _ask(self, *, tools: bool) -> Said:
+        """One request to the model, its words handed out as they come."""
+        self.emit(StateChanged(State.PROCESSING))
+        self.partial, calls, end = "", [], Finished("stop")
+        system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
+        stream = self.model.stream(
+            [{"role": "system", "content": system}, *self.context.as_api()],
+            model=self.model_name,
+            tools=self.toolbox.schemas() if tools else (),
+        )
+        async with _closing(stream) as deltas:
+            async for delta in deltas:
+                match delta:
+                    case TextDelta(text):
+                        self._spoke(text)
+                    case ToolCall():
+                        calls.append(delta)
+                    case Finished():
+                        end = delta
+        self.tokens += end.tokens_in + end.tokens_out
+        self.metrics.total_tokens += end.tokens_in + end.tokens_out
+        return Said(self.partial, tuple(calls) if tools else (), end.reason)
+
+    def _spoke(self, text: str) -> None:
+        if not self.partial:
+            self.emit(StateChanged(State.GENERATING))
+            now = time.perf_counter()
+            if self.metrics.first_token_ms is None:
+                self.metrics.first_token_ms = (now - self._began) * 1000
+            if self._results_at is not None:
+                self.metrics.result_to_token_ms = (now - self._results_at) * 1000
+                self._results_at = None
+        self.partial += text
+        self.emit(Token(text))
+
+    async def _round(self, said: Said) -> bool:
+        """Make the calls, side by side, and add them with their results. True when all were made in vain."""
+        self.emit(StateChanged(State.TOOL_CALLING))
+        self.metrics.rounds += 1
+        calls = _distinct(said.calls[:CALLS_LIMIT])
+        refused = [self._refusal(call) for call in calls]
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._made_call(call, refusal)) for call, refusal in zip(calls, refused, strict=True)
+            ]
+        results = [task.result() for task in tasks]
+        now = time.time()
+        self.context.add(
+            self._message("assistant", said.text, tool_calls=tuple(_bounded(call) for call in calls)),
+            *(
+                ContextMessage("tool", result.content, now, self.mode, tool_call_id=call.id, citations=result.citations)
+                for call, result in zip(calls, results, strict=True)
+            ),
+        )
+        self.partial = ""
+        self._results_at = time.perf_counter()
+        return all(refused)
+
+    def _refusal(self, call: ToolCall) -> ToolResult | None:
+        """Why this call is not made, if it is not."""
+        if len(call.arguments) > ARGUMENTS_LIMIT:
+            return failure(call.name, "invalid_arguments", f"Arguments are over {ARGUMENTS_LIMIT} characters.")
+        key = (call.name, _canonical(call.arguments))
+        made, last = self._made.get(key, 0), self._last.get(key)
+        may_pass = last is not None and last.retryable and made < RETRY_LIMIT
+        if made and not may_pass:
+            return failure(
+                call.name, "repeated", "This very call was made before; its result stands. Answer, or call differently."
+            )
+        self._made[key] = made + 1
+        return None
+
+    async def _made_call(self, call: ToolCall, refusal: ToolResult | None) -> ToolResult:
+        self.emit(ToolStarted(call.id, call.name, call.arguments))
+        result = refusal or await self.toolbox.run(call.name, call.arguments, self.principal)
+        if refusal is None:
+            self.metrics.tool_calls += 1
+            self.results.append(result)
+            self._last[(call.name, _canonical(call.arguments))] = result
+        self.emit(ToolFinished(call.id, call.name, result.content, result.error, result.sample, result.elapsed_ms))
+        return result
+
+    async def _answered(self, said: Said) -> ThinkerResponse:
+        """The answer, asked for once more when it came without a word."""
+        if not said.text.strip():
+            said = await self._ask(tools=False)
+        return self._response(said, incomplete=said.reason == "length")
+
+    def _response(self, said: Said, *, incomplete: bool) -> ThinkerResponse:
+        if not said.text.strip():
+            raise NoAnswer("The model gave no answer.")
+        sample = any(result.sample for result in self.results)
+        text = speakable(said.text) if self.mode == "voice" else said.text.strip()
+        if sample and "sample" not in text.lower():
+            text = f"{SAMPLE} {text}"
+        if incomplete:
+            text = f"{text} {CUT_SHORT}" if said.reason == "length" else f"{INCOMPLETE} {text}"
+        citations = tuple(dict.fromkeys(citation for result in self.results for citation in result.citations))
+        message = self._message("assistant", said.text, citations=citations)
+        self.context.add(message)
+        self.partial = ""
+        return ThinkerResponse(
+            text=text,
+            message_id=message.message_id,
+            citations=citations,
+            tool_calls_made=len(self.results),
+            latency_ms=round((time.perf_counter() - self._began) * 1000),
+            tokens_used=self.tokens,
+            state=State.COMPLETE,
+            incomplete=incomplete,
+            sample=sample,
+            live=any(result.error is None and not result.sample for result in self.results),
+            cacheable=not incomplete and all(result.cacheable for result in self.results),
+        )
+
+    def keep_partial(self) -> None:
+        """After a turn that broke off: what was already handed out was seen, so it belongs to the conversation."""
+        if self.partial.strip():
+            self.context.add(self._message("assistant", self.partial))
+            self.partial = ""
+
+    def _message(
+        self,
+        role: Literal["user", "assistant"],
+        content: str,
+        *,
+        tool_calls: tuple[ToolCall, ...] = (),
+        citations: tuple[str, ...] = (),
+    ) -> ContextMessage:
+        return ContextMessage(role, content, time.time(), self.mode, tool_calls=tool_calls, citations=citations)
+
+
+@asynccontextmanager
+async def _closing(stream: AsyncIterator[Delta]) -> AsyncIterator[AsyncIterator[Delta]]:
+    """Close `stream` however the block ends: that is what closes the HTTP stream behind it."""
+    try:
+        yield stream
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _distinct(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
+    """The calls with ids that differ and are short enough to keep."""
+    seen: set[str] = set()
+    distinct = []
+    for number, call in enumerate(calls):
+        id_ = call.id if call.id and call.id not in seen and len(call.id) <= 128 else f"call_{number}_{time.time_ns()}"
+        seen.add(id_)
+        distinct.append(replace(call, id=id_, name=call.name[:64]))
+    return distinct
+
+
+def _bounded(call: ToolCall) -> ToolCall:
+    """What the context keeps of a call: never arguments that are not JSON, which some servers refuse to read."""
+    return replace(call, arguments=_canonical(call.arguments) if len(call.arguments) <= ARGUMENTS_LIMIT else "{}")
+
+
+def _canonical(arguments: str) -> str:
+    """The same JSON for the same arguments, however the model spaced and ordered them; '{}' for what is no JSON."""
+    try:
+        value = json.loads(arguments.strip() or "{}")
+    except ValueError:
+        return "{}"
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

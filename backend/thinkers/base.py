@@ -1,0 +1,92 @@
+"""What a Thinker is, what it is asked, and what it gives back.
+
+A Thinker is one file in this folder that holds `MANIFEST`, and, only where a single conversation between model
+and tools is not enough, `async def think(work: Consultation) -> Answer`. The registry finds it; the routing tool,
+the Responder's guide and the page's labels are derived from the manifest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from backend.errors import BadPlugin
+
+Source = Literal["live", "cache", "sample", "model"]
+"""Where an answer comes from: a service just asked, our cache, labelled sample data, or the model's own knowledge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One `route_to_thinker` call. `user_id` is empty for a caller we do not know."""
+
+    domain: str
+    query: str
+    session_id: str
+    user_id: str
+    source_mode: Literal["voice", "chat"] = "voice"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a Thinker found. `text` is ready to be spoken: no markup, links read as names."""
+
+    text: str
+    source: Source
+    citations: tuple[str, ...] = ()
+    tool_calls: int = 0
+    latency_ms: int = 0
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A step worth showing on the page, e.g. 'calling get_current_weather'. Never holds the user's words."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a domain is and how it is served. Everything the rest of the server knows of it."""
+
+    domain: str
+    """The routing name: lower-case letters, digits and underscores."""
+    label: str
+    """What the page calls it."""
+    description: str
+    """When to route here, in a few words that complete 'Use it for …'."""
+    example: str
+    """A sentence a caller might say."""
+    prompt: str
+    """What the model is told of its task; style, date and user data are added to it."""
+    tier: Literal["fast", "advanced"] = "fast"
+    """Which of the two configured models thinks."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools it may call. A Thinker whose tools do not all exist is refused."""
+    cache_ttl_s: int = 120
+    """Seconds an answer may be served again; 0: never."""
+    cache_scope: Literal["shared", "user"] = "shared"
+    """Who may be served a cached answer. Personalised answers are kept to their user whatever this says."""
+    deadline_s: float | None = None
+    """Seconds to answer in; None: the setting `THINKER_DEADLINE_S`."""
+    filler: str = ""
+    """What the Responder may say while this takes long."""
+    late: Literal["deliver", "drop"] = "deliver"
+    """What to do with an answer that comes after its moment."""
+    history_turns: int = 0
+    """Turns of the conversation (a user's words and the reply) it is shown."""
+    preferences: tuple[str, ...] = field(default=())
+    """Names of the user's preferences it is shown, e.g. 'default_location'."""
+    takes_unknown: bool = False
+    """Whether questions of unknown domains come here; one Thinker at most says so."""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{1,31}", self.domain):
+            raise BadPlugin(f"Domain {self.domain!r} is not a lower-case name of 2 to 32 letters, digits, underscores.")
+        for name in ("label", "description", "example", "prompt"):
+            if not getattr(self, name).strip():
+                raise BadPlugin(f"The manifest of {self.domain} has no {name}.")
+        if self.deadline_s is not None and self.deadline_s <= 0:
+            raise BadPlugin(f"The manifest of {self.domain} has a deadline that is not positive.")

@@ -1,0 +1,37 @@
+"""Puts the Thinkers together: the one call `main` makes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import httpx2
+
+from backend.agent.session import Agent
+from backend.memory.base import Memory
+from backend.models.base import ChatModel
+from backend.settings import Settings
+from backend.thinkers.registry import Thinkers
+from backend.thinkers.work import Desk
+from backend.tools import registry as tools
+
+
+def build(
+    settings: Settings,
+    *,
+    model: ChatModel,
+    memory: Memory,
+    http: httpx2.AsyncClient,
+    folders: Iterable[Path] = (),
+    clock: Callable[[], float] = time.time,
+) -> Thinkers:
+    """All Thinkers with their tools and services. `folders` hold further Thinker and tool files.
+
+    The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
+    """
+    folders = tuple(folders)
+    services = {httpx2.AsyncClient: http, Settings: settings, Memory: memory}
+    toolbox = tools.discover(services, folders)
+    agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
+    return Thinkers.discover(Desk(agent, toolbox, memory, settings, clock), folders=folders)

@@ -1,0 +1,22 @@
+"""Everything the model knows by itself; also where questions of unknown domains go."""
+
+from __future__ import annotations
+
+from backend.thinkers.base import Manifest
+
+MANIFEST = Manifest(
+    domain="knowledge",
+    label="Knowledge",
+    description="facts, explanations, advice, sums and anything else that needs thought and fits no other domain",
+    example="Why is the sky blue?",
+    prompt=(
+        "You are a knowledgeable, careful companion. Answer the question from what you know. If it needs facts newer "
+        "than your knowledge, or you are not sure, say so plainly. The conversation so far may say what words like "
+        "'it' and 'that' mean."
+    ),
+    tier="advanced",
+    filler="Let me think about that a little longer.",
+    history_turns=4,
+    preferences=("name", "language", "time_zone"),
+    takes_unknown=True,
+)

@@ -1,0 +1,175 @@
+"""All Thinkers there are: found by walking the package, asked through one door.
+
+Everything that speaks of domains derives from the manifests found here: the routing tool's enum, the guide in the
+Responder's prompt, the page's labels.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from backend.errors import BadPlugin, BadRequest, NoAnswer, VoiceError
+from backend.thinkers.base import Answer, Manifest, Progress, Question
+from backend.thinkers.work import Consultation, Desk
+from backend.tools.discovery import folder_modules, package_modules
+
+log = logging.getLogger(__name__)
+
+ROUTE_TOOL = "route_to_thinker"
+QUERY_LIMIT = 2_000
+"""Characters of a question."""
+
+Think = Callable[[Consultation], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Thinker:
+    """A manifest and the code that answers."""
+
+    manifest: Manifest
+    think: Think
+
+
+class Thinkers:
+    """The registry, built once. `answer` may be called any number of times at once."""
+
+    def __init__(self, thinkers: Iterable[Thinker], desk: Desk) -> None:
+        self._desk = desk
+        self._by_domain: dict[str, Thinker] = {}
+        for thinker in thinkers:
+            self._add(thinker)
+        catch_all = [domain for domain, thinker in self._by_domain.items() if thinker.manifest.takes_unknown]
+        if len(catch_all) > 1:
+            raise BadPlugin(f"Only one Thinker can take unknown domains, not {' and '.join(catch_all)}.")
+        self._catch_all = catch_all[0] if catch_all else None
+
+    def __repr__(self) -> str:
+        return f"Thinkers({', '.join(self._by_domain)})"
+
+    @classmethod
+    def discover(cls, desk: Desk, package: str = "backend.thinkers", folders: Iterable[Path] = ()) -> Thinkers:
+        """Every module of `package` and every file of `folders` that holds a `MANIFEST`.
+
+        Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
+        """
+        modules = [*package_modules(package), *(module for folder in folders for module in folder_modules(folder))]
+        found = [_thinker(module) for module in modules if hasattr(module, "MANIFEST")]
+        return cls(found, desk)
+
+    @property
+    def manifests(self) -> tuple[Manifest, ...]:
+        """What there is, in alphabetical order."""
+        return tuple(self._by_domain[domain].manifest for domain in sorted(self._by_domain))
+
+    def manifest_of(self, domain: str) -> Manifest:
+        """The manifest that serves `domain`, the catch-all's for an unknown one. Raises `BadRequest`."""
+        return self._serving(domain).manifest
+
+    def route_tool(self) -> dict[str, Any]:
+        """The function tool the Responder calls, in the Realtime API's JSON form."""
+        return {
+            "type": "function",
+            "name": ROUTE_TOOL,
+            "description": "Ask a specialist. Use it for everything that needs facts, current data or thought.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "domain": {
+                        "type": "string",
+                        "enum": [manifest.domain for manifest in self.manifests],
+                        "description": "The specialist.",
+                    },
+                    "query": {
+                        "type": "string",
+                        "description": "The whole question in one sentence that can be understood by itself: "
+                        "names, places and dates from the conversation put in.",
+                    },
+                },
+                "required": ["domain", "query"],
+                "additionalProperties": False,
+            },
+        }
+
+    def guide(self) -> str:
+        """When to route where, for the Responder's prompt."""
+        lines = [
+            f"- {manifest.domain}: for {manifest.description}. Example: “{manifest.example}”"
+            for manifest in self.manifests
+        ]
+        return "\n".join(lines)
+
+    def parse(self, name: str, arguments: str) -> tuple[str, str]:
+        """(domain, query) of a tool call. Raises `BadRequest` with a message the model can act on."""
+        if name != ROUTE_TOOL:
+            raise BadRequest(f"There is no tool {name[:64]!r}. Call {ROUTE_TOOL} with a domain and a query.")
+        try:
+            values = json.loads(arguments)
+        except ValueError:
+            raise BadRequest('The arguments are not JSON. Send {"domain": "…", "query": "…"}.') from None
+        if not isinstance(values, dict):
+            raise BadRequest('The arguments are not an object. Send {"domain": "…", "query": "…"}.')
+        domain, query = values.get("domain"), values.get("query")
+        if not isinstance(domain, str) or not domain.strip():
+            raise BadRequest(f"The domain is missing. It is one of: {self._names()}.")
+        if not isinstance(query, str) or not query.strip():
+            raise BadRequest("The query is missing. Send the whole question as a sentence.")
+        if len(query) > QUERY_LIMIT:
+            raise BadRequest(f"The query is over {QUERY_LIMIT:,} characters. Send only the question.")
+        return self._serving(domain.strip().lower()).manifest.domain, query.strip()
+
+    async def answer(self, question: Question, on_progress: Callable[[Progress], None]) -> Answer:
+        """Think about `question` within the Thinker's deadline.
+
+        Raises `NoAnswer`, whose text can be spoken, or `BadRequest` for a domain nobody serves. Cancelling the
+        awaiting task stops the model and the tools.
+        """
+        thinker = self._serving(question.domain)
+        manifest = thinker.manifest
+        deadline_s = manifest.deadline_s or self._desk.settings.thinker_deadline_s
+        try:
+            async with asyncio.timeout(deadline_s):
+                return await thinker.think(Consultation(self._desk, manifest, question, on_progress))
+        except TimeoutError as error:
+            raise NoAnswer(f"{manifest.label} took longer than {deadline_s:g} seconds.") from error
+        except NoAnswer:
+            raise
+        except VoiceError as error:
+            raise NoAnswer(f"{manifest.label} has no answer. {error}") from error
+        except Exception as error:  # a Thinker file is a plugin: its fault costs an answer, never the call
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            log.error(  # without the exception's text, which may hold the user's words
+                "Thinker %s is broken: %s at %s:%s", manifest.domain, type(error).__name__, where.filename, where.lineno
+            )
+            raise NoAnswer(f"{manifest.label} has a fault.") from error
+
+    def _add(self, thinker: Thinker) -> None:
+        domain = thinker.manifest.domain
+        if domain in self._by_domain:
+            raise BadPlugin(f"Two Thinkers claim the domain {domain}.")
+        self._desk.toolbox.only(thinker.manifest.tools)  # raises when one does not exist
+        self._by_domain[domain] = thinker
+
+    def _serving(self, domain: str) -> Thinker:
+        if domain in self._by_domain:
+            return self._by_domain[domain]
+        if self._catch_all is None:
+            raise BadRequest(f"There is no such domain. It is one of: {self._names()}.")
+        return self._by_domain[self._catch_all]
+
+    def _names(self) -> str:
+        return ", ".join(sorted(self._by_domain))
+
+
+def _thinker(module: ModuleType) -> Thinker:
+    manifest = module.MANIFEST
+    if not isinstance(manifest, Manifest):
+        raise BadPlugin(f"MANIFEST in {module.__name__} is not a Manifest.")
+    return Thinker(manifest, getattr(module, "think", Consultation.consult))

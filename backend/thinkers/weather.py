@@ -1,0 +1,22 @@
+"""Weather, from a live service."""
+
+from __future__ import annotations
+
+from backend.thinkers.base import Manifest
+
+MANIFEST = Manifest(
+    domain="weather",
+    label="Weather",
+    description="weather now or in the coming days, anywhere: temperature, rain, snow, wind, what to wear",
+    example="What's the weather in Seattle?",
+    prompt=(
+        "You answer questions about the weather. Get the data with get_current_weather; never guess it. "
+        "If no place is named, use the user's default location if it is known, and otherwise ask which place is meant. "
+        "If a preferred temperature unit is known, ask the tool for it."
+    ),
+    tools=("get_current_weather",),
+    cache_ttl_s=600,
+    filler="Still checking the forecast.",
+    history_turns=0,
+    preferences=("default_location", "temperature_unit", "time_zone"),
+)

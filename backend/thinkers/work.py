@@ -1,0 +1,142 @@
+"""One question being worked on: what a Thinker has at hand, and the usual way of answering.
+
+The usual way is one turn of the agent with the manifest's prompt and tools. A Thinker that needs more defines
+`async def think(work: Consultation) -> Answer` and uses the same parts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from backend.agent.events import AgentEvent, State, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
+from backend.agent.prompt import Situation
+from backend.agent.session import Agent
+from backend.errors import MemoryUnavailable, NoAnswer
+from backend.memory.base import Memory
+from backend.settings import Settings
+from backend.thinkers.base import Answer, Manifest, Progress, Question, Source
+from backend.tools.base import Principal
+from backend.tools.runner import Toolbox
+
+log = logging.getLogger(__name__)
+
+MEMORY_WITHIN_S = 0.5
+"""How long a Thinker waits for what memory knows; it answers without it after that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What all Thinkers share. The agent's toolbox holds every tool there is."""
+
+    agent: Agent
+    toolbox: Toolbox
+    memory: Memory
+    settings: Settings
+    clock: Callable[[], float] = time.time
+
+    def model_name(self, tier: str) -> str:
+        """The configured model of a tier."""
+        return self.settings.thinker_model_advanced if tier == "advanced" else self.settings.thinker_model
+
+
+@dataclass
+class Consultation:
+    """One question, and everything needed to answer it."""
+
+    desk: Desk
+    manifest: Manifest
+    question: Question
+    on_progress: Callable[[Progress], None]
+    began: float = field(default_factory=time.perf_counter)
+
+    async def consult(self) -> Answer:
+        """The usual way: one turn of the agent. Raises `NoAnswer` or `ModelUnavailable`."""
+        response = await self.ask(self.manifest.prompt, self.question.query, situation=await self.situation())
+        return self.answer_from(response)
+
+    async def ask(
+        self, task: str, text: str, *, situation: Situation | None = None, tools: tuple[str, ...] | None = None
+    ) -> ThinkerResponse:
+        """One turn of the agent with the given task and tools (None: the manifest's)."""
+        names = self.manifest.tools if tools is None else tools
+        agent = self.desk.agent.with_(
+            toolbox=self.desk.toolbox.only(names), model_name=self.desk.model_name(self.manifest.tier)
+        )
+        session = agent.create_session(
+            self.question.session_id,
+            system_prompt=task,
+            user_id=self.question.user_id,
+            on_event=self._tell,
+            situation=situation,
+        )
+        response = await session.think(text, self.question.source_mode)
+        if response.state is not State.COMPLETE:
+            raise NoAnswer(f"{self.manifest.label} was stopped.")
+        return response
+
+    def answer_from(self, response: ThinkerResponse) -> Answer:
+        """The agent's response as this Thinker's answer."""
+        source: Source = "sample" if response.sample else "live" if response.live else "model"
+        return Answer(
+            text=response.text,
+            source=source,
+            citations=response.citations,
+            tool_calls=response.tool_calls_made,
+            latency_ms=round((time.perf_counter() - self.began) * 1000),
+            tokens=response.tokens_used,
+        )
+
+    def progress(self, detail: str) -> None:
+        """Tell the page what is being done. Never with the user's words."""
+        self.on_progress(Progress(detail))
+
+    @property
+    def principal(self) -> Principal:
+        """On whose behalf tools run."""
+        return Principal(self.question.user_id, self.question.session_id, turn=str(self.began))
+
+    async def situation(self) -> Situation:
+        """What the manifest wants shown of the user and the conversation; less of it when memory is slow or gone."""
+        preferences, history = await asyncio.gather(self._preferences(), self._history())
+        known = {name: preferences[name] for name in self.manifest.preferences if preferences.get(name)}
+        zone = known.pop("time_zone", None)
+        return Situation(zone=str(zone) if zone else None, known=known, history=history)
+
+    async def _preferences(self) -> Mapping[str, Any]:
+        if not self.manifest.preferences or not self.question.user_id:
+            return {}
+        try:
+            async with asyncio.timeout(MEMORY_WITHIN_S):
+                context = await self.desk.memory.user_context(self.question.user_id)
+        except (MemoryUnavailable, TimeoutError):
+            log.warning("%s goes on without the user's preferences: memory does not answer", self.manifest.domain)
+            return {}
+        preferences = context.get("preferences")
+        return preferences if isinstance(preferences, dict) else {}
+
+    async def _history(self) -> list[tuple[str, str]]:
+        if not self.manifest.history_turns:
+            return []
+        try:
+            async with asyncio.timeout(MEMORY_WITHIN_S):
+                messages = await self.desk.memory.recent_messages(
+                    self.question.session_id, limit=2 * self.manifest.history_turns
+                )
+        except (MemoryUnavailable, TimeoutError):
+            log.warning("%s goes on without the conversation: memory does not answer", self.manifest.domain)
+            return []
+        return [(message.role, message.content[:2_000]) for message in messages]
+
+    def _tell(self, event: AgentEvent) -> None:
+        match event:
+            case ToolStarted(_, name):
+                self.progress(f"calling {name}")
+            case ToolFinished(_, name, error=error) if error:
+                self.progress(f"{name}: {error.replace('_', ' ')}")
+            case StateChanged(State.GENERATING):
+                self.progress("putting the answer into words")

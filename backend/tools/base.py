@@ -1,0 +1,205 @@
+"""What a tool is: an async function, described by its signature.
+
+    @tool("get_current_weather", "The weather now and in the coming days.")
+    async def get_current_weather(
+        http: AsyncClient,                                     # a service: injected by type
+        location: Annotated[str, "A city, e.g. 'Seattle'."],   # an argument: the model fills it in
+        days: Annotated[int, Field(ge=1, le=7)] = 3,
+    ) -> Result: ...
+
+A parameter of a JSON type (str, int, float, bool, Literal, Enum, list, dict, unions of these) is an argument and
+goes into the schema; a parameter of any other class is a service the runner supplies: the HTTP client, the
+settings, memory, the `Principal` who is asking.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+import types
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.errors import PydanticUserError
+
+from backend.errors import BadPlugin
+
+DEADLINE_S = 8.0
+"""Seconds a tool has, unless it says otherwise."""
+OUTPUT_CAP = 6_000
+"""Characters of JSON a tool may hand to the model, unless it says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """On whose behalf a tool runs. `user_id` is empty for a caller we do not know."""
+
+    user_id: str
+    conversation_id: str = ""
+    turn: str = ""
+    """Names the user's turn; a confirmation counts only when it was given in a later one."""
+
+    @property
+    def authenticated(self) -> bool:
+        """Whether we know who is asking."""
+        return bool(self.user_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool found. `data` is JSON-able and goes to the model as it is, with the labels added."""
+
+    data: dict[str, Any]
+    sample: bool = False
+    """Made-up demonstration data: labelled wherever it goes, never cached."""
+    note: str = ""
+    """What the model must know about the data, e.g. why it is a sample."""
+    citations: tuple[str, ...] = ()
+    """Where it comes from, for the user to follow: 'Title (https://…)'."""
+
+
+Function = Callable[..., Awaitable[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool, ready to be offered to a model."""
+
+    name: str
+    description: str
+    function: Function
+    arguments: type[BaseModel]
+    services: dict[str, Any] = field(default_factory=dict)
+    """Parameter name → the type to inject."""
+    requires_auth: bool = False
+    """Only for a caller we know."""
+    confirm: bool = False
+    """The user must agree first, in a turn of their own."""
+    cache: bool = True
+    """Whether an answer that used this tool may be cached."""
+    guidance: str = ""
+    """Said to the model when the tool is in play."""
+    deadline_s: float = DEADLINE_S
+    output_cap: int = OUTPUT_CAP
+
+    def schema(self) -> dict[str, Any]:
+        """The tool in the chat completions API's JSON form."""
+        parameters = _without_titles(self.arguments.model_json_schema())
+        parameters.setdefault("properties", {})
+        parameters["additionalProperties"] = False
+        return {
+            "type": "function",
+            "function": {"name": self.name, "description": self.description, "parameters": parameters},
+        }
+
+
+F = TypeVar("F", bound=Function)
+
+
+def tool(
+    name: str,
+    description: str,
+    *,
+    requires_auth: bool = False,
+    confirm: bool = False,
+    cache: bool = True,
+    guidance: str = "",
+    deadline_s: float = DEADLINE_S,
+    output_cap: int = OUTPUT_CAP,
+) -> Callable[[F], F]:
+    """Declare the function below as a tool. Raises `BadPlugin` when it cannot be one.
+
+    The function itself is left as it is, to be called directly in tests.
+    """
+
+    def declare(function: F) -> F:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{1,63}", name):
+            raise BadPlugin(f"Tool name {name!r} is not a lower-case name of letters, digits, underscores.")
+        asynchronous: bool = inspect.iscoroutinefunction(function)
+        if not asynchronous:
+            raise BadPlugin(f"Tool {name} is not an async function.")
+        arguments, services = _split(name, function)
+        declared = Tool(
+            name=name,
+            description=description,
+            function=function,
+            arguments=arguments,
+            services=services,
+            requires_auth=requires_auth,
+            confirm=confirm,
+            cache=cache,
+            guidance=guidance,
+            deadline_s=deadline_s,
+            output_cap=output_cap,
+        )
+        function.__tool__ = declared  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
+def _split(name: str, function: Function) -> tuple[type[BaseModel], dict[str, Any]]:
+    """The model of the arguments, and the services by parameter name."""
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise BadPlugin(f"Tool {name} has an annotation that cannot be read: {error}.") from error
+    fields: dict[str, Any] = {}
+    services: dict[str, Any] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name not in hints:
+            raise BadPlugin(f"Parameter {parameter.name} of tool {name} has no type.")
+        hint = hints[parameter.name]
+        if _is_argument(hint):
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[parameter.name] = (_described(hint), default)
+        else:
+            services[parameter.name] = hint
+    try:
+        model = create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
+        model.model_json_schema()
+    except PydanticUserError as error:
+        raise BadPlugin(f"Tool {name} has parameters without a JSON schema: {error}.") from error
+    return model, services
+
+
+def _is_argument(hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _is_argument(get_args(hint)[0])
+    if origin in (Union, types.UnionType, list, dict, tuple):
+        return all(_is_argument(part) for part in get_args(hint) if part is not Ellipsis)
+    if origin is Literal or hint is Any:
+        return True
+    if isinstance(hint, type):
+        return issubclass(hint, (str, int, float, bool, list, dict, types.NoneType, enum.Enum))
+    return False
+
+
+def _described(hint: Any) -> Any:
+    """`Annotated[str, "words"]` with the words as the schema's description."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    base, *extras = get_args(hint)
+    extras = [Field(description=extra) if isinstance(extra, str) else extra for extra in extras]
+    return Annotated[(base, *extras)]
+
+
+def _without_titles(schema: Any) -> Any:
+    """pydantic's generated titles only cost tokens. A property that is *called* title stays."""
+    if isinstance(schema, list):
+        return [_without_titles(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    cleaned = {}
+    for key, value in schema.items():
+        if key == "title" and isinstance(value, str):
+            continue
+        if key in ("properties", "$defs"):
+            cleaned[key] = {name: _without_titles(part) for name, part in value.items()}
+        else:
+            cleaned[key] = _without_titles(value)
+    return cleaned

@@ -1,0 +1,56 @@
+"""Finds the modules of a package, and of a folder that is none: how tools and Thinkers are picked up."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from backend.errors import BadPlugin, VoiceError
+
+
+def package_modules(package: str) -> list[ModuleType]:
+    """Every module of an importable package, by name. Raises `BadPlugin` when one cannot be imported."""
+    home = importlib.import_module(package)
+    names = sorted(info.name for info in pkgutil.iter_modules(home.__path__))
+    return [_imported(f"{package}.{name}") for name in names]
+
+
+def folder_modules(folder: Path) -> list[ModuleType]:
+    """Every `.py` file of `folder` that does not begin with an underscore. Raises `BadPlugin`."""
+    return [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except VoiceError:
+        raise
+    except Exception as error:
+        raise BadPlugin(f"{name} cannot be imported: {error}.") from error
+
+
+def _loaded(path: Path) -> ModuleType:
+    """The file as a module of its own, loaded once per path and content."""
+    mark = hashlib.sha256(str(path.resolve()).encode() + path.read_bytes()).hexdigest()[:12]
+    name = f"plugin_{path.stem}_{mark}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise BadPlugin(f"{path} is not a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and type hints look their module up there
+    try:
+        spec.loader.exec_module(module)
+    except VoiceError:
+        del sys.modules[name]
+        raise
+    except Exception as error:
+        del sys.modules[name]
+        raise BadPlugin(f"{path} cannot be loaded: {error}.") from error
+    return module

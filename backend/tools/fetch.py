@@ -1,0 +1,70 @@
+"""Asking a JSON service over HTTP, with its failures in our terms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+
+from backend.errors import ToolFailed
+
+TIMEOUT_S = 4.0
+"""Seconds one request may take in all its parts; a caller is waiting."""
+BODY_LIMIT = 2_000_000
+"""Bytes read of an answer, at most."""
+
+
+class ServiceUnreachable(ToolFailed):
+    """No usable answer came: no connection, silence, 5xx, a rate limit, or something that is not the JSON expected.
+
+    `str(error)` says which, in words for the user.
+    """
+
+
+async def fetch_json(
+    http: httpx2.AsyncClient,
+    service: str,
+    url: str,
+    params: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Any:
+    """The JSON at `url`. `service` names it in errors.
+
+    Raises `ServiceUnreachable`, or `ToolFailed` (not retryable) when the service refuses the request itself.
+    """
+    try:
+        async with http.stream("GET", url, params=params, headers=headers, timeout=TIMEOUT_S) as response:
+            body = await _read(service, response)
+            status = response.status_code
+    except httpx2.TimeoutException as error:
+        raise ServiceUnreachable(f"{service} does not answer.") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise ServiceUnreachable(f"{service} cannot be reached.") from error
+    if status == 429:
+        raise ServiceUnreachable(f"{service} has had too many requests from us.")
+    if status >= 500:
+        raise ServiceUnreachable(f"{service} has a fault of its own ({status}).")
+    if status >= 300:
+        raise refused(f"{service} refuses the request ({status}).")
+    try:
+        return json.loads(body)
+    except ValueError as error:
+        raise ServiceUnreachable(f"{service} answers with something that is not JSON.") from error
+
+
+def refused(message: str) -> ToolFailed:
+    """A failure that asking again will not mend."""
+    error = ToolFailed(message)
+    error.retryable = False
+    return error
+
+
+async def _read(service: str, response: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > BODY_LIMIT:
+            raise ServiceUnreachable(f"{service} answers with far too much.")
+    return bytes(body)

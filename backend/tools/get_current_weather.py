@@ -1,0 +1,180 @@
+"""The weather now and in the coming days, from Open-Meteo (no key needed).
+
+Two requests: the geocoding API turns a place's name into coordinates, the forecast API gives the weather there.
+Documented at open-meteo.com/en/docs and open-meteo.com/en/docs/geocoding-api.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from httpx2 import AsyncClient
+from pydantic import Field
+
+from backend.settings import Settings
+from backend.tools.base import Result, tool
+from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
+from backend.tools.places import best_match, readings
+
+SERVICE = "The weather service"
+FAHRENHEIT_COUNTRIES = frozenset({"US", "BS", "BZ", "KY", "PW", "FM", "MH", "LR"})
+
+CONDITIONS = {
+    0: "clear sky",
+    1: "mainly clear",
+    2: "partly cloudy",
+    3: "overcast",
+    45: "fog",
+    48: "freezing fog",
+    51: "light drizzle",
+    53: "drizzle",
+    55: "heavy drizzle",
+    56: "light freezing drizzle",
+    57: "freezing drizzle",
+    61: "light rain",
+    63: "rain",
+    65: "heavy rain",
+    66: "light freezing rain",
+    67: "freezing rain",
+    71: "light snow",
+    73: "snow",
+    75: "heavy snow",
+    77: "snow grains",
+    80: "light showers",
+    81: "showers",
+    82: "violent showers",
+    85: "light snow showers",
+    86: "heavy snow showers",
+    95: "thunderstorm",
+    96: "thunderstorm with light hail",
+    99: "thunderstorm with heavy hail",
+}
+"""WMO weather interpretation codes, as Open-Meteo documents them."""
+
+
+@tool(
+    "get_current_weather",
+    "The weather at a place: now, and the forecast by day. Call it for every question about weather.",
+    guidance="Weather: name the place, then the temperature and the conditions. For another day than today, "
+    "use that day's entry of the daily forecast.",
+)
+async def get_current_weather(
+    http: AsyncClient,
+    settings: Settings,
+    location: Annotated[
+        str, Field(min_length=1, max_length=200, description="A place, e.g. 'Seattle' or 'Paris, TX'.")
+    ],
+    unit: Annotated[
+        Literal["celsius", "fahrenheit", "local"],
+        "The user's temperature unit; 'local' is what people there use.",
+    ] = "local",
+    days: Annotated[int, Field(ge=1, le=7, description="Days of forecast, today included.")] = 3,
+) -> Result:
+    """Raises `ToolFailed` when there is no such place. An unreachable service gives a labelled sample."""
+    try:
+        place = await _find_place(http, settings, location)
+        unit = _unit_for(unit, place.get("country_code", ""))
+        forecast = await _forecast(http, settings, place, unit, days)
+        return Result(_report(place, forecast, unit), citations=("Open-Meteo (https://open-meteo.com)",))
+    except ServiceUnreachable as error:
+        note = f"This is sample data, not real weather, because: {error} Say so to the user."
+        return Result(sample_report(location, _unit_for(unit, "")), sample=True, note=note)
+
+
+async def _find_place(http: AsyncClient, settings: Settings, location: str) -> dict[str, Any]:
+    for name, qualifiers in readings(location):
+        params = {"name": name, "count": 10, "language": "en", "format": "json"}
+        answer = await fetch_json(http, SERVICE, settings.open_meteo_geocoding_url, params)
+        found = answer.get("results", []) if isinstance(answer, dict) else None
+        if not isinstance(found, list) or not all(isinstance(place, dict) for place in found):
+            raise ServiceUnreachable(f"{SERVICE} answers with places we cannot read.")
+        if place := best_match(found, qualifiers):
+            return place
+    raise refused(f"No place called {location!r} was found. Ask the user which place is meant.")
+
+
+async def _forecast(
+    http: AsyncClient, settings: Settings, place: dict[str, Any], unit: str, days: int
+) -> dict[str, Any]:
+    imperial = unit == "fahrenheit"
+    params = {
+        "latitude": place.get("latitude"),
+        "longitude": place.get("longitude"),
+        "current": "temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,wind_speed_10m",
+        "daily": "weather_code,temperature_2m_max,temperature_2m_min,precipitation_probability_max",
+        "temperature_unit": unit,
+        "wind_speed_unit": "mph" if imperial else "kmh",
+        "timezone": "auto",
+        "forecast_days": days,
+    }
+    answer = await fetch_json(http, SERVICE, settings.open_meteo_forecast_url, params)
+    if not isinstance(answer, dict):
+        raise ServiceUnreachable(f"{SERVICE} answers with a forecast we cannot read.")
+    return answer
+
+
+def _unit_for(unit: str, country: str) -> Literal["celsius", "fahrenheit"]:
+    if unit == "local":
+        return "fahrenheit" if country in FAHRENHEIT_COUNTRIES or not country else "celsius"
+    return "fahrenheit" if unit == "fahrenheit" else "celsius"
+
+
+def _report(place: dict[str, Any], forecast: dict[str, Any], unit: str) -> dict[str, Any]:
+    """What the model reads. Raises `ServiceUnreachable` when the answer is not as documented."""
+    try:
+        now, daily = forecast["current"], forecast["daily"]
+        return {
+            "place": {key: place.get(field) for key, field in _PLACE_FIELDS.items() if place.get(field)},
+            "unit": unit,
+            "wind_unit": "miles per hour" if unit == "fahrenheit" else "kilometers per hour",
+            "current": {
+                "local_time": str(now["time"]),
+                "temperature": round(now["temperature_2m"]),
+                "feels_like": round(now["apparent_temperature"]),
+                "conditions": _conditions(now["weather_code"]),
+                "humidity_percent": round(now["relative_humidity_2m"]),
+                "wind_speed": round(now["wind_speed_10m"]),
+                "precipitation": now["precipitation"],
+            },
+            "daily": [_day(daily, index) for index in range(len(daily["time"]))],
+        }
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ServiceUnreachable(f"{SERVICE} answers with a forecast we cannot read.") from error
+
+
+_PLACE_FIELDS = {"name": "name", "region": "admin1", "country": "country"}
+
+
+def _day(daily: dict[str, Any], index: int) -> dict[str, Any]:
+    day = date.fromisoformat(daily["time"][index])
+    return {
+        "date": day.isoformat(),
+        "weekday": f"{day:%A}",
+        "high": round(daily["temperature_2m_max"][index]),
+        "low": round(daily["temperature_2m_min"][index]),
+        "conditions": _conditions(daily["weather_code"][index]),
+        "precipitation_chance_percent": daily["precipitation_probability_max"][index],
+    }
+
+
+def _conditions(code: int) -> str:
+    return CONDITIONS.get(int(code), "unknown conditions")
+
+
+def sample_report(location: str, unit: str) -> dict[str, Any]:
+    """The made-up weather shown when there is no real one; without dates, so that it never looks current."""
+    imperial = unit == "fahrenheit"
+    return {
+        "place": {"name": location},
+        "unit": unit,
+        "wind_unit": "miles per hour" if imperial else "kilometers per hour",
+        "current": {
+            "temperature": 59 if imperial else 15,
+            "feels_like": 57 if imperial else 14,
+            "conditions": "partly cloudy",
+            "humidity_percent": 70,
+            "wind_speed": 6 if imperial else 10,
+        },
+        "daily": [],
+    }

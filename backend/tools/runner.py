@@ -1,0 +1,188 @@
+"""The one place where tool calls are made: every rule about them is enforced here and nowhere else.
+
+In order: the tool exists, the caller may use it, its arguments fit the schema, a confirmation was given where one
+is needed, it answers within its deadline, and its output stays under its cap. Whatever goes wrong comes back as a
+structured result the model can act on; only cancellation passes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from backend.errors import BadPlugin, PeerError, VoiceError
+from backend.tools.base import Principal, Result, Tool
+from backend.tools.confirmations import Confirmations
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call came to. `content` is valid JSON, for the model."""
+
+    name: str
+    content: str
+    error: str | None = None
+    """None, or the kind of failure: unknown_tool, not_allowed, invalid_arguments, needs_confirmation, timeout,
+    failed, too_many_calls, repeated."""
+    retryable: bool = False
+    """Whether the same call may succeed if made again."""
+    sample: bool = False
+    cacheable: bool = True
+    citations: tuple[str, ...] = ()
+    elapsed_ms: int = 0
+
+
+class Toolbox:
+    """Some tools, with the services they are given."""
+
+    def __init__(
+        self, tools: Iterable[Tool], services: Mapping[Any, Any], confirmations: Confirmations | None = None
+    ) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+        self._services = services
+        self._confirmations = confirmations or Confirmations()
+        for tool in self._tools.values():
+            self._check_services(tool)
+
+    def __repr__(self) -> str:
+        return f"Toolbox({', '.join(self._tools)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tools in it."""
+        return tuple(self._tools)
+
+    def only(self, names: Iterable[str]) -> Toolbox:
+        """A box with just these. Raises `BadPlugin` when one does not exist."""
+        names = tuple(names)
+        if missing := [name for name in names if name not in self._tools]:
+            raise BadPlugin(f"No such tool: {', '.join(missing)}.", hint="Tools are files in backend/tools.")
+        return Toolbox((self._tools[name] for name in names), self._services, self._confirmations)
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """All of them in the chat completions API's JSON form."""
+        return [tool.schema() for tool in self._tools.values()]
+
+    def guidance(self) -> list[str]:
+        """What the model is told of the tools in play."""
+        return [tool.guidance for tool in self._tools.values() if tool.guidance]
+
+    async def run(self, name: str, arguments: str, principal: Principal) -> ToolResult:
+        """Make one call; `arguments` is the model's JSON. Raises nothing but `CancelledError`."""
+        started = time.perf_counter()
+        tool = self._tools.get(name)
+        if tool is None:
+            known = ", ".join(self._tools) or "none"
+            return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
+        outcome = await self._checked(tool, arguments, principal)
+        elapsed_ms = round((time.perf_counter() - started) * 1000)
+        return _packed(tool, outcome, elapsed_ms) if isinstance(outcome, Result) else outcome
+
+    async def _checked(self, tool: Tool, arguments: str, principal: Principal) -> Result | ToolResult:
+        if tool.requires_auth and not principal.authenticated:
+            return failure(tool.name, "not_allowed", "This needs a user we know. Tell the user to sign in first.")
+        try:
+            filled = tool.arguments.model_validate_json(arguments.strip() or "{}")
+        except ValidationError as error:
+            return failure(tool.name, "invalid_arguments", _readable(error))
+        values = {name: getattr(filled, name) for name in type(filled).model_fields}
+        if tool.confirm and not self._confirmations.given(principal, tool.name, values):
+            return failure(
+                tool.name,
+                "needs_confirmation",
+                "Not done yet. Say to the user exactly what would be done and ask whether to go on. "
+                "When they agree, make the same call again.",
+            )
+        return await self._called(tool, values, principal)
+
+    async def _called(self, tool: Tool, values: dict[str, Any], principal: Principal) -> Result | ToolResult:
+        injected = {
+            name: principal if kind is Principal else self._services[kind] for name, kind in tool.services.items()
+        }
+        try:
+            async with asyncio.timeout(tool.deadline_s):
+                return await tool.function(**injected, **values)
+        except TimeoutError:
+            log.warning("tool %s took longer than %.1f s", tool.name, tool.deadline_s)
+            message = f"No answer within {tool.deadline_s:g} seconds."
+            return failure(tool.name, "timeout", message, retryable=True)
+        except VoiceError as error:
+            retryable = isinstance(error, PeerError) and error.retryable
+            return failure(tool.name, "failed", " ".join(filter(None, (str(error), error.hint))), retryable=retryable)
+        except Exception as error:  # noqa: BLE001 - a tool file is a plugin: its fault costs a result, not the turn
+            log.error("tool %s is broken: %s", tool.name, _where(error))
+            return failure(tool.name, "failed", "The tool is broken. Answer without it and say so.")
+
+    def _check_services(self, tool: Tool) -> None:
+        for parameter, kind in tool.services.items():
+            if kind is not Principal and kind not in self._services:
+                raise BadPlugin(
+                    f"Tool {tool.name} asks for {parameter}: {getattr(kind, '__name__', kind)}, which is no service.",
+                    hint="An argument must have a JSON type; services are injected by their exact type.",
+                )
+
+
+def failure(name: str, kind: str, message: str, *, retryable: bool = False) -> ToolResult:
+    """A structured result that says what went wrong and whether trying again can help."""
+    content = _json({"error": {"type": kind, "message": message, "retryable": retryable}})
+    return ToolResult(name, content, error=kind, retryable=retryable, cacheable=False)
+
+
+def _packed(tool: Tool, result: Result, elapsed_ms: int) -> ToolResult:
+    data: dict[str, Any] = {"sample": True} if result.sample else {}
+    if result.note:
+        data["note"] = result.note
+    data |= result.data
+    if result.citations:
+        data["citations"] = list(result.citations)
+    return ToolResult(
+        name=tool.name,
+        content=_capped(_json(data), tool.output_cap),
+        sample=result.sample,
+        cacheable=tool.cache and not result.sample,
+        citations=result.citations,
+        elapsed_ms=elapsed_ms,
+    )
+
+
+def _capped(content: str, cap: int) -> str:
+    """`content`, or its beginning inside JSON that says it is one."""
+    if len(content) <= cap:
+        return content
+    note = f"Only the first part of {len(content)} characters."
+    room = max(0, cap - len(_json({"truncated": True, "note": note, "beginning": ""})))
+    while True:
+        shortened = _json({"truncated": True, "note": note, "beginning": content[:room]})
+        if len(shortened) <= cap or room == 0:
+            return shortened
+        room = max(0, room - (len(shortened) - cap))  # quoting made it longer again
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _readable(error: ValidationError) -> str:
+    """What is wrong with which argument, without repeating the values."""
+    lines = []
+    for problem in error.errors(include_url=False, include_input=False):
+        where = ".".join(str(part) for part in problem["loc"]) or "arguments"
+        lines.append(f"{where}: {problem['msg']}")
+    return "; ".join(lines)
+
+
+def _where(error: Exception) -> str:
+    """The line that broke. The exception's text stays out of the log: it may hold the user's words."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"

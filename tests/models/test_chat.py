@@ -1,0 +1,182 @@
+"""The chat completions client against a server that misbehaves in every documented way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from backend.errors import ModelUnavailable
+from backend.models.base import Delta, Finished, TextDelta, ToolCall
+from backend.models.chat import ChatCompletions, Patience
+from tests.support import chat_api as api
+from tests.support.api_server import ApiServer, Reply, serving, text_reply
+
+ASK = [{"role": "user", "content": "hello"}]
+HASTE = Patience(backoff_s=0.01, silence_s=0.3)
+HELLO = api.stream(api.words("Hello."), api.ended())
+
+
+@asynccontextmanager
+async def client(
+    *replies: Reply, fallbacks: dict[str, str] | None = None, patience: Patience = HASTE
+) -> AsyncIterator[tuple[ChatCompletions, ApiServer]]:
+    script = iter(replies)
+    async with serving(lambda request: next(script)) as server:
+        model = ChatCompletions(base_url=f"{server.url}/v1", api_key="k", fallbacks=fallbacks, patience=patience)
+        try:
+            yield model, server
+        finally:
+            await model.close()
+
+
+async def said(model: ChatCompletions) -> list[Delta]:
+    return [delta async for delta in model.stream(ASK, model="first")]
+
+
+async def text_of(model: ChatCompletions) -> str:
+    return "".join(delta.text for delta in await said(model) if isinstance(delta, TextDelta))
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        api.error(429),
+        api.error(500),
+        api.error(503),
+        api.error(408),
+        Reply(breaks_off=True),
+        api.stream([api.chunk({"role": "assistant", "content": ""})], breaks_off=True),
+        api.stream([api.chunk({"role": "assistant", "content": ""})]),
+        api.stream([b"data: {not json\n\n"]),
+        api.stream([b'data: ["a", "list"]\n\n']),
+        api.stream([b'data: {"choices": "none"}\n\n']),
+        api.stream([b'data: {"error": {"message": "overloaded", "code": "overloaded"}}\n\n']),
+        text_reply("<html>hello</html>"),
+        Reply(delay_s=1.0, breaks_off=True),
+    ],
+    ids=[
+        "429",
+        "500",
+        "503",
+        "408",
+        "no answer",
+        "broken off",
+        "ended early",
+        "bad json",
+        "a list",
+        "odd choices",
+        "error event",
+        "html",
+        "silence",
+    ],
+)
+async def test_trouble_before_the_first_word_is_tried_again(trouble: Reply) -> None:
+    async with client(trouble, HELLO) as (model, server):
+        assert await text_of(model) == "Hello."
+        assert len(server.requests) == 2
+
+
+async def test_attempts_come_to_an_end() -> None:
+    async with client(*[api.error(500)] * 4) as (model, server):
+        with pytest.raises(ModelUnavailable, match="500"):
+            await said(model)
+        assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("refusal", [api.error(401), api.error(400), api.error(429, "insufficient_quota")])
+async def test_refusals_for_good_are_not_tried_again(refusal: Reply) -> None:
+    async with client(refusal, HELLO) as (model, server):
+        with pytest.raises(ModelUnavailable) as caught:
+            await said(model)
+        assert not caught.value.retryable
+        assert len(server.requests) == 1
+
+
+async def test_a_stream_that_breaks_after_the_first_word_is_not_begun_again() -> None:
+    async with client(api.stream(api.words("Hel"), breaks_off=True), HELLO) as (model, server):
+        deltas = []
+        with pytest.raises(ModelUnavailable):
+            async for delta in model.stream(ASK, model="first"):
+                deltas.append(delta)  # noqa: PERF401 - what came before the break counts
+        assert deltas == [TextDelta("Hel")]
+        assert len(server.requests) == 1
+
+
+async def test_the_pause_a_server_asks_for_is_kept_within_reason() -> None:
+    patience = Patience(backoff_s=0.001, longest_pause_s=0.05)
+    async with client(api.error(429, headers={"retry-after": "3600"}), HELLO, patience=patience) as (model, _):
+        async with asyncio.timeout(3):
+            assert await text_of(model) == "Hello."
+    assert patience.pause_s(1, 0.02) >= 0.02
+    assert Patience().pause_s(1, 3600) == 4.0
+
+
+async def test_the_fallback_answers_when_the_first_model_does_not() -> None:
+    trouble = [api.error(500)] * 3
+    async with client(*trouble, HELLO, fallbacks={"first": "second"}) as (model, server):
+        assert await text_of(model) == "Hello."
+        assert [request.json()["model"] for request in server.requests] == ["first"] * 3 + ["second"]
+
+
+async def test_two_failing_models_are_one_typed_error() -> None:
+    async with client(api.error(404), api.error(404), fallbacks={"first": "second"}) as (model, server):
+        with pytest.raises(ModelUnavailable):
+            await said(model)
+        assert len(server.requests) == 2
+
+
+async def test_the_request_is_as_documented() -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    async with client(HELLO) as (model, server):
+        deltas = [delta async for delta in model.stream(ASK, model="m", tools=tools)]
+    request = server.requests[0]
+    assert request.path == "/v1/chat/completions"
+    assert request.headers["authorization"] == "Bearer k"
+    assert request.json() == {
+        "model": "m",
+        "messages": ASK,
+        "tools": tools,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    assert deltas[-1] == Finished("stop", 10, 5)
+
+
+async def test_no_tools_are_sent_as_none() -> None:
+    async with client(HELLO) as (model, server):
+        await said(model)
+    assert "tools" not in server.requests[0].json()
+
+
+async def test_interleaved_calls_are_put_together() -> None:
+    first = api.call_pieces(0, "a", "one", '{"x":', "1}")
+    second = api.call_pieces(1, "b", "two", '{"y":', "2}")
+    mixed = [part for pair in zip(first, second, strict=True) for part in pair]
+    async with client(api.stream(mixed, api.ended("tool_calls"))) as (model, _):
+        calls = [delta for delta in await said(model) if isinstance(delta, ToolCall)]
+    assert calls == [ToolCall("a", "one", '{"x":1}'), ToolCall("b", "two", '{"y":2}')]
+
+
+async def test_whole_calls_under_one_index_stay_apart() -> None:
+    both = [*api.call_pieces(0, "a", "one", "{}"), *api.call_pieces(0, "b", "two", "{}")[:1]]
+    async with client(api.stream(both, api.ended("tool_calls"))) as (model, _):
+        calls = [delta for delta in await said(model) if isinstance(delta, ToolCall)]
+    assert [(call.id, call.name) for call in calls] == [("a", "one"), ("b", "two")]
+
+
+async def test_errors_never_repeat_what_the_server_said() -> None:
+    secret = text_reply('{"error": {"message": "the user said: my PIN is 1234"}}', 400, "application/json")
+    async with client(secret) as (model, _):
+        with pytest.raises(ModelUnavailable) as caught:
+            await said(model)
+    assert "1234" not in str(caught.value)
+
+
+async def test_nobody_listening_is_a_typed_error() -> None:
+    model = ChatCompletions(base_url="http://127.0.0.1:9/v1", api_key="k", patience=HASTE)
+    with pytest.raises(ModelUnavailable, match="cannot be reached"):
+        await said(model)
+    await model.close()
