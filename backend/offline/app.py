@@ -42,8 +42,9 @@ class House:
     """Since the script was set."""
 
     def take_script(self, script: Script | None) -> None:
-        """Follow another script from the next connection on."""
+        """Follow another script from the next connection on, with an empty log."""
         self.script, self.handshakes, self.accepted = script, 0, 0
+        self.records.clear()
 
 
 def create_app(house: House) -> Starlette:

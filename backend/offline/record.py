@@ -101,6 +101,11 @@ class Records:
             self._kept[-CONNECTIONS_WITH_AUDIO - 1].audio = None
         return record
 
+    def clear(self) -> None:
+        """Forget what is logged; numbers go on, so that ids stay unique."""
+        self._kept.clear()
+        self.refused = 0
+
     def shown(self, *, with_audio: bool = False) -> dict[str, Any]:
         """All records as JSON data."""
         return {

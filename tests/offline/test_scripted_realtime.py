@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.offline.realtime_client import call
-from tests.support.offline_peer import offline_peer
+from tests.support.offline_peer import OfflinePeer, end, offline_peer, start, when_ready
 
 TONE = {"hz": 440, "amplitude": 0.5, "ms": 1000}
 
 
-async def test_a_spoken_turn_is_heard_and_answered_in_the_documented_order() -> None:
+async def test_a_spoken_turn_is_heard_and_answered_in_the_documented_order(peer: OfflinePeer) -> None:
     script = {"turns": [{"hear": "hello there", "reply": {"text": "Hi, you two.", "tone": TONE}}]}
-    async with offline_peer(script) as peer, call(peer) as client:
+    await peer.follow(script)
+    async with call(peer) as client:
         await client.setup()
         await client.speak()
         await client.until("conversation.item.input_audio_transcription.completed")
@@ -44,9 +43,10 @@ async def test_a_spoken_turn_is_heard_and_answered_in_the_documented_order() -> 
         ]
 
 
-async def test_tone_keeps_its_phase_across_chunks() -> None:
+async def test_tone_keeps_its_phase_across_chunks(peer: OfflinePeer) -> None:
     script = {"turns": [{"reply": {"tone": TONE, "chunk_ms": 30}}]}
-    async with offline_peer(script) as peer, call(peer) as client:
+    await peer.follow(script)
+    async with call(peer) as client:
         await client.setup()
         await client.type("go")
         await client.reply()
@@ -56,9 +56,10 @@ async def test_tone_keeps_its_phase_across_chunks() -> None:
     assert np.max(np.abs(samples - expected)) <= 1
 
 
-async def test_late_deltas_follow_a_cancel_before_it_is_confirmed() -> None:
+async def test_late_deltas_follow_a_cancel_before_it_is_confirmed(peer: OfflinePeer) -> None:
     reply = {"tone": {**TONE, "ms": 60_000}, "pace": 1, "late_ms": 350}
-    async with offline_peer({"turns": [{"reply": reply}]}) as peer, call(peer) as client:
+    await peer.follow({"turns": [{"reply": reply}]})
+    async with call(peer) as client:
         await client.setup()
         await client.type("go")
         await client.reply()
@@ -72,7 +73,7 @@ async def test_late_deltas_follow_a_cancel_before_it_is_confirmed() -> None:
         assert done["response"]["status_details"]["reason"] == "client_cancelled"
 
 
-async def test_calls_come_raw_and_results_are_answered_by_their_own_reply() -> None:
+async def test_calls_come_raw_and_results_are_answered_by_their_own_reply(peer: OfflinePeer) -> None:
     turn = {
         "reply": {
             "text": "One moment.",
@@ -80,7 +81,8 @@ async def test_calls_come_raw_and_results_are_answered_by_their_own_reply() -> N
         },
         "after_results": ["It is done."],
     }
-    async with offline_peer({"turns": [turn]}) as peer, call(peer) as client:
+    await peer.follow({"turns": [turn]})
+    async with call(peer) as client:
         await client.setup()
         await client.type("go")
         await client.reply()
@@ -95,8 +97,9 @@ async def test_calls_come_raw_and_results_are_answered_by_their_own_reply() -> N
         assert done["response"]["output"][0]["content"][0]["transcript"] == "It is done."
 
 
-async def test_first_replies_are_refused_with_the_event_id_and_leave_no_trace() -> None:
-    async with offline_peer({"refuse_replies": 1, "turns": [{"reply": "Yes."}]}) as peer, call(peer) as client:
+async def test_first_replies_are_refused_with_the_event_id_and_leave_no_trace(peer: OfflinePeer) -> None:
+    await peer.follow({"refuse_replies": 1, "turns": [{"reply": "Yes."}]})
+    async with call(peer) as client:
         await client.setup()
         await client.type("go")
         await client.reply("first")
@@ -107,9 +110,10 @@ async def test_first_replies_are_refused_with_the_event_id_and_leave_no_trace() 
         assert len(client.of("response.done")) == 1
 
 
-async def test_second_reply_is_refused_while_one_is_active_but_out_of_band_runs_beside() -> None:
+async def test_second_reply_is_refused_while_one_is_active_but_out_of_band_runs_beside(peer: OfflinePeer) -> None:
     script = {"turns": [{"reply": {"tone": {**TONE, "ms": 60_000}, "pace": 1}}], "fallback": "Aside."}
-    async with offline_peer(script) as peer, call(peer) as client:
+    await peer.follow(script)
+    async with call(peer) as client:
         await client.setup()
         await client.type("go")
         await client.reply("one")
@@ -125,9 +129,10 @@ async def test_second_reply_is_refused_while_one_is_active_but_out_of_band_runs_
         assert [item["role"] for item in items] == ["user", "assistant"]
 
 
-async def test_hung_reply_can_be_cancelled_and_the_next_one_runs() -> None:
+async def test_hung_reply_can_be_cancelled_and_the_next_one_runs(peer: OfflinePeer) -> None:
     script = {"turns": [{"reply": {"hang": True}}, {"reply": "Back."}]}
-    async with offline_peer(script) as peer, call(peer) as client:
+    await peer.follow(script)
+    async with call(peer) as client:
         await client.setup()
         await client.type("go")
         await client.reply()
@@ -138,10 +143,11 @@ async def test_hung_reply_can_be_cancelled_and_the_next_one_runs() -> None:
         assert (await client.until("response.done"))["response"]["status"] == "completed"
 
 
-async def test_failed_reply_carries_its_details() -> None:
+async def test_failed_reply_carries_its_details(peer: OfflinePeer) -> None:
     details = {"error": {"type": "server_error", "code": "server_error", "message": "no"}}
     script = {"turns": [{"reply": {"text": "Oh", "status": "failed", "status_details": details}}]}
-    async with offline_peer(script) as peer, call(peer) as client:
+    await peer.follow(script)
+    async with call(peer) as client:
         await client.setup()
         await client.type("go")
         await client.reply()
@@ -150,9 +156,10 @@ async def test_failed_reply_carries_its_details() -> None:
         assert response["status_details"]["error"]["code"] == "server_error"
 
 
-async def test_connection_breaks_in_mid_reply_without_a_close_frame() -> None:
+async def test_connection_breaks_in_mid_reply_without_a_close_frame(peer: OfflinePeer) -> None:
     script = {"turns": [{"reply": {"tone": TONE, "drop_after_ms": 300}}]}
-    async with offline_peer(script) as peer, call(peer) as client:
+    await peer.follow(script)
+    async with call(peer) as client:
         await client.setup()
         await client.type("go")
         await client.reply()
@@ -162,28 +169,29 @@ async def test_connection_breaks_in_mid_reply_without_a_close_frame() -> None:
         assert len(client.audio()) == 300 * 48
 
 
-async def test_session_expires_with_an_error_and_close_1001() -> None:
-    async with offline_peer({"expires_after_ms": 100}) as peer, call(peer) as client:
+async def test_session_expires_with_an_error_and_close_1001(peer: OfflinePeer) -> None:
+    await peer.follow({"expires_after_ms": 100})
+    async with call(peer) as client:
         assert (await client.until("error"))["error"]["code"] == "session_expired"
         with pytest.raises(ConnectionClosed) as closed:
             await client.next()
         assert closed.value.rcvd and closed.value.rcvd.code == 1001
 
 
-async def test_connections_are_refused_then_follow_their_own_scripts() -> None:
+async def test_connections_are_refused_then_follow_their_own_scripts(peer: OfflinePeer) -> None:
     scripts = [{"turns": [{"reply": "first"}]}, {"turns": [{"reply": "second"}]}]
-    async with offline_peer({"refuse_connections": 1, "connections": scripts}) as peer:
-        with pytest.raises(InvalidStatus) as refused:
-            async with call(peer):
-                pass
-        assert refused.value.response.status_code == 503
-        for expected in ("first", "second", "second"):
-            async with call(peer) as client:
-                await client.setup()
-                await client.type("go")
-                await client.reply()
-                await client.until("response.done")
-                assert client.words() == expected
+    await peer.follow({"refuse_connections": 1, "connections": scripts})
+    with pytest.raises(InvalidStatus) as refused:
+        async with call(peer):
+            pass
+    assert refused.value.response.status_code == 503
+    for expected in ("first", "second", "second"):
+        async with call(peer) as client:
+            await client.setup()
+            await client.type("go")
+            await client.reply()
+            await client.until("response.done")
+            assert client.words() == expected
 
 
 async def test_wrong_key_is_refused_on_the_handshake() -> None:
@@ -197,8 +205,9 @@ async def test_wrong_key_is_refused_on_the_handshake() -> None:
             pass
 
 
-async def test_debug_log_tells_what_arrived_and_how_much_was_heard() -> None:
-    async with offline_peer({"turns": [{"hear": "hm", "reply": {"tone": TONE}}]}) as peer, call(peer) as client:
+async def test_debug_log_tells_what_arrived_and_how_much_was_heard(peer: OfflinePeer) -> None:
+    await peer.follow({"turns": [{"hear": "hm", "reply": {"tone": TONE}}]})
+    async with call(peer) as client:
         await client.setup()
         await client.speak(b"\x01\x02" * 4800)
         await client.reply()
@@ -215,8 +224,9 @@ async def test_debug_log_tells_what_arrived_and_how_much_was_heard() -> None:
     assert "input_audio_buffer.commit" in [each["type"] for each in record["received"]]
 
 
-async def test_wrong_messages_are_answered_and_the_session_lives_on() -> None:
-    async with offline_peer({}) as peer, call(peer) as client:
+async def test_wrong_messages_are_answered_and_the_session_lives_on(peer: OfflinePeer) -> None:
+    await peer.follow({})
+    async with call(peer) as client:
         for message in ("{", "[]", '{"type": "no.such", "event_id": "e1"}', '{"type": "session.update"}', b"\x00"):
             await client.send_raw(message)
             assert (await client.until("error"))["error"]["type"] == "invalid_request_error"
@@ -224,14 +234,10 @@ async def test_wrong_messages_are_answered_and_the_session_lives_on() -> None:
         await client.setup()
 
 
-async def test_process_ends_with_its_parent() -> None:
-    async with offline_peer({}) as peer:
-        assert peer.pid
-    # leaving ends it by SIGTERM; closing standard input alone must do as well
-    from tests.support.offline_peer import _address, _start
-
-    process = await _start([])
-    await _address(process)
+def test_process_ends_when_its_standard_input_closes() -> None:
+    process = start([])
+    when_ready(process)
     assert process.stdin
     process.stdin.close()
-    assert await asyncio.wait_for(process.wait(), 5) == 0
+    assert process.wait(5) == 0
+    end(process)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
+import select
+import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import httpx2
 ROOT = Path(__file__).resolve().parents[2]
 READY_TIMEOUT_S = 20.0
 END_TIMEOUT_S = 5.0
+Process = subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class OfflinePeer:
             return connections
 
     async def follow(self, script: Mapping[str, Any] | None) -> None:
-        """Replace the script from the next connection on; None goes back to the demonstration."""
+        """Replace the script from the next connection on and empty the log; None goes back to the demonstration."""
         async with httpx2.AsyncClient(timeout=5) as http:
             answer = await http.post(self.url + "/debug/script", content=json.dumps(script) if script else "")
             assert answer.status_code == 200, answer.text
@@ -55,43 +57,57 @@ class OfflinePeer:
 
 @asynccontextmanager
 async def offline_peer(script: Mapping[str, Any] | None = None, *arguments: str) -> AsyncIterator[OfflinePeer]:
-    """Start `python -m backend.offline` with a script (None: the demonstration), end it on the way out."""
+    """Start `python -m backend.offline` with a script (None: the demonstration), end it on the way out.
+
+    Starting takes about a second: tests that can share a peer should use `running_peer` once and `follow` in each.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        options = [*arguments]
+        options = list(arguments)
         if script is not None:
             path = Path(folder) / "script.json"
-            await asyncio.to_thread(path.write_text, json.dumps(script))
+            path.write_text(json.dumps(script))
             options += ["--script", str(path)]
-        process = await _start(options)
+        process = await asyncio.to_thread(start, options)
         try:
-            yield OfflinePeer(await _address(process), process.pid)
+            yield await asyncio.to_thread(when_ready, process)
         finally:
-            await _end(process)
+            await asyncio.to_thread(end, process)
 
 
-async def _start(options: list[str]) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "backend.offline", "--exit-with-parent", *options),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-
-
-async def _address(process: asyncio.subprocess.Process) -> str:
-    assert process.stdout
-    line = await asyncio.wait_for(process.stdout.readline(), READY_TIMEOUT_S)
-    assert line, "the offline server ended before it was ready"
-    address: str = json.loads(line)["listening"]
-    return address
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        process.terminate()
+@contextmanager
+def running_peer(*arguments: str) -> Iterator[OfflinePeer]:
+    """The same without an event loop, for a module's or a session's fixture; starts without a script."""
+    process = start(list(arguments))
     try:
-        await asyncio.wait_for(process.wait(), END_TIMEOUT_S)
-    except TimeoutError:
+        yield when_ready(process)
+    finally:
+        end(process)
+
+
+def start(options: list[str]) -> Process:
+    """The process, not yet ready. It ends with this one, even by SIGKILL."""
+    command = [sys.executable, "-m", "backend.offline", "--exit-with-parent", *options]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
+
+
+def when_ready(process: Process) -> OfflinePeer:
+    """Wait for the line that says where it listens."""
+    assert process.stdout
+    ready, _, _ = select.select([process.stdout], [], [], READY_TIMEOUT_S)
+    assert ready, "the offline server is not ready in time"
+    line = process.stdout.readline()
+    assert line, "the offline server ended before it was ready"
+    return OfflinePeer(json.loads(line)["listening"], process.pid)
+
+
+def end(process: Process) -> None:
+    """SIGTERM, then SIGKILL to that very process."""
+    process.terminate()
+    try:
+        process.wait(END_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
         process.kill()
-        await process.wait()
+        process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream:
+            stream.close()
