@@ -102,6 +102,10 @@ class TransportLost(PeerError):
     retryable = False
 
 
+class NeverConnected(TransportLost):
+    """The caller asked for a call and never came."""
+
+
 class ResponderUnavailable(PeerError):
     """The Responder's connection could not be made, or was lost."""
 

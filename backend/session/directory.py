@@ -6,19 +6,17 @@ import asyncio
 import logging
 import secrets
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Any, Protocol
 
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.session.feed import Feed
+from backend.session.transcript import Transcript
 from backend.transports.base import Transport
 
 log = logging.getLogger(__name__)
 
-TRANSCRIPT_LIMIT = 1_000
-"""Entries kept of one session's transcript."""
 KEEP_ENDED_S = 600
 """Seconds an ended session can still be read."""
 CONNECT_WITHIN_S = 15
@@ -60,7 +58,7 @@ class Session:
         self.state = SessionState.RESERVED
         self.transport: str | None = None
         self.feed = Feed()
-        self.transcript: deque[dict[str, Any]] = deque(maxlen=TRANSCRIPT_LIMIT)
+        self.transcript = Transcript()
         self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
         self.call: LiveCall | None = None
 
@@ -72,6 +70,20 @@ class Session:
         if self.call is None:
             raise BadRequest("This session has no live call.", hint="Connect first, then type.")
         self.call.type_text(text)
+
+    def count(self, type_: str, data: dict[str, Any]) -> None:
+        """Keep the counts that a page event changes."""
+        match type_:
+            case "transcript" if data["role"] == "user":
+                self.counts["turns"] += 1
+            case "transcript_done":
+                self.counts["replies"] += 1
+            case "transcript_interrupted":
+                self.counts["interruptions"] += 1
+            case "thinker" if data["event"] == "routed":
+                self.counts["thinkers"] += 1
+            case "error":
+                self.counts["errors"] += 1
 
     def describe(self) -> dict[str, Any]:
         """What `GET /api/sessions/{id}` shows."""

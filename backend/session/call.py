@@ -1,0 +1,312 @@
+"""One voice call: three pumps around the turn machine.
+
+The uplink takes the caller's frames through the hearing to the Responder; the downlink takes the Responder's
+events; the clock keeps the machine's deadlines. Each gives its events to the machine, and the machine's commands
+are carried out in one `match`, at once: nothing in here that touches audio ever waits for anything but its own
+source. The fourth task is `run` itself, which owns the three and cleans up after them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.limits import TurnLimits
+from backend.conversation.turn import TurnMachine
+from backend.errors import NeverConnected, ResponderUnavailable, TransportLost
+from backend.responder.base import Briefing, Dial, Responder
+from backend.session.clips import clip_audio
+from backend.session.desk import Desk
+from backend.session.directory import Session
+from backend.session.hearing import Hearing
+from backend.session.history import History, Keep
+from backend.session.metrics import Metrics
+from backend.session.summary import keep_summary
+from backend.thinkers.registry import Thinkers
+from backend.transports.base import Transport
+
+log = logging.getLogger(__name__)
+
+RECONNECT_PAUSES_S = (0.0, 0.3, 1.0, 2.0, 3.0)
+"""Pauses before each attempt to reach the Responder; when the last fails, the call ends with a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What every call of this server shares."""
+
+    dial: Dial
+    brief: Callable[[dict[str, Any]], Briefing]
+    """The briefing for a caller of whom this is known."""
+    known: Callable[[str], Any]
+    """`await known(user_id)`: that, within half a second, `{}` when memory is slow."""
+    thinkers: Thinkers
+    keep: Keep
+    open_hearing: Callable[[], Hearing]
+    limits: TurnLimits
+    max_s: float
+    """Seconds a call may last; 0: any."""
+    about: dict[str, Any]
+    """Told to the page when the call begins: responder, model, offline."""
+    metrics: Metrics
+
+
+async def run_call(line: Line, session: Session, transport: Transport) -> str:
+    """A whole call, from connecting to the last word; returns the reason it ended. See `session.directory`."""
+    return await Call(line, session, transport).run()
+
+
+class Call:
+    """The shell around one turn machine."""
+
+    def __init__(self, line: Line, session: Session, transport: Transport) -> None:
+        self._line = line
+        self._session = session
+        self._transport = transport
+        self._machine = TurnMachine(line.limits)
+        self._hearing = line.open_hearing()
+        self._history = History(session.id, line.keep)
+        self._desk = Desk(
+            line.thinkers,
+            session_id=session.id,
+            user_id=session.owner,
+            tell=self._tell,
+            publish=self._publish,
+            metrics=line.metrics,
+        )
+        self._responder: Responder | None = None
+        self._ready = asyncio.Event()
+        self._rearmed = asyncio.Event()
+        self._over = asyncio.Event()
+        self._reason = "error"
+        self._told: deque[ev.Event | None] = deque()
+        self._telling = False
+        self._ends_at = _now() + line.max_s if line.max_s else float("inf")
+
+    def __repr__(self) -> str:
+        return f"Call({self._machine!r}, {self._transport!r}, {self._responder!r}, {self._desk!r})"
+
+    # --- what others ask of a live call ---------------------------------------------------------------
+
+    def type_text(self, text: str) -> None:
+        """Typed input into the same conversation."""
+        self._tell(ev.TextTyped(text))
+
+    def hang_up(self, reason: str) -> None:
+        """End in order; the caller hears a word unless `reason` is 'deleted' or 'disconnected'."""
+        gone = reason == "disconnected"
+        self._tell(ev.TransportClosed(reason) if gone else ev.HangUpRequested(reason))
+
+    # --- the call's life ------------------------------------------------------------------------------
+
+    async def run(self) -> str:
+        """See `run_call`."""
+        self._session.call = self
+        self._transport.listen(self._tell)
+        try:
+            async with asyncio.TaskGroup() as pumps:
+                tasks = [pumps.create_task(pump()) for pump in (self._uplink, self._downlink, self._clock)]
+                await self._over.wait()
+                for task in tasks:
+                    task.cancel()
+        except* Exception:
+            self._publish("error", {"message": "The call failed.", "hint": "Call again; the server's log says why."})
+            raise
+        finally:
+            await self._clean_up()
+        return self._reason
+
+    async def _uplink(self) -> None:
+        """The caller's frames, once there is somebody to hear them; the transport keeps the last second for us."""
+        await self._ready.wait()
+        reason = "disconnected"
+        try:
+            async for frame in self._transport.frames():
+                for heard in self._hearing.hear(frame):
+                    if not isinstance(heard, bytes):
+                        self._tell(heard)
+                    elif self._responder:
+                        self._responder.hear(heard)
+        except NeverConnected:
+            reason = "never_connected"
+        except TransportLost:
+            reason = "network_lost"
+        self._tell(ev.TransportClosed(reason))
+
+    async def _downlink(self) -> None:
+        """The Responder's events, over as many connections as it takes."""
+        briefing = self._line.brief(await self._line.known(self._session.owner))
+        try:
+            await self._answer_the_line(briefing)
+            while True:
+                await self._listen_to_responder()
+                await self._reconnect(briefing)
+        except ResponderUnavailable as error:
+            log.warning("call %s: %s %s", self._session.id[:6], error, error.hint)
+            self._ready.set()
+            self._tell(ev.ResponderGone(str(error)))
+
+    async def _answer_the_line(self, briefing: Briefing) -> None:
+        self._responder = await self._dial(briefing, ())
+        self._publish("session_started", self._started())
+        self._tell(ev.CallStarted())
+        self._ready.set()
+
+    async def _listen_to_responder(self) -> None:
+        """Until the connection breaks. Raises `ResponderRejected` when no other will do."""
+        responder = self._responder
+        assert responder is not None
+        try:
+            async for event in responder.events():
+                self._tell(event)
+        except ResponderUnavailable as error:
+            if not error.retryable:
+                raise
+            self._tell(ev.ResponderLost(str(error)))
+        finally:
+            self._responder = None
+            await responder.close()
+
+    async def _reconnect(self, briefing: Briefing) -> None:
+        self._responder = await self._dial(briefing, self._history.tail())
+        self._tell(ev.ResponderRestored())
+
+    async def _dial(self, briefing: Briefing, history: Sequence[Any]) -> Responder:
+        failure: ResponderUnavailable | None = None
+        for pause in RECONNECT_PAUSES_S:
+            await asyncio.sleep(pause)
+            try:
+                return await self._line.dial(briefing, history)
+            except ResponderUnavailable as error:
+                failure = error
+                if not error.retryable:
+                    break
+        assert failure is not None
+        raise failure
+
+    async def _clock(self) -> None:
+        """Wakes at the machine's deadline, or earlier when that moves."""
+        while True:
+            self._rearmed.clear()
+            due = self._due()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._rearmed.wait()
+                continue
+            if self._ends_at <= _now():
+                self._ends_at = float("inf")
+                self._tell(ev.HangUpRequested("max_minutes"))
+            self._tell(None)
+
+    def _due(self) -> float | None:
+        deadline = self._machine.deadline()
+        due = self._ends_at if deadline is None else min(deadline, self._ends_at)
+        return None if due == float("inf") else due
+
+    async def _clean_up(self) -> None:
+        """Tasks and sockets back to where they were; the record of the call into memory."""
+        self._session.call = None
+        await self._desk.close()
+        if self._responder:
+            await self._responder.close()
+        await self._transport.close()
+        self._hearing.close()
+        keep_summary(self._line.keep, self._session, self._reason)
+        self._line.metrics.session_ended(self._reason)
+
+    # --- events in, commands out ----------------------------------------------------------------------
+
+    def _tell(self, event: ev.Event | None) -> None:
+        """Give the machine an event (None: a deadline has come) and do what it says, at once.
+
+        Events caused by carrying out a command wait until the commands before them are done.
+        """
+        self._told.append(event)
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            while self._told:
+                for command in self._ask_machine(self._told.popleft()):
+                    self._execute(command)
+        finally:
+            self._telling = False
+        self._rearmed.set()
+
+    def _ask_machine(self, event: ev.Event | None) -> list[do.Command]:
+        if event is None:
+            return self._machine.expire(_now())
+        if decision := _SPEECH_NAMES.get(type(event)):
+            self._line.metrics.vad_decided(decision)
+        return self._machine.receive(event, _now())
+
+    def _execute(self, command: do.Command) -> None:
+        transport = self._transport
+        match command:
+            case do.Play(item, pcm):
+                if not transport.play(item, pcm):
+                    self._publish("error", {"message": "The reply is too long.", "hint": "Its end was cut."})
+            case do.PlayClip(clip):
+                transport.play(f"clip:{clip}", clip_audio(clip))
+            case do.HoldPlayback():
+                transport.hold()
+            case do.ResumePlayback():
+                transport.resume()
+            case do.FlushPlayback():
+                self._told.append(ev.PlaybackFlushed(transport.flush()))
+            case do.RunThinker(call, name, arguments):
+                self._desk.run(call, name, arguments)
+            case do.CancelThinker(call):
+                self._desk.cancel(call)
+            case do.Remember(role, text):
+                self._history.add(role, text)
+            case do.Publish(type_, data):
+                self._publish(type_, data)
+            case do.HangUp(reason):
+                self._reason = reason
+                self._over.set()
+            case _:
+                if self._responder:
+                    self._responder.do(command)
+
+    # --- the page -------------------------------------------------------------------------------------
+
+    def _publish(self, type_: str, data: dict[str, Any]) -> None:
+        session = self._session
+        match type_:
+            case "transcript_delta":
+                session.transcript.place(data["role"], data["item_id"])
+            case "transcript":
+                session.transcript.write(data["role"], data["item_id"], data["content"])
+            case "transcript_interrupted":
+                session.transcript.write("assistant", data["item_id"], data["heard"], interrupted=True)
+            case "thinker" if "domain" not in data:
+                data = self._desk.settled(data["call_id"], data["event"])
+            case "turn_metrics":
+                self._line.metrics.turn_measured(data)
+        session.count(type_, data)
+        session.feed.publish(type_, data)
+
+    def _started(self) -> dict[str, Any]:
+        about = {"session_id": self._session.id, "transport": self._session.transport, "hearing": self._hearing.name}
+        return about | self._line.about
+
+
+def _now() -> float:
+    """The loop's clock, which the deadlines are kept by."""
+    return asyncio.get_running_loop().time()
+
+
+_SPEECH_NAMES: dict[type[ev.Event], str] = {
+    ev.SpeechStarted: "speech_started",
+    ev.SpeechPaused: "speech_paused",
+    ev.SpeechResumed: "speech_resumed",
+    ev.SpeechStopped: "speech_stopped",
+}

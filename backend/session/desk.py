@@ -1,0 +1,155 @@
+"""Where a call's Thinkers work: one owned task per tool call, each ending in exactly one event."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from backend.conversation.events import ThinkerFailed, ThinkerFinished
+from backend.errors import VoiceError
+from backend.session.metrics import Metrics
+from backend.thinkers.base import Answer, Progress, Question
+from backend.thinkers.registry import Thinkers
+
+log = logging.getLogger(__name__)
+
+CALL_LIMIT = 16
+"""Thinkers working for one call at the same time; more are refused with a word the model can act on."""
+
+WORK_KEPT = 64
+"""Pieces of work remembered of one call."""
+
+ThinkerEvent = ThinkerFinished | ThinkerFailed
+OUTCOMES = frozenset({"complete", "failed", "stale"})
+
+
+@dataclass(slots=True)
+class Work:
+    """One tool call's work, as the page sees it."""
+
+    call: str
+    domain: str
+    label: str
+    query: str
+    since: float
+    answer: Answer | None = None
+    error: str = ""
+    measured: bool = False
+
+    def shown(self, event: str) -> dict[str, Any]:
+        """The data of a `thinker` page event."""
+        shown: dict[str, Any] = {
+            "call_id": self.call,
+            "event": event,
+            "domain": self.domain,
+            "label": self.label,
+            "query": self.query,
+            "elapsed_ms": round((time.monotonic() - self.since) * 1000),
+        }
+        if self.answer:
+            shown |= {"source": self.answer.source, "citations": list(self.answer.citations)}
+        if self.error:
+            shown["error"] = self.error
+        return shown
+
+
+class Desk:
+    """Runs Thinkers for one call. `tell` takes their events, `publish` what the page should see."""
+
+    def __init__(
+        self,
+        thinkers: Thinkers,
+        *,
+        session_id: str,
+        user_id: str,
+        tell: Callable[[ThinkerEvent], None],
+        publish: Callable[[str, dict[str, Any]], None],
+        metrics: Metrics,
+    ) -> None:
+        self._thinkers = thinkers
+        self._session_id = session_id
+        self._user_id = user_id
+        self._tell = tell
+        self._publish = publish
+        self._metrics = metrics
+        self._work: dict[str, Work] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def __repr__(self) -> str:
+        return f"Desk({len(self._tasks)} at work)"
+
+    def run(self, call: str, name: str, arguments: str) -> None:
+        """Begin to work on a tool call."""
+        work = Work(call, "", name[:64], "", time.monotonic())
+        while len(self._work) >= WORK_KEPT:
+            del self._work[next(iter(self._work))]
+        self._work[call] = work
+        self._tasks[call] = asyncio.create_task(self._answer(work, name, arguments), name=f"thinker {call}")
+
+    def cancel(self, call: str) -> None:
+        """Nobody waits for it any more: stop the model and the tools."""
+        if task := self._tasks.get(call):
+            task.cancel()
+
+    def settled(self, call: str, event: str) -> dict[str, Any]:
+        """How the turn machine took the result, for the page. An answer can be complete, and go stale unspoken."""
+        work = self._work.get(call)
+        if work is None:
+            return {"call_id": call, "event": event}
+        if event in OUTCOMES and not work.measured:
+            work.measured = True
+            self._metrics.thinker_finished(work.domain, event, time.monotonic() - work.since)
+        return work.shown(event)
+
+    async def close(self) -> None:
+        """Cancel what still works, and wait until it has stopped."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, work: Work, name: str, arguments: str) -> None:
+        try:
+            event = await self._think(work, name, arguments)
+        except asyncio.CancelledError:
+            self._metrics.thinker_finished(work.domain, "cancelled", time.monotonic() - work.since)
+            raise
+        except VoiceError as error:
+            work.error = str(error)
+            event = ThinkerFailed(work.call, work.error)
+        except Exception:
+            log.exception("the work on a tool call failed")
+            work.error = "The specialist had an internal fault."
+            event = ThinkerFailed(work.call, work.error)
+        finally:
+            self._tasks.pop(work.call, None)
+        self._tell(event)
+
+    async def _think(self, work: Work, name: str, arguments: str) -> ThinkerEvent:
+        work.domain, work.query = self._thinkers.parse(name, arguments)
+        work.label = self._thinkers.manifest_of(work.domain).label
+        self._publish("thinker", work.shown("routed"))
+        if len(self._tasks) > CALL_LIMIT:
+            return ThinkerFailed(work.call, "Too many questions at once. Ask again when one is answered.")
+
+        def on_progress(progress: Progress) -> None:
+            self._publish("thinker", work.shown("working") | {"detail": progress.detail})
+
+        self._publish("thinker", work.shown("working"))
+        question = Question(work.domain, work.query, self._session_id, self._user_id)
+        answer = await self._thinkers.answer(question, on_progress)
+        work.answer = answer
+        return ThinkerFinished(work.call, _output(work.domain, answer))
+
+
+def _output(domain: str, answer: Answer) -> str:
+    """What the Responder is given to put in its own words."""
+    output: dict[str, Any] = {"domain": domain, "answer": answer.text, "source": answer.source}
+    if answer.citations:
+        output["citations"] = list(answer.citations)
+    return json.dumps(output, ensure_ascii=False)

@@ -1,0 +1,86 @@
+"""What is done to the microphone before the Responder hears it: nothing, or our own endpointing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, Protocol
+
+from backend.audio.frame import Frame
+from backend.audio.segmenter import Edge, Ended, Onset, Paused, Resumed, Segmenter
+from backend.audio.vad import Vad, make_vad
+from backend.conversation import events as ev
+from backend.settings import VadSettings
+
+
+class Hearing(Protocol):
+    """Turns frames into what is forwarded and what happened, in order."""
+
+    name: str
+    """'ten', 'silero' or 'provider'."""
+    endpointing: Literal["local", "provider"]
+
+    def hear(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
+        """Frames are for the Responder, events for the turn machine."""
+        ...
+
+    def close(self) -> None:
+        """Release the detector."""
+        ...
+
+
+class LocalHearing:
+    """VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
+
+    endpointing: Literal["local", "provider"] = "local"
+
+    def __init__(self, vad: Vad, segmenter: Segmenter, threshold: float) -> None:
+        self.name = vad.name
+        self._vad = vad
+        self._segmenter = segmenter
+        self._threshold = threshold
+
+    def __repr__(self) -> str:
+        return f"LocalHearing({self._vad!r}, {self._segmenter!r})"
+
+    def hear(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
+        """See `Hearing`."""
+        heard = self._segmenter.push(frame, self._vad.score(frame) >= self._threshold)
+        return [piece if isinstance(piece, bytes) else _event(piece) for piece in heard]
+
+    def close(self) -> None:
+        """See `Hearing`."""
+        self._vad.close()
+
+
+class OpenHearing:
+    """Everything is forwarded; the provider finds the turns."""
+
+    name = "provider"
+    endpointing: Literal["local", "provider"] = "provider"
+
+    def hear(self, frame: Frame) -> tuple[Frame]:
+        """See `Hearing`."""
+        return (frame,)
+
+    def close(self) -> None:
+        """See `Hearing`."""
+
+
+def open_hearing(settings: VadSettings) -> Hearing:
+    """The hearing the settings ask for, new for each call. Raises `MissingLibrary`."""
+    if not settings.enabled:
+        return OpenHearing()
+    segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames)
+    return LocalHearing(make_vad(settings), segmenter, settings.threshold)
+
+
+def _event(edge: Edge) -> ev.SpeechEvent:
+    match edge:
+        case Onset():
+            return ev.SpeechStarted()
+        case Paused(voiced_ms):
+            return ev.SpeechPaused(voiced_ms)
+        case Resumed(voiced_ms):
+            return ev.SpeechResumed(voiced_ms)
+        case Ended(voiced_ms, hangover_ms):
+            return ev.SpeechStopped(voiced_ms, hangover_ms)

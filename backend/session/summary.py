@@ -1,0 +1,36 @@
+"""The record of an ended call: kept for a day with the session, and counted in what we know of the user."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from backend.memory.base import Memory
+from backend.session.directory import Session
+from backend.session.history import Keep
+
+
+def keep_summary(keep: Keep, session: Session, reason: str) -> None:
+    """Hand the record to memory; returns at once."""
+    summary = {
+        "started": session.opened_at,
+        "ended": time.time(),
+        "reason": reason,
+        "transport": session.transport,
+        "responder": session.responder,
+        **session.counts,
+    }
+    session_id, owner = session.id, session.owner
+
+    async def write(memory: Memory) -> None:
+        await memory.put_summary(session_id, summary)
+        await memory.update_user_context(owner, _one_more_session)
+
+    keep(write)
+
+
+def _one_more_session(context: dict[str, Any]) -> dict[str, Any]:
+    signals = dict(context.get("signals") or {})
+    signals["session_count"] = int(signals.get("session_count", 0)) + 1
+    signals["last_active"] = time.time()
+    return {**context, "signals": signals}

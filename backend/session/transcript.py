@@ -1,0 +1,46 @@
+"""Who said what, in the order it was said, though the caller's words are often known last.
+
+An item takes its place when it is first heard of (a committed utterance, a reply's first word); its words are
+filled in when they are final.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+TRANSCRIPT_LIMIT = 1_000
+"""Entries kept of one session."""
+
+
+class Transcript:
+    """One session's transcript, bounded; iterating yields the entries that have words."""
+
+    def __init__(self, limit: int = TRANSCRIPT_LIMIT) -> None:
+        self._entries: dict[str, dict[str, Any]] = {}
+        self._limit = limit
+
+    def __repr__(self) -> str:
+        return f"Transcript({len(self._entries)} entries)"
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (entry for entry in self._entries.values() if entry["content"])
+
+    def place(self, role: str, item_id: str) -> None:
+        """Keep a place for `item_id`, whose words will follow."""
+        self._entry(role, item_id)
+
+    def write(self, role: str, item_id: str, content: str, *, interrupted: bool = False) -> None:
+        """The final words of `item_id`: of an interrupted one, those that were heard."""
+        entry = self._entry(role, item_id)
+        entry["content"] = content
+        if interrupted:
+            entry["interrupted"] = True
+
+    def _entry(self, role: str, item_id: str) -> dict[str, Any]:
+        if item_id not in self._entries:
+            while len(self._entries) >= self._limit:
+                del self._entries[next(iter(self._entries))]
+            self._entries[item_id] = {"role": role, "content": "", "item_id": item_id, "at": time.time()}
+        return self._entries[item_id]
