@@ -35,7 +35,15 @@ export function watchMicrophones(changed) {
   navigator.mediaDevices?.addEventListener?.("devicechange", changed);
 }
 
-/** Steady silence, so that a caller who only types still keeps the line alive. @param {AudioContext} context */
+/**
+ * Steady silence, so that a caller who only types still keeps the line alive.
+ * @param {AudioContext} context
+ */
 export function silentStream(context) {
-  return context.createMediaStreamDestination().stream;
+  const destination = context.createMediaStreamDestination();
+  // Nothing at all is sent from a destination without a source.
+  const silence = new ConstantSourceNode(context, { offset: 0 });
+  silence.connect(destination);
+  silence.start();
+  return destination.stream;
 }

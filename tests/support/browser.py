@@ -10,19 +10,18 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
-    "--use-fake-ui-for-media-stream",
-    "--use-fake-device-for-media-stream",
-    "--autoplay-policy=no-user-gesture-required",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
 ]
 WITHIN_MS = 15_000
+Microphone = Literal["granted", "refused", "absent"]
+Complaints = Literal["fail", "expected"]
 
 REMEMBER_PEERS = """
 window.testPeers = [];
@@ -138,48 +137,41 @@ class Heard:
 
 @contextlib.asynccontextmanager
 async def chromium(
-    *,
-    speaks: Path | None = None,
-    microphone: Literal["granted", "refused", "absent"] = "granted",
-    scheme: Literal["dark", "light"] = "dark",
-    size: tuple[int, int] = (1440, 900),
-    reduced_motion: bool = False,
-    expect_complaints: bool = False,
+    *, speaks: Path | None = None, microphone: Microphone = "granted", complaints: Complaints = "fail", **look: Any
 ) -> AsyncIterator[Tab]:
     """A tab in a fresh Chromium whose microphone plays `speaks` once (None: a beeping device).
 
-    At the end the test fails if the page complained in its console, unless `expect_complaints`: browsers also log
-    every refused request there.
+    At the end the test fails if the page complained in its console, unless `complaints` are expected: browsers also
+    log every refused request there. `look`: see `tab_in`.
     """
+    async with (
+        launched(speaks=speaks, microphone=microphone) as browser,
+        tab_in(browser, complaints=complaints, **look) as tab,
+    ):
+        yield tab
+
+
+@contextlib.asynccontextmanager
+async def launched(*, speaks: Path | None = None, microphone: Microphone = "granted") -> AsyncIterator[Browser]:
+    """Chromium itself, for several tabs."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=flags(speaks, microphone))
         try:
-            context = await new_context(browser, scheme, size, reduced_motion)
-            tab = Tab(await context.new_page())
-            yield tab
-            if not expect_complaints:
-                assert tab.complaints == []
+            yield browser
         finally:
             await browser.close()
 
 
-def flags(speaks: Path | None, microphone: str) -> list[str]:
-    """Chromium's flags for a kind of microphone."""
-    chosen = list(FLAGS)
-    if speaks is not None:
-        chosen.append(f"--use-file-for-fake-audio-capture={speaks}%noloop")
-    if microphone == "refused":
-        chosen.remove("--use-fake-ui-for-media-stream")
-        chosen.append("--deny-permission-prompts")
-    if microphone == "absent":
-        chosen = [flag for flag in chosen if flag != "--use-fake-device-for-media-stream"]
-    if os.geteuid() == 0:
-        chosen.append("--no-sandbox")
-    return chosen
-
-
-async def new_context(browser: Browser, scheme: Any, size: tuple[int, int], reduced_motion: bool) -> BrowserContext:
-    """A clean profile that looks as asked."""
+@contextlib.asynccontextmanager
+async def tab_in(
+    browser: Browser,
+    *,
+    complaints: Complaints = "fail",
+    scheme: Literal["dark", "light"] = "dark",
+    size: tuple[int, int] = (1440, 900),
+    reduced_motion: bool = False,
+) -> AsyncIterator[Tab]:
+    """A tab with a clean profile, looking as asked."""
     context = await browser.new_context(
         color_scheme=scheme,
         viewport={"width": size[0], "height": size[1]},
@@ -187,4 +179,24 @@ async def new_context(browser: Browser, scheme: Any, size: tuple[int, int], redu
         locale="en-US",
     )
     await context.add_init_script(REMEMBER_PEERS)
-    return context
+    tab = Tab(await context.new_page())
+    yield tab
+    await context.close()
+    if complaints == "fail":
+        assert tab.complaints == []
+
+
+def flags(speaks: Path | None, microphone: Microphone) -> list[str]:
+    """Chromium's flags for a kind of microphone."""
+    chosen = list(FLAGS)
+    if microphone == "granted":
+        chosen += ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
+    elif microphone == "refused":
+        chosen += ["--use-fake-device-for-media-stream", "--deny-permission-prompts"]
+    else:
+        chosen += ["--use-fake-ui-for-media-stream", "--disable-audio-input"]
+    if speaks is not None:
+        chosen.append(f"--use-file-for-fake-audio-capture={speaks}%noloop")
+    if os.geteuid() == 0:
+        chosen.append("--no-sandbox")
+    return chosen
