@@ -3,9 +3,9 @@
 Theory. The jitter buffer says in which order things happened; this turns each into sound. A lost packet just
 before one that came is rebuilt from the redundancy in the latter (FEC), the ones before it are concealed by the
 decoder, up to `MAX_CONCEALED` in a row: beyond 100 ms a made-up voice is worse than silence. A pause the sender
-made (discontinuous transmission) becomes silence if it is short; after `FILLED_AFTER_MS` the transport has
-already filled it by its clock (endpointing cannot wait for the next packet). Packets may be of any length (2.5
-to 120 ms); what comes out is always whole frames, and less than a frame stays behind.
+made (discontinuous transmission) becomes silence, known only at its end: a transport that has filled the pause by
+its clock, since endpointing cannot wait that long, leaves it out. Packets may be of any length (2.5 to 120 ms);
+what comes out is always whole frames, and less than a frame stays behind.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend.audio.frame import FRAME_BYTES, Frame
-from backend.audio.jitter import RTP_CLOCK, Delivery, JitterBuffer, Lost, Received, Silence
+from backend.audio.jitter import Delivery, JitterBuffer, Lost, Received, Silence
 from backend.audio.opus import BadPacket, OpusDecoder
 
 MAX_CONCEALED = 5
 """Lost packets in a row that are made up; further ones are silence."""
-FILLED_AFTER_MS = 100
-"""A pause longer than this has been filled by the transport when its end is known."""
 
 
 class VoiceDecoder:
@@ -59,7 +57,7 @@ class VoiceDecoder:
                 case Lost(samples):
                     following = deliveries[index + 1] if index + 1 < len(deliveries) else None
                     self._pending += self._mend(samples // 2, following)
-                case Silence(samples) if samples <= FILLED_AFTER_MS * RTP_CLOCK // 1000:
+                case Silence(samples):
                     self._pending += bytes(samples // 2 * 2)
         return self._cut()
 

@@ -1,0 +1,179 @@
+"""libopus through our binding: sound survives, losses are mended, mistakes are typed."""
+
+from __future__ import annotations
+
+import ctypes.util
+
+import numpy as np
+import pytest
+
+from backend.audio import opus
+from backend.audio.frame import FRAME_BYTES, SILENCE, Frame
+from backend.audio.opus import RESTING_AFTER, SILENCE_PACKET, BadPacket, CodecFailed, OpusDecoder, OpusEncoder
+from backend.errors import MissingLibrary
+from tests.support.speech import frames_of, power, samples_of, speech, tone
+
+CELT_SILENCE = b"\xf8\xff\xfe"
+"""One frame without redundancy that decodes to zeros."""
+SENTENCE = "What is the weather in Seattle tomorrow morning?"
+
+
+def encoded(pcm: bytes) -> list[bytes]:
+    encoder = OpusEncoder()
+    return [encoder.encode(frame) for frame in frames_of(pcm)]
+
+
+def likeness(one: bytes, other: bytes) -> float:
+    """Correlation, from -1 to 1."""
+    a, b = samples_of(one), samples_of(other)
+    return float(np.dot(a, b) / np.sqrt(np.dot(a, a) * np.dot(b, b) + 1))
+
+
+def test_a_tone_survives() -> None:
+    decoder = OpusDecoder()
+    heard = b"".join(decoder.decode(packet) for packet in encoded(tone(1000, 1000)))
+    spectrum = np.abs(np.fft.rfft(samples_of(heard)[-12_000:] * np.hanning(12_000)))
+    loudest = int(np.argmax(spectrum))
+    assert loudest * 2 == 1000
+    assert np.sum(spectrum[loudest - 3 : loudest + 4] ** 2) > 0.98 * np.sum(spectrum**2)
+
+
+def test_a_frame_becomes_a_frame_at_about_the_bitrate() -> None:
+    packets = encoded(speech(SENTENCE))
+    decoder = OpusDecoder()
+    assert {len(decoder.decode(packet)) for packet in packets} == {FRAME_BYTES}
+    kilobits = sum(map(len, packets)) * 8 / (len(packets) * 20)
+    assert 20 < kilobits < 40
+
+
+def test_one_lost_packet_is_rebuilt_from_the_next() -> None:
+    packets = encoded(speech(SENTENCE))
+    whole = OpusDecoder()
+    reference = [whole.decode(packet) for packet in packets]
+    loud = [n for n in range(10, len(packets) - 1) if power(reference[n]) > 1e6]
+    rebuilt: list[float] = []
+    concealed: list[float] = []
+    for lost in loud[::5]:
+        for mended, by_redundancy in ((rebuilt, True), (concealed, False)):
+            decoder = OpusDecoder()
+            for packet in packets[:lost]:
+                decoder.decode(packet)
+            mend = decoder.recover(packets[lost + 1]) if by_redundancy else decoder.conceal()
+            assert len(mend) == FRAME_BYTES
+            mended.append(likeness(mend, reference[lost]))
+    assert np.mean(rebuilt) > 0.9
+    assert np.mean(rebuilt) > np.mean(concealed) + 0.1
+    assert np.mean(concealed) > 0.2
+
+
+def test_concealment_fades() -> None:
+    decoder = OpusDecoder()
+    for packet in encoded(tone(300, 400)):
+        decoder.decode(packet)
+    mends = [power(decoder.conceal()) for _ in range(15)]
+    assert mends[0] > 1e6 and mends[-1] < mends[0] / 100
+
+
+def test_without_redundancy_recovery_conceals() -> None:
+    decoder = OpusDecoder()
+    decoder.decode(CELT_SILENCE)
+    assert decoder.recover(CELT_SILENCE) == SILENCE
+    assert decoder.recover(b"") == SILENCE
+
+
+@pytest.mark.parametrize(("samples", "expected"), [(480, 480), (1440, 1440), (60, 60), (0, 60), (500, 480)])
+def test_concealed_lengths_are_whole_steps(samples: int, expected: int) -> None:
+    assert len(OpusDecoder().conceal(samples)) == 2 * expected
+
+
+@pytest.mark.parametrize(
+    ("toc", "milliseconds"), [(0xE0, 2.5), (0xE8, 5), (0xF0, 10), (0xF8, 20), (0xF9, 40), (0x58, 60)]
+)
+def test_packets_of_any_length_decode(toc: int, milliseconds: float) -> None:
+    """Frames of no bytes (RFC 6716, 3.1: discontinuous transmission) have the length their first byte says."""
+    assert len(OpusDecoder().decode(bytes([toc]))) == milliseconds * 48
+
+
+def test_a_stereo_packet_comes_out_as_mono() -> None:
+    stereo = bytes([CELT_SILENCE[0] | 0b100]) + CELT_SILENCE[1:]
+    assert len(OpusDecoder().decode(stereo)) == FRAME_BYTES
+
+
+def test_the_prepared_silence_is_silent_after_a_cut_word() -> None:
+    decoder = OpusDecoder()
+    for packet in encoded(speech(SENTENCE))[:40]:
+        decoder.decode(packet)
+    decoder.decode(SILENCE_PACKET)
+    decoder.decode(SILENCE_PACKET)
+    assert max(np.abs(samples_of(decoder.decode(SILENCE_PACKET))).max() for _ in range(100)) <= 1
+
+
+def test_after_resting_the_next_word_is_not_harmed_by_what_the_encoder_skipped() -> None:
+    voice = frames_of(speech(SENTENCE))
+    for cut, back in ((30, 60), (50, 20), (72, 33), (45, 45)):
+        encoder, spared, skipping = OpusEncoder(), OpusDecoder(), OpusDecoder()
+        for packet in [encoder.encode(frame) for frame in voice[:cut]] + [encoder.rest() for _ in range(RESTING_AFTER)]:
+            spared.decode(packet)
+            skipping.decode(packet)
+        for _ in range(40):
+            skipping.decode(encoder.rest())
+        word = encoder.encode(voice[back])
+        heard, wanted = samples_of(skipping.decode(word)), samples_of(spared.decode(word))
+        assert np.mean((heard - wanted) ** 2) < np.mean(wanted**2) / 1000
+
+
+def test_resting_encodes_first_and_then_costs_nothing() -> None:
+    encoder = OpusEncoder()
+    assert encoder.rest() == SILENCE_PACKET
+    encoder.encode(Frame(tone(440, 20)))
+    packets = [encoder.rest() for _ in range(RESTING_AFTER + 2)]
+    assert [packet == SILENCE_PACKET for packet in packets] == [False] * RESTING_AFTER + [True] * 2
+
+
+@pytest.mark.parametrize("packet", [b"", b"\xfb", b"\xfb\x00", b"\xff" * 3])
+def test_what_is_not_opus_is_a_bad_packet(packet: bytes) -> None:
+    with pytest.raises(BadPacket):
+        OpusDecoder().decode(packet)
+
+
+def test_a_frame_of_the_wrong_length_is_refused() -> None:
+    with pytest.raises(CodecFailed):
+        OpusEncoder().encode(Frame(b"\0\0"))
+
+
+def test_parameters_out_of_range_are_refused() -> None:
+    with pytest.raises(CodecFailed):
+        OpusEncoder(complexity=11)
+
+
+def test_closing_twice_is_safe_and_use_after_it_is_an_error() -> None:
+    encoder, decoder = OpusEncoder(), OpusDecoder()
+    for codec in (encoder, decoder):
+        codec.close()
+        codec.close()
+    with pytest.raises(CodecFailed):
+        encoder.encode(SILENCE)
+    with pytest.raises(CodecFailed):
+        decoder.decode(SILENCE_PACKET)
+
+
+def test_without_a_system_library_the_one_in_pyav_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundled = [name for name in opus._candidates() if "av.libs" in name]
+    monkeypatch.setattr(opus, "_candidates", lambda: ["libnothing.so", *bundled])
+    opus.load_opus.cache_clear()
+    try:
+        decoder = OpusDecoder()
+        assert [len(decoder.decode(packet)) for packet in encoded(tone(440, 60))] == [FRAME_BYTES] * 3
+    finally:
+        opus.load_opus.cache_clear()
+
+
+def test_without_any_library_the_operator_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opus, "_candidates", lambda: ["libnothing.so", ctypes.util.find_library("c")])
+    opus.load_opus.cache_clear()
+    try:
+        with pytest.raises(MissingLibrary) as caught:
+            OpusEncoder()
+        assert "libopus0" in caught.value.hint
+    finally:
+        opus.load_opus.cache_clear()
