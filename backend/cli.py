@@ -1,0 +1,67 @@
+"""The command `responder-thinker`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvloop
+from rich.console import Console
+
+from backend.errors import VoiceError
+from backend.settings import load_settings
+
+app = typer.Typer(
+    help="A backend-mediated realtime voice server.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
+
+
+class Wire(StrEnum):
+    """How `talk` carries its audio."""
+
+    WEBRTC = "webrtc"
+    WS = "ws"
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8000,
+    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+) -> None:
+    """Serve the page and the API. Settings come from the environment and .env."""
+    from backend.server import serve as serve_until_signal  # heavy imports, not needed to print help
+
+    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    uvloop.run(serve_until_signal(load_settings(), host, port))
+
+
+@app.command()
+def talk(
+    wav: Annotated[Path, typer.Argument(help="A spoken question: any PCM WAV.", exists=True, dir_okay=False)],
+    out: Annotated[Path | None, typer.Option(help="Where to save what is heard.")] = None,
+    url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
+    transport: Annotated[Wire, typer.Option(help="WebRTC, or the WebSocket fallback.")] = Wire.WEBRTC,
+) -> None:
+    """Place a real call, play a WAV file, print what is said, and save the reply."""
+    from backend.client.talk import talk as place_call
+
+    logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
+    raise typer.Exit(asyncio.run(place_call(wav, out=out, url=url, transport=transport.value)))
+
+
+def main() -> None:
+    """The entry point: an error of ours is two lines, not a traceback."""
+    try:
+        app()
+    except VoiceError as error:
+        console = Console(stderr=True, highlight=False)
+        console.print(f"[bold red]{type(error).__name__}[/]  ", end="")
+        console.print(str(error), markup=False)
+        if error.hint:
+            console.print(f"  {error.hint}", markup=False)
+        raise SystemExit(2) from None

@@ -1,0 +1,252 @@
+"""The composition root: builds the whole server from its settings. The only file that names concrete classes.
+
+settings ─► memory (Redis) ──────┐
+         ─► offline child, maybe ─┤
+         ─► Thinkers ─────────────┼─► Line ─► Directory ─► HTTP app ─► server
+         ─► dial (Realtime API) ──┘
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from fastapi import FastAPI
+from starlette.websockets import WebSocket
+
+from backend.audio.vad import choose_engine
+from backend.conversation.limits import TurnLimits
+from backend.errors import MemoryUnavailable, ResponderUnavailable
+from backend.http.app import build_app
+from backend.http.services import Services
+from backend.memory.base import Memory
+from backend.memory.embedded import OpenedMemory, open_memory
+from backend.memory.outbox import Outbox
+from backend.models.chat import ChatCompletions
+from backend.offline_child import OfflineChild
+from backend.responder.base import Briefing, Remembered, Responder
+from backend.responder.codec import Voice
+from backend.responder.realtime import Line as RealtimeLine
+from backend.responder.realtime import dial
+from backend.session.call import Line, run_call
+from backend.session.clips import load_clips
+from backend.session.directory import Directory
+from backend.session.hearing import open_hearing
+from backend.session.metrics import Metrics
+from backend.session.prompts import brief
+from backend.settings import Settings
+from backend.thinkers.build import build as build_thinkers
+from backend.thinkers.registry import Thinkers
+from backend.transports.base import Transport
+from backend.transports.webrtc import accept_offer
+from backend.transports.websocket import WebSocketTransport
+from backend.transports.wire import IceServer, WireConfig
+
+log = logging.getLogger(__name__)
+
+FRONTEND = Path(__file__).parent.parent / "frontend"
+KNOWN_WITHIN_S = 0.5
+"""A caller of whom memory says nothing in this time is served as a stranger."""
+OFFLINE_NAME = "offline demonstration"
+HTTP_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A running server's parts, for whoever serves it."""
+
+    app: FastAPI
+    directory: Directory
+    lines: tuple[str, ...]
+    """What to tell the operator: Responder, memory, Thinkers, hearing."""
+
+
+@asynccontextmanager
+async def open_house(settings: Settings) -> AsyncIterator[House]:
+    """Everything started, in order; everything ended, in the reverse. Raises `SetupError`."""
+    async with AsyncExitStack() as stack:
+        opened = await open_memory(settings.redis_url, settings.data_dir)
+        stack.push_async_callback(opened.memory.close)
+        settings, child = await _with_offline_child(settings, stack)
+        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
+        model = ChatCompletions(base_url=settings.openai_base_url, api_key=_key(settings))
+        stack.push_async_callback(model.close)
+        thinkers = build_thinkers(settings, model=model, memory=opened.memory, http=http)
+        outbox = Outbox(opened.memory)
+        stack.push_async_callback(outbox.drain, 2.0)
+        metrics = Metrics(manifest.domain for manifest in thinkers.manifests)
+        metrics.watch_queue("outbox", lambda: outbox.depth)
+        responder = ResponderLine(settings)
+        line = _line(settings, child, responder, thinkers, opened.memory, outbox, metrics)
+        directory = Directory(partial(run_call, line), cap=settings.session_cap, responder=str(line.about["responder"]))
+        stack.push_async_callback(directory.close)
+        services = Services(
+            settings=settings,
+            directory=directory,
+            memory=opened.memory,
+            accept_offer=_offers(settings),
+            attach_socket=_attach_socket,
+            page_config=lambda: _page_config(settings, line, thinkers, opened),
+            readiness=partial(_readiness, opened.memory, child, responder),
+            frontend=FRONTEND,
+            metrics=metrics,
+        )
+        load_clips()
+        app = build_app(services)
+        gc.collect()
+        gc.freeze()  # what start-up made lives as long as we do: keep the collector from looking at it in a call
+        yield House(app, directory, _lines(settings, line, thinkers, opened))
+
+
+async def _with_offline_child(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, OfflineChild | None]:
+    """With no key, a child process stands in for the API: from here on it is just another base URL."""
+    if not settings.offline:
+        return settings, None
+    child = OfflineChild(settings.offline_script)
+    stack.push_async_callback(child.stop)
+    await child.start()
+    return settings.model_copy(update={"openai_base_url": f"{child.url}/v1"}), child
+
+
+def _key(settings: Settings) -> str:
+    return settings.openai_api_key.get_secret_value() if settings.openai_api_key else "offline"
+
+
+class ResponderLine:
+    """Dials the Realtime API, and remembers whether that worked the last time it was tried."""
+
+    def __init__(self, settings: Settings) -> None:
+        voice = Voice(settings.realtime_model, settings.realtime_voice, settings.transcript_model)
+        self._line = RealtimeLine(settings.realtime_url, _key(settings), voice)
+        self.trouble = ""
+        """Why the last attempt failed; empty when it did not, or none was made."""
+
+    def __repr__(self) -> str:
+        return f"ResponderLine({self._line!r}, {self.trouble or 'ok'})"
+
+    async def dial(self, briefing: Briefing, history: Sequence[Remembered]) -> Responder:
+        """See `responder.base.Dial`."""
+        try:
+            responder = await dial(self._line, briefing, history)
+        except ResponderUnavailable as error:
+            self.trouble = f"{error} {error.hint}".strip()
+            raise
+        self.trouble = ""
+        return responder
+
+
+def _line(
+    settings: Settings,
+    child: OfflineChild | None,
+    responder: ResponderLine,
+    thinkers: Thinkers,
+    memory: Memory,
+    outbox: Outbox,
+    metrics: Metrics,
+) -> Line:
+    """What every call shares."""
+    if settings.vad.enabled:
+        choose_engine(settings.vad.engine)  # the first caller should not wait for a model
+    endpointing = "local" if settings.vad.enabled else "provider"
+    return Line(
+        dial=responder.dial,
+        brief=lambda known: brief(thinkers, known, endpointing=endpointing, greeting=settings.greeting),  # type: ignore[arg-type]
+        known=partial(_known, memory),
+        thinkers=thinkers,
+        keep=outbox.put,
+        open_hearing=partial(open_hearing, settings.vad),
+        limits=TurnLimits(
+            interruption_min_ms=settings.interruption_min_ms,
+            idle_nudge_s=settings.idle_nudge_s,
+            idle_disconnect_s=settings.idle_disconnect_s,
+            filler_after_s=settings.filler_after_s,
+            endpointing=endpointing,  # type: ignore[arg-type]
+            greeting=bool(settings.greeting),
+        ),
+        max_s=settings.session_max_minutes * 60,
+        about={
+            "responder": OFFLINE_NAME if child else "OpenAI Realtime API",
+            "model": OFFLINE_NAME if child else settings.realtime_model,
+            "offline": child is not None,
+        },
+        metrics=metrics,
+    )
+
+
+async def _known(memory: Memory, user_id: str) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(KNOWN_WITHIN_S):
+            return await memory.user_context(user_id)
+    except (MemoryUnavailable, TimeoutError):
+        return {}
+
+
+def _offers(settings: Settings) -> Any:
+    wire = WireConfig(
+        ice_servers=tuple(
+            IceServer((s.urls,) if isinstance(s.urls, str) else tuple(s.urls), s.username, s.credential)
+            for s in settings.ice_servers
+        ),
+        force_host=settings.rtc_force_host,
+        port_range=settings.rtc_port_range,
+    )
+    return partial(accept_offer, wire=wire)
+
+
+def _attach_socket(socket: WebSocket) -> Transport:
+    return WebSocketTransport(socket)
+
+
+def _page_config(settings: Settings, line: Line, thinkers: Thinkers, opened: OpenedMemory) -> dict[str, Any]:
+    """What `GET /api/config` tells the page. No secret but what browsers need for TURN."""
+    return {
+        "responder": {
+            "name": line.about["responder"],
+            "model": line.about["model"],
+            "offline": line.about["offline"],
+        },
+        "memory": {"label": opened.label},
+        "ice_servers": [server.model_dump(exclude_none=True) for server in settings.ice_servers],
+        "thinkers": [
+            {"domain": m.domain, "label": m.label, "description": m.description, "example": m.example}
+            for m in thinkers.manifests
+        ],
+        "limits": {"session_max_minutes": settings.session_max_minutes},
+    }
+
+
+async def _readiness(memory: Memory, child: OfflineChild | None, responder: ResponderLine) -> dict[str, str]:
+    checks = {"memory": "ok" if await memory.ping() else "Redis does not answer; calls go on without memory"}
+    if child is not None and not child.running:
+        checks["responder"] = "the offline demonstration is not running"
+    else:
+        checks["responder"] = responder.trouble or "ok"
+    return checks
+
+
+def _lines(settings: Settings, line: Line, thinkers: Thinkers, opened: OpenedMemory) -> tuple[str, ...]:
+    """The start-up lines."""
+    if line.about["offline"]:
+        responder = "offline demonstration: simple speech recognition and voice; set OPENAI_API_KEY for the real one"
+    else:
+        responder = f"{settings.realtime_model} at {settings.openai_base_url}"
+    lines = [
+        f"Responder  {responder}",
+        f"Memory     {opened.label}",
+        f"Thinkers   {', '.join(manifest.domain for manifest in thinkers.manifests)}",
+        f"Hearing    {choose_engine(settings.vad.engine) if settings.vad.enabled else 'the provider’s semantic_vad'}",
+    ]
+    if opened.detail:
+        lines.append(f"           {opened.detail}")
+    if os.environ.get("RTC_FORCE_HOST") == "" and os.path.exists("/.dockerenv"):  # noqa: PTH110
+        lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
+    return tuple(lines)

@@ -1,0 +1,88 @@
+"""Serves a house over HTTP with uvicorn, and ends it in order: calls first, then connections, then the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from types import FrameType
+
+import uvicorn
+from rich.console import Console
+
+from backend.errors import SetupError
+from backend.main import House, open_house
+from backend.settings import Settings
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS_CLOSE_WITHIN_S = 5
+
+
+async def serve(settings: Settings, host: str, port: int) -> None:
+    """Until SIGINT or SIGTERM. Raises `SetupError` when it cannot start."""
+    listening = _listen(host, port)
+    try:
+        async with open_house(settings) as house:
+            server = Server(house)
+            _announce(house, listening)
+            await server.serve(sockets=[listening])
+    finally:
+        listening.close()
+
+
+class Server(uvicorn.Server):
+    """uvicorn, except that a signal ends the calls before it waits for connections: their streams hang on them."""
+
+    def __init__(self, house: House) -> None:
+        super().__init__(
+            uvicorn.Config(
+                house.app,
+                log_config=None,
+                access_log=False,  # its lines would hold session tokens
+                proxy_headers=False,  # read by the app, and only from private networks
+                server_header=False,
+                ws="websockets-sansio",
+                ws_per_message_deflate=False,
+                ws_max_size=256 * 1024,
+                timeout_graceful_shutdown=CONNECTIONS_CLOSE_WITHIN_S,
+            )
+        )
+        self._house = house
+        self._ending: asyncio.Task[None] | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal says goodbye to callers; a second one leaves at once."""
+        if self._ending is not None:
+            super().handle_exit(sig, frame)
+            return
+        self._ending = asyncio.get_running_loop().create_task(self._end(sig), name="shutdown")
+
+    async def _end(self, sig: int) -> None:
+        log.info("ending %s calls", self._house.directory.live)
+        await self._house.directory.close("shutdown")
+        super().handle_exit(sig, None)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise SetupError(
+            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another with --port or --host."
+        ) from error
+    return listening
+
+
+def _announce(house: House, listening: socket.socket) -> None:
+    host, port = listening.getsockname()[:2]
+    shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host
+    console = Console(highlight=False)
+    console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]http://{shown}:{port}[/]\n")
+    for line in house.lines:
+        console.print(f"  {line}", markup=False)
+    console.print("\n  Ctrl-C ends it.\n")
