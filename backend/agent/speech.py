@@ -113,6 +113,7 @@ _SPOKEN: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
     (re.compile(r"\bi\.e\.,?"), "that is"),
     (re.compile(r"(?<=\w) & (?=\w)"), " and "),
     (re.compile(r"(?<![\w~])~\s?(?=\d)"), "about "),
+    (re.compile(r"(?<=\d) ?[*×] ?(?=\d)"), " times "),
     (re.compile(r"\s+([.,;:!?])(?=\s|$)"), r"\1"),
     (re.compile(r"\*{2,}|`+|(?<!\S)[#*](?!\S)"), ""),
 )

@@ -1,0 +1,111 @@
+"""The conversation stays within both budgets and is always valid to send."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.agent.context import ContextMessage, ConversationContext, estimate_tokens
+from backend.models.base import ToolCall
+
+texts = st.text(max_size=200) | st.integers(0, 40_000).map(lambda n: "x" * n) | st.integers(0, 9_000).map("語".__mul__)
+
+
+@st.composite
+def units(draw: st.DrawFn) -> tuple[ContextMessage, ...]:
+    kind = draw(st.sampled_from(["user", "assistant", "calls"]))
+    if kind == "user":
+        return (ContextMessage("user", draw(texts), 1.0),)
+    if kind == "assistant":
+        return (ContextMessage("assistant", draw(texts), 1.0),)
+    number = draw(st.integers(1, 8))
+    calls = tuple(ToolCall(f"id{index}", "tool", '{"a": "' + draw(texts) + '"}') for index in range(number))
+    results = (ContextMessage("tool", draw(texts), 1.0, tool_call_id=call.id) for call in calls)
+    return (ContextMessage("assistant", draw(texts), 1.0, tool_calls=calls), *results)
+
+
+def assert_valid(messages: tuple[ContextMessage, ...]) -> None:
+    open_calls: list[str] = []
+    for message in messages:
+        if message.role == "tool":
+            assert open_calls.pop(0) == message.tool_call_id, "a result without its call"
+        else:
+            assert not open_calls, "a call without its result"
+            open_calls = [call.id for call in message.tool_calls]
+    assert not open_calls, "a call without its result"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(units(), min_size=1, max_size=25))
+def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
+    conversation: list[tuple[ContextMessage, ...]],
+) -> None:
+    context = ConversationContext()
+    question: str | None = None
+    for unit in conversation:
+        context.add(*unit)
+        question = unit[0].message_id if unit[0].role == "user" else question
+        kept = [message.message_id for message in context.messages]
+        assert len(kept) <= 20
+        assert context.tokens <= 8_000
+        assert_valid(context.messages)
+        assert kept[-len(unit) :] == [message.message_id for message in unit]
+        assert question is None or question in kept
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(units(), max_size=10))
+def test_what_is_stored_reads_back_the_same(conversation: list[tuple[ContextMessage, ...]]) -> None:
+    context = ConversationContext()
+    for unit in conversation:
+        context.add(*unit)
+    stored = [message.as_json() for message in context.messages]
+    assert ConversationContext([ContextMessage.from_json(one) for one in stored]).messages == context.messages
+
+
+def test_oldest_goes_first() -> None:
+    context = ConversationContext(message_limit=3)
+    for word in "abcd":
+        context.add(ContextMessage("user", word, 0))
+    assert [message.content for message in context.messages] == ["b", "c", "d"]
+
+
+def test_what_fits_is_not_touched() -> None:
+    context = ConversationContext()
+    long = "word " * 4_000
+    context.add(ContextMessage("user", long, 0))
+    assert context.messages[0].content == long
+
+
+def test_a_message_over_budget_is_shortened_and_says_so() -> None:
+    context = ConversationContext([ContextMessage("user", "x" * 100_000, 0)])
+    assert context.messages[0].content.endswith("(shortened)")
+    assert context.tokens <= 8_000
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        [],
+        [ContextMessage("tool", "orphan", 0, tool_call_id="a")],
+        [ContextMessage("assistant", "", 0, tool_calls=(ToolCall("a", "t", "{}"),))],
+        [ContextMessage("user", "a", 0), ContextMessage("user", "b", 0)],
+    ],
+)
+def test_half_a_unit_is_refused(unit: list[ContextMessage]) -> None:
+    with pytest.raises(ValueError, match="unit"):
+        ConversationContext().add(*unit)
+
+
+def test_orphans_in_a_store_fall_out() -> None:
+    calls = ContextMessage("assistant", "", 0, tool_calls=(ToolCall("a", "t", "{}"),))
+    orphan = ContextMessage("tool", "x", 0, tool_call_id="z")
+    last = ContextMessage("user", "hello", 0)
+    assert ConversationContext([orphan, calls, last]).messages == (last,)
+
+
+def test_tokens_are_estimated_on_the_safe_side() -> None:
+    assert estimate_tokens("The weather in Seattle is mild today.") >= 8
+    assert estimate_tokens("天気はどうですか") >= 8
+    assert estimate_tokens("") == 0

@@ -1,0 +1,362 @@
+"""The loop: rounds of tools, cancellation, honesty about what could not be done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from itertools import count
+from typing import Any
+
+import pytest
+
+from backend.agent.context import ContextMessage
+from backend.agent.events import AgentEvent, Final, State, StateChanged, ToolFinished, ToolStarted
+from backend.agent.session import ThinkerSession
+from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
+from backend.models.base import Finished
+from backend.models.chat import ChatCompletions
+from backend.models.fake import FakeChatModel
+from backend.tools.base import Result, tool
+from tests.agent.test_context import assert_valid
+from tests.support import chat_api as api
+from tests.support.api_server import serving
+from tests.support.minds import Slow, agent, call, echo, fail, kinds
+from tests.support.waiting import until
+
+
+def sent(model: FakeChatModel, request: int = -1) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = model.requests[request]["messages"]
+    return messages
+
+
+async def test_words_are_handed_out_as_they_come() -> None:
+    heard: list[str] = []
+    session = agent(FakeChatModel(["It is ", "mild."])).create_session("c", on_token=heard.append)
+    assert session.state is State.IDLE
+    response = await session.think("weather?")
+    assert heard == ["It is ", "mild."]
+    assert (response.text, response.state, session.state) == ("It is mild.", State.COMPLETE, State.COMPLETE)
+
+
+async def test_the_first_word_is_out_before_the_last_is_made() -> None:
+    first = asyncio.Event()
+    session = agent(FakeChatModel(["One", 30.0, "two"])).create_session("c", on_token=lambda _: first.set())
+    task = asyncio.create_task(session.think("x"))
+    async with asyncio.timeout(2):
+        await first.wait()
+    assert session.state is State.GENERATING
+    session.cancel()
+    await task
+
+
+async def test_a_tool_is_called_and_its_result_told() -> None:
+    model = FakeChatModel([call("echo", '{"text": "hi"}')], ["It says hi."])
+    calls: list[ToolStarted] = []
+    results: list[ToolFinished] = []
+    session = agent(model, echo).create_session("c", on_tool_call=calls.append, on_tool_result=results.append)
+    response = await session.think("x")
+    assert [c.name for c in calls] == [r.name for r in results] == ["echo"]
+    assert json.loads(sent(model)[-1]["content"]) == {"text": "hi"}
+    assert response.tool_calls_made == 1
+    assert response.live
+    assert_valid(session.get_context().messages)
+
+
+async def test_one_stream_of_events_tells_everything_in_order() -> None:
+    events: list[AgentEvent] = []
+    model = FakeChatModel([call("echo", '{"text": "hi"}')], ["Hi."])
+    await agent(model, echo).create_session("c", on_event=events.append).think("x")
+    assert kinds(events) == [
+        *["StateChanged", "StateChanged", "ToolStarted", "ToolFinished"],
+        *["StateChanged", "StateChanged", "Token", "StateChanged", "Final"],
+    ]
+    states = [event.state.value for event in events if isinstance(event, StateChanged)]
+    assert states == ["processing", "tool_calling", "processing", "generating", "complete"]
+    assert isinstance(events[-1], Final)
+
+
+async def test_parallel_calls_run_at_the_same_time() -> None:
+    slow = Slow()
+    calls = [call("slow", '{"seconds": 0.05}', "a"), call("slow", '{"seconds": 0.051}', "b")]
+    await agent(FakeChatModel(calls, ["Done."]), slow.tool).create_session("c").think("x")
+    assert slow.most == 2
+
+
+async def test_a_broken_tool_comes_back_as_a_result() -> None:
+    model = FakeChatModel([call("fail")], ["I could not find out."])
+    response = await agent(model, fail).create_session("c").think("x")
+    result = json.loads(sent(model)[-1]["content"])
+    assert result["error"]["type"] == "failed"
+    assert "secret" not in sent(model)[-1]["content"]
+    assert not response.live
+    assert not response.cacheable
+
+
+async def test_ten_rounds_are_enough_and_the_answer_says_so() -> None:
+    numbers = count()
+
+    def scene(_: object, tools: list[Any]) -> list[Any]:
+        return [call("echo", f'{{"text": "{next(numbers)}"}}')] if tools else ["I found some of it."]
+
+    model = FakeChatModel(improvise=scene)
+    session = agent(model, echo).create_session("c")
+    response = await session.think("x")
+    assert response.incomplete
+    assert response.text == "I could not look everything up. I found some of it."
+    assert not response.cacheable
+    assert response.tool_calls_made == 10
+    assert len(model.requests) == 11
+    assert_valid(session.get_context().messages)
+
+
+async def test_the_same_call_again_and_again_is_stopped() -> None:
+    made = 0
+
+    @tool("look", "Looks.")
+    async def look(where: str) -> Result:
+        nonlocal made
+        made += 1
+        return Result({"found": False})
+
+    def scene(_: object, tools: list[Any]) -> list[Any]:
+        spaces = " " * len(model.requests)  # spacing does not make it another call
+        return [call("look", f'{{"where":{spaces}"here"}}')] if tools else ["It is not here."]
+
+    model = FakeChatModel(improvise=scene)
+    response = await agent(model, look).create_session("c").think("x")
+    assert made == 1
+    assert response.incomplete
+    assert len(model.requests) == 4
+    assert json.loads(sent(model)[-1]["content"])["error"]["type"] == "repeated"
+
+
+async def test_a_failure_that_may_pass_is_tried_once_more() -> None:
+    made = 0
+
+    @tool("late", "Is late.", deadline_s=0.01)
+    async def late() -> Result:
+        nonlocal made
+        made += 1
+        await asyncio.sleep(0 if made > 1 else 5)
+        return Result({"here": True})
+
+    model = FakeChatModel([call("late")], [call("late")], ["Here."])
+    response = await agent(model, late).create_session("c").think("x")
+    assert made == 2
+    assert response.live
+
+
+async def test_too_many_calls_at_once_are_cut_to_what_the_context_holds() -> None:
+    calls = [call("echo", f'{{"text": "{n}"}}', f"c{n}") for n in range(30)]
+    session = agent(FakeChatModel(calls, ["Done."]), echo).create_session("c")
+    response = await session.think("x")
+    assert response.tool_calls_made == 8
+    assert_valid(session.get_context().messages)
+
+
+async def test_calls_with_one_id_are_told_apart() -> None:
+    calls = [call("echo", '{"text": "1"}', "same"), call("echo", '{"text": "2"}', "same")]
+    session = agent(FakeChatModel(calls, ["Done."]), echo).create_session("c")
+    await session.think("x")
+    assert_valid(session.get_context().messages)
+
+
+async def test_arguments_that_are_no_json_do_not_enter_the_history() -> None:
+    model = FakeChatModel([call("echo", '{"text": ')], ["Sorry."])
+    await agent(model, echo).create_session("c").think("x")
+    assert sent(model)[-2]["tool_calls"][0]["function"]["arguments"] == "{}"
+    assert json.loads(sent(model)[-1]["content"])["error"]["type"] == "invalid_arguments"
+
+
+async def test_cancel_in_mid_token_stops_within_100_ms_and_hangs_up() -> None:
+    reply = api.stream(api.words("One "), [30.0], api.words("two"), api.ended())
+    async with serving(lambda request: reply) as server:
+        model = ChatCompletions(base_url=server.url, api_key="k")
+        spoken = asyncio.Event()
+        session = agent(model).create_session("c", on_token=lambda _: spoken.set())
+        task = asyncio.create_task(session.think("x"))
+        await asyncio.wait_for(spoken.wait(), 5)
+        began = time.perf_counter()
+        session.cancel()
+        response = await task
+        assert time.perf_counter() - began < 0.1
+        await asyncio.wait_for(server.hung_up.wait(), 1)
+        await model.close()
+    assert response.state is session.state is State.CANCELLED
+    assert session.is_cancelled()
+    assert session.get_metrics().cancelled
+    assert [m.content for m in session.get_context().messages] == ["x", "One "]
+
+
+async def test_cancel_in_mid_tool_stops_the_tool_and_leaves_the_history_valid() -> None:
+    slow = Slow()
+    model = FakeChatModel(["Looking. ", call("echo", '{"text": "a"}', "a"), call("slow", id_="b")], ["Never."], ["Hi."])
+    session = agent(model, slow.tool, echo).create_session("c")
+    task = asyncio.create_task(session.think("first"))
+    await until(lambda: slow.running == 1)
+    assert session.state is State.TOOL_CALLING
+    began = time.perf_counter()
+    session.cancel()
+    response = await task
+    assert time.perf_counter() - began < 0.1
+    assert slow.stopped == 1
+    assert response.state is State.CANCELLED
+    assert_valid(session.get_context().messages)
+    model._scenes.pop(0)
+    assert (await session.think("second")).text == "Hi."
+    assert not session.is_cancelled()
+
+
+async def test_a_tool_that_will_not_stop_does_not_hold_the_caller() -> None:
+    release = asyncio.Event()
+
+    @tool("stubborn", "Goes on.")
+    async def stubborn() -> Result:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            await release.wait()
+        return Result({})
+
+    events: list[AgentEvent] = []
+    session = agent(FakeChatModel([call("stubborn")]), stubborn).create_session("c", on_event=events.append)
+    task = asyncio.create_task(session.think("x"))
+    await until(lambda: session.state is State.TOOL_CALLING)
+    began = time.perf_counter()
+    session.cancel()
+    assert (await task).state is State.CANCELLED
+    assert time.perf_counter() - began < 0.1
+    release.set()
+    await asyncio.sleep(0.01)
+    assert kinds(events)[-1] == "Final"
+    assert session.state is State.CANCELLED
+
+
+async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
+    slow = Slow()
+    session = agent(FakeChatModel([call("slow")]), slow.tool).create_session("c")
+    task = asyncio.create_task(session.think("x"))
+    await until(lambda: slow.running == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert slow.stopped == 1
+    assert session.state is State.CANCELLED
+
+
+async def test_cancel_with_nothing_running_does_nothing() -> None:
+    session = agent(FakeChatModel(["Hi."])).create_session("c")
+    session.cancel()
+    assert not session.is_cancelled()
+    await session.think("x")
+    session.cancel()
+    assert session.state is State.COMPLETE
+
+
+async def test_one_turn_at_a_time() -> None:
+    session = agent(FakeChatModel([30.0])).create_session("c")
+    task = asyncio.create_task(session.think("x"))
+    await asyncio.sleep(0)
+    with pytest.raises(BadRequest, match="busy"):
+        await session.think("y")
+    session.cancel()
+    await task
+
+
+async def test_a_model_that_is_gone_is_a_typed_error() -> None:
+    session = agent(FakeChatModel(["Half", ModelUnavailable("gone")])).create_session("c")
+    with pytest.raises(ModelUnavailable):
+        await session.think("x")
+    assert session.state is State.ERROR
+    assert [m.content for m in session.get_context().messages] == ["x", "Half"]
+
+
+async def test_a_silent_model_is_asked_once_more_and_then_is_no_answer() -> None:
+    model = FakeChatModel([""], ["  "])
+    session = agent(model).create_session("c")
+    with pytest.raises(NoAnswer):
+        await session.think("x")
+    assert len(model.requests) == 2
+    assert session.state is State.ERROR
+
+
+async def test_an_answer_cut_short_says_so() -> None:
+    response = await agent(FakeChatModel(["It is long.", Finished("length", 1, 1)])).create_session("c").think("x")
+    assert response.incomplete
+    assert response.text == "It is long. I had to stop there."
+
+
+async def test_sample_data_is_said_to_be_so_even_if_the_model_forgets() -> None:
+    @tool("made_up", "Makes it up.")
+    async def made_up() -> Result:
+        return Result({"value": 1}, sample=True, note="not real")
+
+    response = await agent(FakeChatModel([call("made_up")], ["It is one."]), made_up).create_session("c").think("x")
+    assert response.sample
+    assert response.text.startswith("This is sample data")
+    assert not response.cacheable
+
+
+async def test_voice_is_cleaned_and_chat_is_left_as_written() -> None:
+    session = agent(FakeChatModel(["**72°F**"], ["**72°F**"])).create_session("c")
+    assert (await session.think("x", "voice")).text == "72 degrees Fahrenheit"
+    assert (await session.think("x", "chat")).text == "**72°F**"
+
+
+async def test_the_conversation_carries_on_within_a_session() -> None:
+    model = FakeChatModel(["Hello Ada."], ["Ada."])
+    session = agent(model).create_session("c")
+    await session.think("I am Ada.", "voice")
+    await session.think("Who am I?", "chat")
+    assert [m["content"] for m in sent(model)[1:]] == ["I am Ada.", "Hello Ada.", "Who am I?"]
+
+
+async def test_metrics_count_all_turns_and_time_the_last() -> None:
+    session = agent(FakeChatModel([call("echo", '{"text": "a"}')], ["A."], ["B."]), echo).create_session("c")
+    await session.think("x")
+    metrics = session.get_metrics()
+    assert (metrics.total_tokens, metrics.tool_calls, metrics.rounds) == (30, 1, 1)
+    assert metrics.first_token_ms is not None
+    assert metrics.result_to_token_ms is not None
+    assert metrics.total_ms >= metrics.first_token_ms
+    await session.think("y")
+    assert session.get_metrics().total_tokens == 45
+    assert session.get_metrics().result_to_token_ms is None
+
+
+class Store:
+    """Conversations in a dict, by owner; `trouble` is raised instead, if there is any."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], tuple[ContextMessage, ...]] = {}
+        self.trouble: Exception | None = None
+
+    async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
+        if self.trouble:
+            raise self.trouble
+        return list(self.kept.get((conversation_id, user_id), ()))
+
+    async def save(self, conversation_id: str, user_id: str, messages: tuple[ContextMessage, ...]) -> None:
+        if self.trouble:
+            raise self.trouble
+        self.kept[conversation_id, user_id] = messages
+
+
+def session_of(model: FakeChatModel, store: Store, user: str) -> ThinkerSession:
+    return agent(model, store=store).create_session("c", user_id=user)
+
+
+async def test_a_stored_conversation_goes_on_in_another_session_of_its_owner_only() -> None:
+    store, model = Store(), FakeChatModel(["Hello."], ["Again."], ["Who?"])
+    await session_of(model, store, "ada").think("first")
+    await session_of(model, store, "ada").think("second", "chat")
+    assert [m["content"] for m in sent(model)[1:]] == ["first", "Hello.", "second"]
+    await session_of(model, store, "bob").think("third")
+    assert [m["content"] for m in sent(model)[1:]] == ["third"]
+
+
+async def test_a_store_that_is_gone_costs_the_past_only() -> None:
+    store = Store()
+    store.trouble = MemoryUnavailable("gone")
+    assert (await session_of(FakeChatModel(["Hello."]), store, "ada").think("x")).text == "Hello."
