@@ -23,7 +23,7 @@ HEARTBEAT = format_sse_event(comment="still here")
 router = APIRouter(tags=["events"])
 
 
-@router.get("/api/events/{session_id}", response_class=EventSourceResponse)
+@router.get("/api/events/{session_id}", responses={200: {"content": {"text/event-stream": {}}}})
 async def events(
     here: Here,
     session: StreamedSession,

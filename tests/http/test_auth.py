@@ -1,0 +1,88 @@
+"""Signatures: what was signed by us, for this purpose, not too long ago."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.http.auth import (
+    COOKIE_AGE_S,
+    RENEW_AFTER_S,
+    Signatures,
+    new_user,
+    token_age_s,
+)
+from tests.http.world import settings_with
+
+KEY = b"a key of tests, and of nothing else"
+
+
+def signatures(at: float = 1_000_000.0, key: bytes = KEY) -> Signatures:
+    return Signatures(key, token_age_s=60, clock=lambda: at)
+
+
+def test_a_cookie_names_the_user_it_was_made_for() -> None:
+    known = signatures().user(signatures().cookie("ada"))
+    assert known is not None
+    assert (known.user, known.ageing) == ("ada", False)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda cookie: cookie[:-1] + ("A" if cookie[-1] != "A" else "B"),
+        lambda cookie: "eve" + cookie[3:],
+        lambda cookie: cookie.split(".")[0],
+        lambda cookie: "",
+        lambda cookie: cookie + "ü",
+        lambda cookie: cookie * 10,
+        lambda cookie: "..",
+        lambda cookie: None,
+    ],
+)
+def test_a_forged_cookie_names_nobody(forge: object) -> None:
+    assert callable(forge)
+    assert signatures().user(forge(signatures().cookie("ada"))) is None
+
+
+def test_a_cookie_signed_with_another_key_names_nobody() -> None:
+    assert signatures().user(signatures(key=b"another key of sixteen").cookie("ada")) is None
+
+
+def test_a_cookie_ages_after_a_month_and_dies_after_400_days() -> None:
+    cookie = signatures(at=0).cookie("ada")
+    month_old = signatures(at=RENEW_AFTER_S + 1).user(cookie)
+    assert month_old is not None and month_old.ageing
+    assert signatures(at=COOKIE_AGE_S).user(cookie) is not None
+    assert signatures(at=COOKIE_AGE_S + 1).user(cookie) is None
+
+
+def test_a_token_opens_its_session_only() -> None:
+    token = signatures().token("first")
+    assert signatures().opens(token, "first")
+    assert not signatures().opens(token, "second")
+    assert not signatures().opens(token, "fürst")
+    assert not signatures().opens(None, "first")
+    assert not signatures().opens("", "")
+
+
+def test_a_token_dies_when_its_time_is_over() -> None:
+    token = signatures(at=0).token("first")
+    assert signatures(at=60).opens(token, "first")
+    assert not signatures(at=61).opens(token, "first")
+
+
+def test_a_cookie_is_no_token_and_a_token_no_cookie() -> None:
+    both = signatures()
+    assert not both.opens(both.cookie("same"), "same")
+    assert both.user(both.token("same")) is None
+
+
+def test_a_token_outlives_the_longest_call_by_ten_minutes() -> None:
+    assert token_age_s(settings_with(session_max_minutes=60)) == 70 * 60
+    assert token_age_s(settings_with(session_max_minutes=0)) == 24 * 3600
+
+
+def test_user_ids_are_128_bits_and_never_the_same() -> None:
+    made = {new_user() for _ in range(100)}
+    assert len(made) == 100
+    assert {len(user) for user in made} == {22}

@@ -1,0 +1,61 @@
+"""What a caller is told when something is wrong: one shape, and nothing that is not theirs to know."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+import pytest
+
+from backend.http.errors import explain
+from tests.http.world import SDP, Line, message_of, world
+
+
+async def test_an_unforeseen_error_is_told_as_a_number_that_the_log_explains(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def explode(_sdp: str, _line: Line) -> None:
+        raise ZeroDivisionError("the password is hunter2")
+
+    async with world(tmp_path, accept=explode) as here, here.browser() as browser:
+        response = await browser.post("/api/rtc/offer", json={"sdp": SDP})
+        assert response.status_code == 500
+        assert message_of(response) == "Something went wrong on our side."
+        assert "hunter2" not in response.text and "ZeroDivision" not in response.text
+        number = re.search(r"[0-9a-f]{8}", response.json()["error"]["hint"])
+        assert number is not None
+        (record,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
+        assert number[0] in record.getMessage()
+        assert record.exc_info is not None and record.exc_info[0] is ZeroDivisionError
+        assert (await browser.get("/healthz")).status_code == 200
+
+
+async def test_what_is_not_there_or_not_allowed_has_the_same_shape(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        assert message_of(await browser.get("/api/nowhere")) == "Not Found."
+        assert message_of(await browser.get("/nowhere.js")) == "Not Found."
+        response = await browser.patch("/api/config")
+        assert (response.status_code, message_of(response)) == (405, "Method Not Allowed.")
+        assert response.headers["allow"] == "GET"
+
+
+async def test_a_bad_query_is_422_without_repeating_it(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await browser.post("/api/sessions")).json()["session_id"]
+        response = await browser.get(f"/api/events/{session_id}?after=hunter2")
+        assert response.status_code == 422
+        assert "query.after" in message_of(response)
+        assert "hunter2" not in response.text
+
+
+def test_many_problems_are_told_in_a_line_of_five() -> None:
+    problems = [{"loc": ("body", number), "msg": "wrong"} for number in range(9)]
+    assert explain(problems).count("wrong") == 5
+
+
+async def test_a_get_with_a_large_body_is_413(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        response = await browser.request("GET", "/api/config", content=b"x" * 70_000)
+        assert response.status_code == 413
+        assert message_of(response) == "This request takes no body."

@@ -1,0 +1,127 @@
+"""Probes and figures."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from backend.http import health
+from backend.session.metrics import Metrics
+from tests.http.world import SDP, place_call, world
+
+Figures = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def figures_of(text: str) -> Figures:
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def figure(figures: Figures, name: str, **labels: str) -> float | None:
+    return figures.get((name, frozenset(labels.items())))
+
+
+async def test_a_process_that_answers_is_healthy(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        response = await browser.get("/healthz")
+        assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+async def test_a_server_whose_checks_are_all_ok_is_ready(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        response = await browser.get("/readyz")
+        assert response.status_code == 200
+        assert response.json() == {"status": "ready", "checks": {"memory": "ok", "responder": "ok"}}
+
+
+async def test_one_failed_check_makes_it_503_and_says_which(tmp_path: Path) -> None:
+    async def memory_is_gone() -> dict[str, str]:
+        return {"memory": "Redis does not answer", "responder": "ok"}
+
+    async with world(tmp_path, readiness=memory_is_gone) as here, here.browser() as browser:
+        response = await browser.get("/readyz")
+        assert response.status_code == 503
+        assert response.json()["status"] == "not ready"
+        assert response.json()["checks"]["memory"] == "Redis does not answer"
+
+
+async def test_checks_that_hang_make_it_503_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "READY_WITHIN_S", 0.05)
+
+    async def hang() -> dict[str, str]:
+        await asyncio.Event().wait()
+        return {}
+
+    async with world(tmp_path, readiness=hang) as here, here.browser() as browser:
+        response = await browser.get("/readyz")
+        assert response.status_code == 503
+        assert "no answer" in response.json()["checks"]["readiness"]
+
+
+async def test_metrics_count_sessions_offers_and_requests_by_route_template(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        call = await place_call(browser)
+        await browser.post("/api/rtc/offer", content=b"nonsense")
+        await browser.get(f"/api/sessions/{call['session_id']}")
+        await browser.get("/api/sessions/guessed")
+        await browser.get("/app.js")
+        await browser.get("/made/up/by/a/scanner")
+        await browser.request("BREW", "/made-up")
+        text = (await browser.get("/metrics")).text
+        figures = figures_of(text)
+        assert figure(figures, "voice_sessions_live") == 1
+        assert figure(figures, "voice_offers_total", status="200") == 1
+        assert figure(figures, "voice_offers_total", status="422") == 1
+        template = {"method": "GET", "route": "/api/sessions/{session_id}"}
+        assert figure(figures, "voice_http_seconds_count", **template, status="200") == 1
+        assert figure(figures, "voice_http_seconds_count", **template, status="404") == 1
+        assert "scanner" not in text and "made-up" not in text and "BREW" not in text
+        assert call["session_id"] not in text
+        await browser.post("/api/rtc/disconnect", json={"session_id": call["session_id"]})
+        assert figure(figures_of((await browser.get("/metrics")).text), "voice_sessions_live") == 0
+
+
+async def test_an_offer_refused_for_its_origin_is_counted_too(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        await browser.post("/api/rtc/offer", json={"sdp": SDP}, headers={"origin": "https://evil.example"})
+        figures = figures_of((await browser.get("/metrics")).text)
+        assert figure(figures, "voice_offers_total", status="403") == 1
+
+
+def test_labels_nobody_foresaw_are_counted_as_other() -> None:
+    metrics = Metrics(domains=["weather"])
+    for invented in ("weather", "one", "two", "three"):
+        metrics.session_ended(invented)
+        metrics.vad_decided(invented)
+        metrics.thinker_finished(invented, invented, 0.1)
+    value = metrics.registry.get_sample_value
+    assert value("voice_sessions_ended_total", {"reason": "other"}) == 4
+    assert value("voice_vad_decisions_total", {"decision": "other"}) == 4
+    assert value("voice_thinker_seconds_count", {"domain": "weather", "outcome": "other"}) == 1
+    assert value("voice_thinker_seconds_count", {"domain": "other", "outcome": "other"}) == 3
+
+
+def test_a_turns_legs_are_observed_in_seconds_and_missing_ones_are_not() -> None:
+    metrics = Metrics()
+    metrics.turn_measured({"turn": 1, "hangover_ms": 300, "total_ms": 1200, "first_audio_ms": None, "made_up_ms": 9})
+    value = metrics.registry.get_sample_value
+    assert value("voice_turn_leg_seconds_sum", {"leg": "hangover"}) == pytest.approx(0.3)
+    assert value("voice_turn_leg_seconds_sum", {"leg": "total"}) == pytest.approx(1.2)
+    assert value("voice_turn_leg_seconds_count", {"leg": "first_audio"}) is None
+
+
+def test_queues_are_read_at_the_scrape_and_losses_counted() -> None:
+    metrics = Metrics()
+    waiting = [1, 2, 3]
+    metrics.watch_queue("outbox", lambda: len(waiting))
+    waiting.clear()
+    metrics.outbox_dropped(2)
+    value = metrics.registry.get_sample_value
+    assert value("voice_queue_depth", {"queue": "outbox"}) == 0
+    assert value("voice_outbox_dropped_total") == 2

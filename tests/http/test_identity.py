@@ -1,0 +1,116 @@
+"""The cookie that says who is calling, and what a fingerprint may and may not do."""
+
+from __future__ import annotations
+
+from http.cookies import Morsel, SimpleCookie
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.http.world import FINGERPRINT, SDP, World, place_call, world
+
+
+def cookie_of(response: httpx2.Response) -> Morsel[str] | None:
+    """The identity the answer sets, if any."""
+    jar: SimpleCookie = SimpleCookie()
+    for header in response.headers.get_list("set-cookie"):
+        jar.load(header)
+    return jar.get("caller")
+
+
+def user_of(here: World, session_id: str) -> str:
+    return here.directory.find(session_id).owner
+
+
+async def test_the_first_visit_of_page_or_api_makes_an_identity(tmp_path: Path) -> None:
+    async with world(tmp_path) as here:
+        for path in ("/", "/api/config", "/api/sessions", "/api/sessions/unknown"):
+            async with here.browser() as browser:
+                cookie = cookie_of(await browser.get(path))
+                assert cookie is not None, path
+                assert (cookie["path"], cookie["samesite"], cookie["secure"]) == ("/", "Lax", "")
+                assert cookie["httponly"] is True
+                assert int(cookie["max-age"]) > 300 * 86_400
+
+
+async def test_a_returning_visitor_keeps_the_identity_and_gets_no_new_cookie(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        await browser.get("/")
+        first = await place_call(browser)
+        assert cookie_of(await browser.get("/api/config")) is None
+        second = await place_call(browser)
+        assert user_of(here, first["session_id"]) == user_of(here, second["session_id"])
+
+
+async def test_a_tampered_cookie_is_replaced_by_a_new_identity(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        first = await place_call(browser)
+        forged = browser.cookies["caller"][:-1] + "_"
+        async with here.browser(headers={"cookie": f"caller={forged}"}) as forger:
+            response = await forger.post("/api/rtc/offer", json={"sdp": SDP})
+            assert cookie_of(response) is not None
+            assert user_of(here, response.json()["session_id"]) != user_of(here, first["session_id"])
+
+
+async def test_probes_and_files_make_no_identity(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        for path in ("/healthz", "/readyz", "/metrics", "/app.js"):
+            assert cookie_of(await browser.get(path)) is None, path
+
+
+async def test_behind_a_proxy_that_ends_tls_the_cookie_is_for_tls_only(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser(headers={"x-forwarded-proto": "https"}) as browser:
+        cookie = cookie_of(await browser.get("/"))
+        assert cookie is not None and cookie["secure"] is True
+
+
+@pytest.mark.parametrize("by_fingerprint", [False, True])
+async def test_a_fingerprint_is_noted_and_restores_a_lost_identity_only_where_asked(
+    tmp_path: Path, by_fingerprint: bool
+) -> None:
+    async with world(tmp_path, identify_by_fingerprint=by_fingerprint) as here:
+        async with here.browser() as before:
+            await before.get("/")
+            first = user_of(here, (await place_call(before, fingerprint=FINGERPRINT.upper()))["session_id"])
+        await background_work(here)
+        assert await here.memory.user_of_fingerprint(FINGERPRINT) == first
+        async with here.browser() as after:
+            await after.get("/")  # a page that loads before it calls, as browsers do
+            call = await place_call(after, fingerprint=FINGERPRINT)
+            assert (user_of(here, call["session_id"]) == first) is by_fingerprint
+            assert (await after.get(f"/api/sessions/{call['session_id']}")).status_code == 200
+
+
+async def test_a_valid_cookie_beats_the_fingerprint(tmp_path: Path) -> None:
+    async with world(tmp_path, identify_by_fingerprint=True) as here, here.browser() as ada, here.browser() as bob:
+        first = await place_call(ada, fingerprint=FINGERPRINT)
+        second = await place_call(bob, fingerprint="cd" * 32)
+        third = await place_call(bob, fingerprint=FINGERPRINT)
+        assert user_of(here, first["session_id"]) != user_of(here, second["session_id"])
+        assert user_of(here, third["session_id"]) == user_of(here, second["session_id"])
+
+
+async def test_memory_that_is_gone_costs_the_hint_and_not_the_call(tmp_path: Path) -> None:
+    async with world(tmp_path, identify_by_fingerprint=True) as here, here.browser() as browser:
+        here.memory.down = True
+        call = await place_call(browser, fingerprint=FINGERPRINT)
+        assert (await browser.get(f"/api/sessions/{call['session_id']}")).status_code == 200
+        await background_work(here)
+        here.memory.down = False
+        assert await here.memory.user_of_fingerprint(FINGERPRINT) is None
+
+
+async def test_a_fingerprint_has_64_hexadecimal_digits(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        for fingerprint in ("ab" * 31, "ab" * 33, "xy" * 32, "ab" * 32 + "\n", 7):
+            body = {"sdp": SDP, "fingerprint": fingerprint}
+            assert (await browser.post("/api/rtc/offer", json=body)).status_code == 422, fingerprint
+            assert (await browser.post("/api/sessions", json={"fingerprint": fingerprint})).status_code == 422
+        assert here.directory.live == 0
+
+
+async def background_work(here: World) -> None:
+    """Notes are made after the answer, on its connection: another round trip comes after them."""
+    async with here.browser() as browser:
+        await browser.get("/healthz")

@@ -1,0 +1,91 @@
+"""Token buckets, with the time passed in."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.requests import HTTPConnection
+
+from backend.errors import TooMany
+from backend.http.limits import Buckets, address_key
+
+
+def granted(buckets: Buckets, key: str, now: float, tries: int) -> int:
+    count = 0
+    for _ in range(tries):
+        try:
+            buckets.take(key, now)
+        except TooMany:
+            continue
+        count += 1
+    return count
+
+
+def test_a_minutes_worth_is_granted_at_once_and_no_more() -> None:
+    assert granted(Buckets(30, what="calls"), "ada", now=0, tries=50) == 30
+
+
+def test_the_bucket_refills_evenly_and_never_beyond_its_size() -> None:
+    buckets = Buckets(30, what="calls")
+    granted(buckets, "ada", now=0, tries=30)
+    assert granted(buckets, "ada", now=1.9, tries=5) == 0
+    assert granted(buckets, "ada", now=2.0, tries=5) == 1
+    assert granted(buckets, "ada", now=10_000, tries=50) == 30
+
+
+def test_the_refusal_tells_how_long_to_wait() -> None:
+    buckets = Buckets(6, what="calls")
+    granted(buckets, "ada", now=0, tries=6)
+    with pytest.raises(TooMany) as caught:
+        buckets.take("ada", 0)
+    assert caught.value.retry_after_s == 10
+    buckets.take("ada", 10)
+
+
+def test_one_address_does_not_spend_anothers() -> None:
+    buckets = Buckets(1, what="calls")
+    buckets.take("ada", 0)
+    buckets.take("bob", 0)
+    with pytest.raises(TooMany):
+        buckets.take("ada", 0)
+
+
+def test_zero_is_off_and_keeps_nothing() -> None:
+    buckets = Buckets(0, what="calls")
+    assert granted(buckets, "ada", now=0, tries=1_000) == 1_000
+    assert len(buckets) == 0
+
+
+def test_the_table_is_bounded_and_the_longest_unused_goes_first() -> None:
+    buckets = Buckets(1, what="calls", limit=3)
+    for key in "abc":
+        buckets.take(key, 0)
+    assert granted(buckets, "a", now=0, tries=1) == 0  # used last: stays
+    buckets.take("d", 0)
+    assert len(buckets) == 3
+    assert granted(buckets, "a", now=0, tries=1) == 0
+    assert granted(buckets, "b", now=0, tries=1) == 1  # was forgotten
+
+
+def test_a_clock_that_steps_back_grants_nothing_extra() -> None:
+    buckets = Buckets(1, what="calls")
+    buckets.take("ada", 100)
+    assert granted(buckets, "ada", now=0, tries=1) == 0
+    assert granted(buckets, "ada", now=100, tries=1) == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "key"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("not an address", "not an address"),
+    ],
+)
+def test_an_address_is_its_bucket_and_an_ipv6_network_is_one(host: str, key: str) -> None:
+    assert address_key(HTTPConnection({"type": "http", "client": (host, 1)})) == key
+
+
+def test_a_caller_without_an_address_has_a_bucket_too() -> None:
+    assert address_key(HTTPConnection({"type": "http", "client": None})) == "local"

@@ -1,0 +1,38 @@
+"""Tokens do not reach the server's logs, whatever the server logs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+
+import pytest
+
+from backend.http.logs import redact
+from tests.http.world import world
+
+
+def test_a_tokens_value_is_replaced_wherever_it_stands() -> None:
+    assert redact("/ws/a?token=abc.def-g_h") == "/ws/a?token=…"
+    assert redact("/api/events/a?after=1&token=abc&x=2 HTTP/1.1") == "/api/events/a?after=1&token=…&x=2 HTTP/1.1"
+    assert redact('"/ws/a?token=abc" [accepted]') == '"/ws/a?token=…" [accepted]'
+    assert redact("/?mytoken=abc") == "/?mytoken=abc"
+
+
+async def test_the_servers_own_access_log_shows_the_request_without_its_token(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    chatty = {"access_log": True, "log_level": "trace"}
+    async with world(tmp_path, server=chatty) as here, here.browser() as browser:
+        opened = (await browser.post("/api/sessions")).json()
+        session_id, token = opened["session_id"], opened["token"]
+        async with await here.socket(f"/ws/{session_id}?token={token}") as websocket:
+            await websocket.send(b"x")
+            await asyncio.wait_for(websocket.recv(), 5)
+        await here.directory.wait(here.directory.find(session_id))
+        await browser.get(f"/api/events/{session_id}", params={"token": token})
+    servers = [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")]
+    assert [line for line in servers if f"/ws/{session_id}?token=…" in line], servers
+    assert [line for line in servers if f"/api/events/{session_id}?token=…" in line], servers
+    assert not [line for line in servers if token in line]

@@ -1,0 +1,97 @@
+"""Looking at, typing into and deleting one's own session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backend.http.app import MESSAGES_PER_MINUTE
+from backend.http.bodies import MESSAGE_LIMIT
+from backend.memory.base import Message
+from backend.session.directory import SessionState
+from tests.http.world import message_of, place_call, world
+
+
+async def test_a_session_shows_its_state_and_counts(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        shown = (await browser.get(f"/api/sessions/{session_id}")).json()
+        assert shown == here.directory.find(session_id).describe()
+        assert (shown["state"], shown["responder"], shown["transport"]) == ("live", "fake", "webrtc")
+
+
+async def test_a_transcript_shows_what_was_said_in_order(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        transcript = here.directory.find(session_id).transcript
+        transcript.write("user", "a", "Grüß dich")
+        transcript.write("assistant", "b", "Hello", interrupted=True)
+        messages = (await browser.get(f"/api/sessions/{session_id}/transcript")).json()["messages"]
+        assert [(entry["role"], entry["content"]) for entry in messages] == [
+            ("user", "Grüß dich"),
+            ("assistant", "Hello"),
+        ]
+        assert messages == list(transcript)
+
+
+async def test_a_typed_message_reaches_the_call_without_its_margins(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        response = await browser.post(f"/api/sessions/{session_id}/messages", json={"text": "  what's the weather? \n"})
+        assert (response.status_code, response.json()) == (202, {"ok": True})
+        assert here.calls[session_id].typed == ["what's the weather?"]
+
+
+async def test_a_message_has_1_to_2000_characters(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        path = f"/api/sessions/{session_id}/messages"
+        assert (await browser.post(path, json={"text": "x" * MESSAGE_LIMIT})).status_code == 202
+        for text in ("", "   ", "hunter2" * 300, None, 7):
+            response = await browser.post(path, json={"text": text})
+            assert response.status_code == 422
+            assert "hunter2" not in response.text
+        assert len(here.calls[session_id].typed) == 1
+
+
+async def test_typing_into_a_session_without_a_live_call_is_422(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await browser.post("/api/sessions")).json()["session_id"]
+        response = await browser.post(f"/api/sessions/{session_id}/messages", json={"text": "hello"})
+        assert response.status_code == 422
+        assert message_of(response) == "This session has no live call."
+
+
+async def test_a_session_takes_so_many_messages_a_minute_and_no_more(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        path = f"/api/sessions/{session_id}/messages"
+        for _ in range(MESSAGES_PER_MINUTE):
+            assert (await browser.post(path, json={"text": "again"})).status_code == 202
+        response = await browser.post(path, json={"text": "again"})
+        assert (response.status_code, response.headers["retry-after"]) == (429, "1")
+        here.now[0] += 1
+        assert (await browser.post(path, json={"text": "again"})).status_code == 202
+
+
+async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        session = here.directory.find(session_id)
+        await here.memory.append_message(session_id, Message("user", "my secret", 1.0))
+        response = await browser.delete(f"/api/sessions/{session_id}")
+        assert (response.status_code, response.json()) == (200, {"ok": True})
+        assert (session.state, session.ended_reason) == (SessionState.ENDED, "deleted")
+        assert await here.memory.recent_messages(session_id) == []
+        assert (await browser.get(f"/api/sessions/{session_id}")).status_code == 404
+
+
+async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        here.memory.down = True
+        response = await browser.delete(f"/api/sessions/{session_id}")
+        assert response.status_code == 503
+        assert "could not be erased" in message_of(response)
+        assert here.directory.live == 0
+        here.memory.down = False
+        assert (await browser.delete(f"/api/sessions/{session_id}")).status_code == 200

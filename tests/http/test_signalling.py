@@ -1,0 +1,226 @@
+"""Offers and hang-ups on a real socket: what is refused, in which order, and that no slot is ever lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from backend.errors import BadOffer, ResponderRejected, TooMany
+from backend.http import signalling
+from backend.http.bodies import BODY_LIMIT
+from backend.session.directory import SessionState
+from tests.http.world import SDP, Line, World, message_of, place_call, world
+
+
+async def test_an_offer_is_answered_and_the_call_runs(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        answer = await place_call(browser)
+        assert set(answer) == {"sdp", "session_id", "token"}
+        assert answer["sdp"] == f"answer to {SDP}"
+        session = here.directory.find(answer["session_id"])
+        assert (session.state, session.transport) == (SessionState.LIVE, "webrtc")
+
+
+async def test_a_bad_offer_is_422_and_frees_its_slot(tmp_path: Path) -> None:
+    async def refuse(_sdp: str, _line: Line) -> None:
+        raise BadOffer("There is no audio section.")
+
+    async with world(tmp_path, accept=refuse, session_cap=1) as here, here.browser() as browser:
+        for _ in range(3):
+            response = await browser.post("/api/rtc/offer", json={"sdp": SDP})
+            assert response.status_code == 422
+            assert message_of(response) == "There is no audio section."
+            assert "Opus" in response.json()["error"]["hint"]
+        assert here.directory.live == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "retry_after"),
+    [
+        (TooMany("No port is free.", retry_after_s=7), 429, "7"),
+        (ResponderRejected("The key is refused."), 503, None),
+        (RuntimeError("a secret detail"), 500, None),
+    ],
+)
+async def test_whatever_fails_after_the_slot_was_taken_frees_it(
+    tmp_path: Path, error: Exception, status: int, retry_after: str | None
+) -> None:
+    async def fail(_sdp: str, _line: Line) -> None:
+        raise error
+
+    async with world(tmp_path, accept=fail, session_cap=1) as here, here.browser() as browser:
+        response = await browser.post("/api/rtc/offer", json={"sdp": SDP})
+        assert response.status_code == status
+        assert response.headers.get("retry-after") == retry_after
+        assert "secret" not in response.text
+        assert here.directory.live == 0
+
+
+async def test_an_answer_that_takes_too_long_is_503_and_frees_its_slot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signalling, "ANSWER_WITHIN_S", 0.05)
+
+    async def stall(_sdp: str, _line: Line) -> None:
+        await asyncio.Event().wait()
+
+    async with world(tmp_path, accept=stall) as here, here.browser() as browser:
+        response = await browser.post("/api/rtc/offer", json={"sdp": SDP})
+        assert response.status_code == 503
+        assert here.directory.live == 0
+
+
+async def test_a_caller_who_leaves_before_the_answer_frees_the_slot_and_the_line(tmp_path: Path) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(_sdp: str, _line: Line) -> None:
+        begun.set()
+        await go_on.wait()
+
+    async with world(tmp_path, accept=wait) as here:
+        async with here.browser() as browser:
+            asking = asyncio.create_task(browser.post("/api/rtc/offer", json={"sdp": SDP}))
+            await begun.wait()
+            assert here.directory.live == 1
+            asking.cancel()
+            await asyncio.wait([asking])
+        async with here.browser() as other:  # its round trip proves that the server has seen the first one close
+            await other.get("/healthz")
+        go_on.set()
+        await asyncio.wait_for(here.lines[0].closed.wait(), 5)
+        assert here.directory.live == 0
+        assert here.calls == {}
+
+
+async def test_over_the_cap_is_429_with_retry_after_until_a_slot_is_free(tmp_path: Path) -> None:
+    async with world(tmp_path, session_cap=1) as here, here.browser() as browser:
+        first = await place_call(browser)
+        response = await browser.post("/api/rtc/offer", json={"sdp": SDP})
+        assert response.status_code == 429
+        assert response.headers["retry-after"] == "15"
+        assert message_of(response) == "All lines are busy."
+        assert (await browser.post("/api/sessions")).status_code == 429
+        await browser.post("/api/rtc/disconnect", json={"session_id": first["session_id"]})
+        await place_call(browser)
+
+
+async def test_a_flood_of_offers_is_429_per_address_and_ends_with_time(tmp_path: Path) -> None:
+    async with world(tmp_path, offers_per_minute=6) as here, here.browser() as browser:
+        statuses = [(await offer_from(here, "203.0.113.1")) for _ in range(8)]
+        assert statuses == [200] * 6 + [429] * 2
+        assert await offer_from(here, "203.0.113.2") == 200
+        response = await browser.post("/api/sessions", headers={"x-forwarded-for": "203.0.113.1"})
+        assert (response.status_code, response.headers["retry-after"]) == (429, "10")
+        here.now[0] += 10
+        assert await offer_from(here, "203.0.113.1") == 200
+
+
+async def test_the_first_untrusted_hop_counts_whatever_a_caller_writes_before_it(tmp_path: Path) -> None:
+    async with world(tmp_path, offers_per_minute=1) as here:
+        assert await offer_from(here, "198.51.100.1, 203.0.113.1, 10.0.0.2") == 200
+        assert await offer_from(here, "198.51.100.2, 203.0.113.1, 10.0.0.2") == 429
+
+
+async def offer_from(here: World, address: str) -> int:
+    async with here.browser(headers={"x-forwarded-for": address}) as browser:
+        return (await browser.post("/api/rtc/offer", json={"sdp": SDP})).status_code
+
+
+async def test_a_body_of_64_kb_is_read_and_one_byte_more_is_413(tmp_path: Path) -> None:
+    frame = len(b'{"sdp":""}')
+    async with world(tmp_path) as here, here.browser() as browser:
+        fits = b'{"sdp":"' + b"v" * (BODY_LIMIT - frame) + b'"}'
+        assert (await browser.post("/api/rtc/offer", content=fits)).status_code == 200
+        response = await browser.post("/api/rtc/offer", content=fits + b" ")
+        assert response.status_code == 413
+        assert message_of(response) == "The body is too large."
+
+
+async def test_a_declared_size_is_refused_before_the_body_is_sent(tmp_path: Path) -> None:
+    async with world(tmp_path) as here:
+        host, port = here.url.removeprefix("http://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"POST /api/rtc/offer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n")
+        status = await asyncio.wait_for(reader.readline(), 5)
+        assert b"413" in status
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_a_body_without_a_declared_size_is_cut_at_the_limit(tmp_path: Path) -> None:
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        for _ in range(64):
+            sent += 8_192
+            yield b"x" * 8_192
+
+    async with world(tmp_path) as here, here.browser() as browser:
+        response = await browser.post("/api/rtc/offer", content=endless())
+        assert response.status_code == 413
+        assert here.directory.live == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"not json: hunter2",
+        b"[]",
+        b'{"sdp": 7}',
+        b'{"sdp": ""}',
+        b'{"sdp": "v=0", "fingerprint": "hunter2"}',
+    ],
+)
+async def test_a_body_that_is_not_an_offer_is_422_and_not_repeated(tmp_path: Path, body: bytes) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        response = await browser.post("/api/rtc/offer", content=body)
+        assert response.status_code == 422
+        assert message_of(response).startswith("The request is not valid: ")
+        assert "hunter2" not in response.text
+        assert here.lines == []
+
+
+async def test_a_hang_up_ends_the_call_and_frees_the_slot(tmp_path: Path) -> None:
+    async with world(tmp_path, session_cap=1) as here, here.browser() as browser:
+        call = await place_call(browser)
+        response = await browser.post("/api/rtc/disconnect", json={"session_id": call["session_id"]})
+        assert (response.status_code, response.json()) == (200, {"ok": True})
+        session = here.directory.find(call["session_id"])
+        assert (session.state, session.ended_reason) == (SessionState.ENDED, "disconnected")
+        assert here.lines[0].closed.is_set()
+        assert here.directory.live == 0
+
+
+async def test_a_hang_up_by_send_beacon_comes_as_text_and_counts(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        call = await place_call(browser)
+        body = f'{{"session_id": "{call["session_id"]}", "token": "{call["token"]}"}}'
+        response = await browser.post(
+            "/api/rtc/disconnect", content=body, headers={"content-type": "text/plain;charset=UTF-8"}
+        )
+        assert response.json() == {"ok": True}
+        assert here.directory.live == 0
+
+
+async def test_hanging_up_twice_is_no_error(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        call = await place_call(browser)
+        for _ in range(2):
+            response = await browser.post("/api/rtc/disconnect", json={"session_id": call["session_id"]})
+            assert response.json() == {"ok": True}
+
+
+async def test_a_token_hangs_up_without_a_cookie_but_only_its_own_session(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as ada, here.browser() as program:
+        first, second = await place_call(ada), await place_call(ada)
+        wrong = {"session_id": first["session_id"], "token": second["token"]}
+        assert (await program.post("/api/rtc/disconnect", json=wrong)).status_code == 404
+        right = {"session_id": first["session_id"], "token": first["token"]}
+        assert (await program.post("/api/rtc/disconnect", json=right)).status_code == 200
+        assert here.directory.live == 1

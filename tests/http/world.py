@@ -1,0 +1,217 @@
+"""A whole HTTP edge on a real socket, over a directory whose calls are fakes.
+
+A fake call lives until it is hung up or its line goes dead, and notes what was typed into it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from fastapi import WebSocket
+from starlette.websockets import WebSocketDisconnect, WebSocketState
+from websockets.asyncio.client import ClientConnection, connect
+
+from backend.audio.frame import Frame
+from backend.conversation.events import Heard
+from backend.http.app import build_app
+from backend.http.services import Services
+from backend.memory.fake import FakeMemory
+from backend.session.directory import Directory, Session
+from backend.session.metrics import Metrics
+from backend.settings import Settings
+from backend.transports.base import PlaybackListener, Transport
+from tests.support.http_server import serve
+
+SDP = "v=0\r\n"
+FINGERPRINT = "ab" * 32
+
+
+class Line:
+    """A transport without media: alive until closed."""
+
+    def __init__(self) -> None:
+        self.closed = asyncio.Event()
+
+    async def frames(self) -> AsyncIterator[Frame]:
+        await self.closed.wait()
+        silence: tuple[Frame, ...] = ()
+        for frame in silence:
+            yield frame
+
+    def listen(self, listener: PlaybackListener) -> None: ...
+
+    def play(self, item: str, pcm: bytes) -> bool:
+        return True
+
+    def hold(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def flush(self) -> tuple[Heard, ...]:
+        return ()
+
+    async def close(self) -> None:
+        self.closed.set()
+
+
+class SocketLine(Line):
+    """The same over a WebSocket: echoes bytes, ends when the peer leaves."""
+
+    def __init__(self, websocket: WebSocket) -> None:
+        super().__init__()
+        self._websocket = websocket
+
+    async def frames(self) -> AsyncIterator[Frame]:
+        try:
+            async for data in self._websocket.iter_bytes():
+                await self._websocket.send_bytes(data)
+                yield Frame(data)
+        except WebSocketDisconnect:
+            return
+
+    async def close(self) -> None:
+        await super().close()
+        if self._websocket.application_state is WebSocketState.CONNECTED:
+            try:
+                await self._websocket.close()
+            except WebSocketDisconnect:
+                return
+
+
+class FakeCall:
+    """A live call that notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.typed: list[str] = []
+        self.hung_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def type_text(self, text: str) -> None:
+        self.typed.append(text)
+
+    def hang_up(self, reason: str) -> None:
+        if not self.hung_up.done():
+            self.hung_up.set_result(reason)
+
+
+@dataclass
+class World:
+    """One running server, and what stands behind it."""
+
+    url: str
+    settings: Settings
+    directory: Directory
+    memory: FakeMemory
+    metrics: Metrics
+    lines: list[Line]
+    calls: dict[str, FakeCall]
+    now: list[float] = field(default_factory=lambda: [0.0])
+
+    @asynccontextmanager
+    async def browser(self, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
+        """A client with a cookie jar of its own."""
+        async with httpx2.AsyncClient(base_url=self.url, timeout=5, trust_env=False, **options) as client:
+            yield client
+
+    async def socket(self, path: str, **options: Any) -> ClientConnection:
+        """A WebSocket to `path`."""
+        return await connect(self.url.replace("http", "ws", 1) + path, proxy=None, compression=None, **options)
+
+
+async def _run_call(calls: dict[str, FakeCall], session: Session, transport: Transport) -> str:
+    call = calls[session.id] = FakeCall()
+    session.call = call
+    listening = asyncio.create_task(_drain(transport))
+    listening.add_done_callback(lambda _: call.hang_up("disconnected"))
+    try:
+        return await call.hung_up
+    finally:
+        session.call = None
+        listening.cancel()
+        await asyncio.wait([listening])
+        await transport.close()
+
+
+async def _drain(transport: Transport) -> None:
+    async for _ in transport.frames():
+        pass
+
+
+async def _all_well() -> dict[str, str]:
+    return {"memory": "ok", "responder": "ok"}
+
+
+@asynccontextmanager
+async def world(
+    directory_of_files: Path,
+    *,
+    accept: Callable[[str, Line], Awaitable[None]] | None = None,
+    readiness: Callable[[], Awaitable[dict[str, str]]] = _all_well,
+    heartbeat_s: float = 15,
+    page: bool = True,
+    server: dict[str, Any] | None = None,
+    **settings: Any,
+) -> AsyncIterator[World]:
+    """A server with `settings` (limits off unless given); `accept` may delay or refuse offers."""
+    unlimited: dict[str, Any] = {"offers_per_minute": 0, "session_cap": 0}
+    kept: dict[str, Any] = {"data_dir": directory_of_files, "secret_key": "k" * 32}
+    here = settings_with(**unlimited | kept | settings)
+    frontend = directory_of_files / "page"
+    if page:
+        frontend.mkdir(exist_ok=True)
+        (frontend / "index.html").write_text("<!doctype html><title>A page</title>")
+        (frontend / "app.js").write_text("export const one = 1;")
+    calls: dict[str, FakeCall] = {}
+    directory = Directory(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
+    made = World("", here, directory, FakeMemory(), Metrics(["weather"]), [], calls)
+
+    async def accept_offer(sdp: str) -> tuple[str, Transport]:
+        line = Line()
+        made.lines.append(line)
+        if accept is not None:
+            await accept(sdp, line)
+        return f"answer to {sdp}", line
+
+    services = Services(
+        settings=here,
+        directory=directory,
+        memory=made.memory,
+        accept_offer=accept_offer,
+        attach_socket=SocketLine,
+        page_config=lambda: {"responder": {"name": "fake", "model": "none", "offline": True}},
+        readiness=readiness,
+        frontend=frontend,
+        metrics=made.metrics,
+    )
+    app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
+    async with serve(app, **server or {}) as made.url:
+        try:
+            yield made
+        finally:
+            await directory.close()
+
+
+def settings_with(**values: Any) -> Settings:
+    """Settings of these values and the defaults, whatever a `.env` file says."""
+    return Settings(_env_file=None, **values)  # type: ignore[call-arg]
+
+
+async def place_call(browser: httpx2.AsyncClient, **body: Any) -> dict[str, Any]:
+    """An offer that must succeed: `{sdp, session_id, token}`."""
+    response = await browser.post("/api/rtc/offer", json={"sdp": SDP} | body)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def message_of(response: httpx2.Response) -> str:
+    """The message of an error answer, which must have the one shape of errors."""
+    body = response.json()
+    assert set(body) == {"error"} and set(body["error"]) == {"message", "hint"}, body
+    message: str = body["error"]["message"]
+    return message
