@@ -115,7 +115,7 @@ class World:
     @asynccontextmanager
     async def browser(self, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
         """A client with a cookie jar of its own."""
-        async with httpx2.AsyncClient(base_url=self.url, timeout=5, trust_env=False, **options) as client:
+        async with httpx2.AsyncClient(base_url=self.url, timeout=5, trust_env=False, verify=False, **options) as client:
             yield client
 
     async def socket(self, path: str, **options: Any) -> ClientConnection:

@@ -25,7 +25,6 @@ async def serve(app: Any, **options: Any) -> AsyncIterator[str]:
         "access_log": False,
         "proxy_headers": False,
         "ws_per_message_deflate": False,
-        "timeout_graceful_shutdown": STOP_WITHIN_S,
     }
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -49,7 +48,7 @@ async def _started(server: _Server, task: asyncio.Task[None]) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its clock and its signal handlers: events say when it is up and when to stop."""
+    """uvicorn without its clock, its pauses and its signal handlers: events say when it is up and when to stop."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -63,6 +62,24 @@ class _Server(uvicorn.Server):
     async def main_loop(self) -> None:
         await self.on_tick(0)
         await self.stop.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        await self._end_requests()
+        for server in self.servers:
+            await server.wait_closed()
+        await self.lifespan.shutdown()
+
+    async def _end_requests(self) -> None:
+        tasks = set(self.server_state.tasks)
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
