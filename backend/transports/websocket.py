@@ -82,7 +82,6 @@ class WebSocketTransport:
         self._flushed = False
         self._pacer = Pacer()
         self._open = True
-        self._closed = asyncio.Event()
         self._counts = {"messages_in": 0, "messages_out": 0}
         self._tasks = [
             asyncio.create_task(self._hear(), name="websocket in"),
@@ -127,11 +126,6 @@ class WebSocketTransport:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._leave(NORMAL, "ended")
-        self._closed.set()
-
-    async def wait_closed(self) -> None:
-        """Until `close` is done: what an HTTP route waits for before it returns, since that ends the socket."""
-        await self._closed.wait()
 
     def stats(self) -> dict[str, float]:
         """How the media flows, for metrics."""

@@ -142,12 +142,13 @@ async def websocket_rig() -> AsyncIterator[Rig]:
 async def websocket_call() -> AsyncIterator[tuple[WebSocketTransport, WebSocketCaller]]:
     """A connected call; both ends are closed at the end."""
     transports: asyncio.Queue[WebSocketTransport] = asyncio.Queue()
+    over = asyncio.Event()
 
     async def route(websocket: WebSocket) -> None:
         await websocket.accept()
         transport = WebSocketTransport(websocket)
         transports.put_nowait(transport)
-        await transport.wait_closed()
+        await over.wait()
 
     caller = WebSocketCaller()
     async with serve(Starlette(routes=[WebSocketRoute("/ws", route)]), lifespan="off") as url:
@@ -158,5 +159,7 @@ async def websocket_call() -> AsyncIterator[tuple[WebSocketTransport, WebSocketC
                 yield transport, caller
             finally:
                 await transport.close()
+                over.set()
         finally:
+            over.set()
             await caller.close()
