@@ -36,7 +36,7 @@ def assert_valid(messages: tuple[ContextMessage, ...]) -> None:
     assert not open_calls, "a call without its result"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(units(), min_size=1, max_size=25))
 def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
     conversation: list[tuple[ContextMessage, ...]],
@@ -54,7 +54,7 @@ def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
         assert question is None or question in kept
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(units(), max_size=10))
 def test_what_is_stored_reads_back_the_same(conversation: list[tuple[ContextMessage, ...]]) -> None:
     context = ConversationContext()

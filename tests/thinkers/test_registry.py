@@ -1,0 +1,171 @@
+"""Found by walking, derived from manifests, asked through one door."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import BadPlugin, BadRequest, ModelUnavailable, NoAnswer
+from backend.models.fake import FakeChatModel
+from backend.thinkers.base import Manifest
+from tests.support.minds import call
+from tests.support.waiting import until
+from tests.thinkers.world import world
+
+MOON_THINKER = """
+from backend.thinkers.base import Answer, Manifest
+
+MANIFEST = Manifest(
+    domain="moon",
+    label="Moon",
+    description="the phases of the moon",
+    example="Is the moon full?",
+    prompt="You know the moon.",
+    tools=("moon_phase",),
+    cache_ttl_s=0,
+)
+"""
+MOON_TOOL = """
+from typing import Annotated
+
+from backend.settings import Settings
+from backend.tools.base import Result, tool
+
+
+@tool("moon_phase", "The moon's phase.", guidance="Mention cheese.")
+async def moon_phase(settings: Settings, day: Annotated[str, "ISO date."]) -> Result:
+    return Result({"phase": "full", "day": day})
+"""
+OWN_CODE = """
+from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.work import Consultation
+
+MANIFEST = Manifest(domain="dice", label="Dice", description="dice", example="Roll.", prompt="Roll.", cache_ttl_s=0)
+
+
+async def think(work: Consultation) -> Answer:
+    work.progress("rolling")
+    {body}
+"""
+
+
+def route(**arguments: Any) -> str:
+    return json.dumps(arguments)
+
+
+async def test_everything_derives_from_the_manifests() -> None:
+    async with world() as w:
+        domains = [manifest.domain for manifest in w.thinkers.manifests]
+        assert {"weather", "knowledge"} <= set(domains)
+        assert w.thinkers.route_tool()["parameters"]["properties"]["domain"]["enum"] == domains
+        for manifest in w.thinkers.manifests:
+            assert f"- {manifest.domain}: for {manifest.description}" in w.thinkers.guide()
+
+
+async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "moon.py").write_text(MOON_THINKER)
+    (tmp_path / "moon_phase.py").write_text(MOON_TOOL)
+    scenes = [call("moon_phase", '{"day": "2026-11-21"}')], ["The moon is full."]
+    async with world(*scenes, folders=(tmp_path,)) as w:
+        assert "moon" in w.thinkers.route_tool()["parameters"]["properties"]["domain"]["enum"]
+        assert "the phases of the moon" in w.thinkers.guide()
+        assert "Moon" in [manifest.label for manifest in w.thinkers.manifests]
+        domain, query = w.thinkers.parse("route_to_thinker", route(domain="moon", query="Is it full?"))
+        answer = await w.ask(domain, query)
+        assert (answer.text, answer.source, answer.tool_calls) == ("The moon is full.", "live", 1)
+        assert "You know the moon." in w.system()
+        assert "Mention cheese." in w.system()
+        assert w.progress == ["calling moon_phase", "putting the answer into words"]
+
+
+async def test_a_thinker_with_code_of_its_own_is_run_by_it(tmp_path: Path) -> None:
+    (tmp_path / "dice.py").write_text(OWN_CODE.format(body='return Answer("Six.", "live")'))
+    async with world(folders=(tmp_path,)) as w:
+        assert (await w.ask("dice", "Roll.")).text == "Six."
+        assert w.progress == ["rolling"]
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        ({"moon.py": MOON_THINKER}, "moon_phase"),
+        ({"a.py": MOON_THINKER, "b.py": MOON_THINKER, "t.py": MOON_TOOL}, "moon"),
+        ({"a.py": MOON_TOOL, "b.py": MOON_TOOL}, "moon_phase"),
+        ({"a.py": "MANIFEST = 3"}, "Manifest"),
+        ({"a.py": "this is not Python"}, "a.py"),
+        ({"a.py": OWN_CODE.format(body="pass").replace('"dice",', '"dice", takes_unknown=True,', 1)}, "unknown"),
+    ],
+    ids=["missing tool", "domain twice", "tool twice", "no manifest", "no python", "two catch-alls"],
+)
+async def test_a_broken_file_is_refused_at_the_start(tmp_path: Path, files: dict[str, str], complaint: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(BadPlugin, match=complaint):
+        async with world(folders=(tmp_path,)):
+            pass
+
+
+def test_a_manifest_is_checked_when_it_is_made() -> None:
+    good: dict[str, Any] = {"domain": "moon", "label": "M", "description": "d", "example": "e", "prompt": "p"}
+    for wrong in ({"domain": "The Moon"}, {"label": " "}, {"prompt": ""}, {"deadline_s": 0.0}):
+        with pytest.raises(BadPlugin):
+            Manifest(**{**good, **wrong})
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "complaint"),
+    [
+        ("fly", route(domain="weather", query="x"), "no tool"),
+        ("route_to_thinker", "{", "not JSON"),
+        ("route_to_thinker", '["weather"]', "not an object"),
+        ("route_to_thinker", route(query="x"), "domain is missing"),
+        ("route_to_thinker", route(domain=3, query="x"), "domain is missing"),
+        ("route_to_thinker", route(domain="weather"), "query is missing"),
+        ("route_to_thinker", route(domain="weather", query="  "), "query is missing"),
+        ("route_to_thinker", route(domain="weather", query="x" * 2_001), "2,000"),
+    ],
+)
+async def test_a_bad_call_is_answered_with_what_to_do(name: str, arguments: str, complaint: str) -> None:
+    async with world() as w:
+        with pytest.raises(BadRequest, match=complaint):
+            w.thinkers.parse(name, arguments)
+
+
+async def test_unknown_domains_go_to_knowledge() -> None:
+    async with world(["Forty-two."]) as w:
+        assert w.thinkers.parse("route_to_thinker", route(domain="Sports", query=" x ")) == ("knowledge", "x")
+        assert (await w.ask("sports", "x")).text == "Forty-two."
+
+
+async def test_a_deadline_is_kept_and_stops_the_work(tmp_path: Path) -> None:
+    slow = OWN_CODE.replace('prompt="Roll.",', 'prompt="Roll.", deadline_s=0.05,')
+    body = "answer = await work.ask('x', 'y'); return work.answer_from(answer)"
+    (tmp_path / "dice.py").write_text(slow.format(body=body))
+    model = FakeChatModel([30.0, "late"])
+    async with world(model=model, folders=(tmp_path,)) as w:
+        with pytest.raises(NoAnswer, match="took longer"):
+            await w.ask("dice", "Roll.")
+        assert model.open == 0
+
+
+async def test_cancelling_the_asker_stops_the_model() -> None:
+    model = FakeChatModel([30.0, "late"])
+    async with world(model=model) as w:
+        task = asyncio.create_task(w.ask("knowledge", "x"))
+        await until(lambda: model.open == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert model.open == 0
+
+
+@pytest.mark.parametrize("trouble", [ModelUnavailable("gone"), RuntimeError("the user's secret")])
+async def test_every_failure_is_no_answer_and_safe_to_speak(trouble: Exception) -> None:
+    async with world([trouble]) as w:
+        with pytest.raises(NoAnswer, match="Knowledge has") as caught:
+            await w.ask("knowledge", "x")
+        assert "secret" not in str(caught.value)

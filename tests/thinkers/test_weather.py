@@ -1,0 +1,48 @@
+"""The weather Thinker: real data, or a sample that says so all the way to the ear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support import open_meteo
+from tests.support.api_server import serving
+from tests.support.minds import call
+from tests.thinkers.world import world
+
+SEATTLE = [call("get_current_weather", '{"location": "Seattle"}')]
+
+
+async def test_it_answers_from_the_service() -> None:
+    async with (
+        serving(open_meteo.answering) as server,
+        world(SEATTLE, ["In Seattle it is 52°F."], settings=open_meteo.settings_for(server)) as w,
+    ):
+        answer = await w.ask("weather", "weather in Seattle")
+    assert answer.text == "In Seattle it is 52 degrees Fahrenheit."
+    assert answer.source == "live"
+    assert answer.citations == ("Open-Meteo (https://open-meteo.com)",)
+    assert (answer.tool_calls, answer.tokens) == (1, 30)
+
+
+async def test_a_sample_is_called_one_in_the_result_the_source_and_the_words() -> None:
+    async with world(SEATTLE, ["In Seattle it is mild."]) as w:
+        answer = await w.ask("weather", "weather in Seattle")
+        tool_result = w.model.requests[-1]["messages"][-1]["content"]
+    assert '"sample": true' in tool_result
+    assert answer.source == "sample"
+    assert "sample data" in answer.text
+
+
+async def test_the_users_home_and_unit_and_zone_are_known_to_it() -> None:
+    def learn(context: dict[str, Any]) -> dict[str, Any]:
+        home = {"default_location": "Oslo", "temperature_unit": "celsius", "time_zone": "Europe/Oslo", "name": "Ada"}
+        return {**context, "preferences": home}
+
+    async with world(["Cold."], ["Which place?"]) as w:
+        await w.memory.update_user_context("ada", learn)
+        await w.ask("weather", "will it rain?")
+        assert '"default_location": "Oslo", "temperature_unit": "celsius"' in w.system()
+        assert "13:00 (time zone Europe/Oslo)" in w.system()
+        assert "Ada" not in w.system()
+        await w.ask("weather", "will it rain?", user="bob")
+        assert "Oslo" not in w.system()

@@ -1,0 +1,63 @@
+"""A whole set of Thinkers over a fake memory and a scripted model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from backend.memory.fake import FakeMemory
+from backend.models.base import ChatModel
+from backend.models.fake import FakeChatModel
+from backend.settings import Settings, load_settings
+from backend.thinkers.base import Answer, Progress, Question
+from backend.thinkers.build import build
+from backend.thinkers.registry import Thinkers
+
+SATURDAY_NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC
+NOWHERE = {
+    "open_meteo_geocoding_url": "http://127.0.0.1:9/v1/search",
+    "open_meteo_forecast_url": "http://127.0.0.1:9/v1/forecast",
+}
+
+
+@dataclass
+class World:
+    """The Thinkers and what they stand on."""
+
+    thinkers: Thinkers
+    model: Any
+    memory: Any
+    progress: list[str] = field(default_factory=list)
+
+    async def ask(self, domain: str, query: str, *, user: str = "ada", session: str = "s1") -> Answer:
+        """One question, answered."""
+        return await self.thinkers.answer(Question(domain, query, session, user), self._note)
+
+    def system(self, request: int = -1) -> str:
+        """The system prompt of a request the scripted model was sent."""
+        return str(self.model.requests[request]["messages"][0]["content"])
+
+    def _note(self, progress: Progress) -> None:
+        self.progress.append(progress.detail)
+
+
+@asynccontextmanager
+async def world(
+    *scenes: Any,
+    model: ChatModel | None = None,
+    memory: Any = None,
+    settings: Settings | None = None,
+    folders: tuple[Path, ...] = (),
+) -> AsyncIterator[World]:
+    """Thinkers whose model plays `scenes`; without `settings`, no service can be reached."""
+    model = model or FakeChatModel(*scenes)
+    memory = memory or FakeMemory()
+    settings = settings or load_settings(_env_file=None, **NOWHERE)
+    async with httpx2.AsyncClient(verify=False) as http:
+        thinkers = build(settings, model=model, memory=memory, http=http, folders=folders, clock=lambda: SATURDAY_NOON)
+        yield World(thinkers, model, memory)

@@ -1,0 +1,125 @@
+"""The weather tool against a server that speaks Open-Meteo's JSON, and against one that does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.errors import ToolFailed
+from backend.settings import load_settings
+from backend.tools import fetch
+from backend.tools.base import Result
+from backend.tools.get_current_weather import get_current_weather
+from tests.support import open_meteo
+from tests.support.api_server import Handler, Reply, json_reply, serving, text_reply
+
+
+async def weather(location: str, handler: Handler = open_meteo.answering, **arguments: Any) -> Result:
+    async with serving(handler) as server, httpx2.AsyncClient(verify=False) as http:
+        return await get_current_weather(http, open_meteo.settings_for(server), location, **arguments)
+
+
+async def test_current_weather_and_forecast_come_as_documented() -> None:
+    result = await weather("Seattle", days=2)
+    assert not result.sample
+    assert result.data["place"] == {"name": "Seattle", "region": "Washington", "country": "United States"}
+    assert result.data["current"] == {
+        "local_time": "2026-11-21T09:15",
+        "temperature": 52,
+        "feels_like": 48,
+        "conditions": "light rain",
+        "humidity_percent": 81,
+        "wind_speed": 7,
+        "precipitation": 0.1,
+    }
+    assert result.data["daily"][1] == {
+        "date": "2026-11-22",
+        "weekday": "Sunday",
+        "high": 52,
+        "low": 42,
+        "conditions": "light rain",
+        "precipitation_chance_percent": 90,
+    }
+
+
+async def test_the_unit_is_what_people_there_use_unless_asked_for() -> None:
+    assert (await weather("Seattle")).data["unit"] == "fahrenheit"
+    assert (await weather("London")).data["unit"] == "celsius"
+    celsius = await weather("Seattle", unit="celsius")
+    assert (celsius.data["unit"], celsius.data["current"]["temperature"]) == ("celsius", 11)
+
+
+@pytest.mark.parametrize(
+    ("spoken", "region"),
+    [
+        ("Paris", "Île-de-France"),
+        ("Paris, TX", "Texas"),
+        ("Paris, Texas, USA", "Texas"),
+        ("Paris Texas", "Texas"),
+        ("Paris, France", "Île-de-France"),
+        ("London UK", "England"),
+        ("Seattle Washington", "Washington"),
+    ],
+)
+async def test_namesakes_are_told_apart(spoken: str, region: str) -> None:
+    assert (await weather(spoken)).data["place"]["region"] == region
+
+
+@pytest.mark.parametrize("nowhere", ["Atlantis", "Paris, Ohio", "The Lost City Of Atlantis"])
+async def test_no_such_place_is_said_and_never_made_up(nowhere: str) -> None:
+    with pytest.raises(ToolFailed, match="No place") as caught:
+        await weather(nowhere)
+    assert not caught.value.retryable
+
+
+TROUBLES = {
+    "429": json_reply({"error": True, "reason": "Minutely API request limit exceeded."}, 429),
+    "500": json_reply({}, 500),
+    "502": text_reply("<html>bad gateway</html>", 502),
+    "html": text_reply("<html>welcome to the hotel wifi</html>"),
+    "a list": json_reply(["a", "list"]),
+    "odd": json_reply({"results": "none", "current": {"temperature_2m": "warm"}, "daily": {"time": []}}),
+    "no answer": Reply(breaks_off=True),
+    "broken off": Reply(parts=[b'{"current'], breaks_off=True),
+}
+
+
+@pytest.mark.parametrize("where", ["/v1/search", "/v1/forecast"])
+@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES.keys())
+async def test_trouble_gives_a_sample_that_is_labelled(trouble: Reply, where: str) -> None:
+    result = await weather(
+        "Seattle", lambda request: trouble if request.path == where else open_meteo.answering(request)
+    )
+    assert result.sample
+    assert "sample" in result.note
+    assert result.data["place"] == {"name": "Seattle"}
+    assert "local_time" not in result.data["current"]
+
+
+async def test_a_service_that_is_slow_gives_a_labelled_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "TIMEOUT_S", 0.1)
+    result = await weather("Seattle", lambda request: json_reply({}, delay_s=5))
+    assert result.sample
+    assert "does not answer" in result.note
+
+
+async def test_nobody_there_gives_a_labelled_sample() -> None:
+    settings = load_settings(_env_file=None, open_meteo_geocoding_url="http://127.0.0.1:9/v1/search")
+    async with httpx2.AsyncClient(verify=False) as http:
+        result = await get_current_weather(http, settings, "Seattle")
+    assert result.sample
+    assert result.data["current"]["temperature"] == 59
+
+
+async def test_a_request_that_is_refused_is_a_failure_and_no_sample() -> None:
+    with pytest.raises(ToolFailed, match="refuses"):
+        await weather("Seattle", lambda request: json_reply({"error": True, "reason": "no"}, 400))
+
+
+async def test_an_endless_answer_is_cut_off() -> None:
+    endless = Reply(parts=[b"x" * 500_000] * 10)
+    result = await weather("Seattle", lambda request: endless)
+    assert result.sample
+    assert "far too much" in result.note

@@ -1,0 +1,228 @@
+"""Every rule about tool calls, in the one place that enforces them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import Field
+
+from backend.errors import BadPlugin, ToolFailed
+from backend.tools.base import Principal, Result, tool
+from backend.tools.confirmations import ASKED_FOR_S, Confirmations
+from backend.tools.runner import Toolbox, ToolResult
+from tests.support.minds import Slow, echo, fail, toolbox
+
+ADA = Principal("ada", "c", turn="1")
+NOBODY = Principal("", "c", turn="1")
+
+
+async def run(box: Toolbox, name: str, arguments: str = "{}", principal: Principal = ADA) -> tuple[ToolResult, Any]:
+    result = await box.run(name, arguments, principal)
+    return result, json.loads(result.content)
+
+
+def error_of(content: Any) -> str:
+    return str(content["error"]["type"])
+
+
+class Clock:
+    """A service."""
+
+    now = 7
+
+
+@tool("whoami", "Says who asks.", requires_auth=True)
+async def whoami(principal: Principal) -> Result:
+    """Tells on whose behalf it runs."""
+    return Result({"user": principal.user_id})
+
+
+@tool("erase", "Erases.", confirm=True)
+async def erase(what: str) -> Result:
+    """Pretends to erase."""
+    return Result({"erased": what})
+
+
+async def test_a_call_gives_json_the_model_can_read() -> None:
+    result, content = await run(toolbox(echo), "echo", '{"text": "hi"}')
+    assert content == {"text": "hi"}
+    assert result.error is None
+    assert result.cacheable
+
+
+async def test_an_unknown_tool_is_told_what_there_is() -> None:
+    _, content = await run(toolbox(echo), "ecco")
+    assert error_of(content) == "unknown_tool"
+    assert "echo" in content["error"]["message"]
+
+
+@pytest.mark.parametrize("arguments", ["{}", '{"text": ["a"]}', '{"text": "a", "loud": true}', "[]", "not json", '""'])
+async def test_arguments_that_do_not_fit_are_refused(arguments: str) -> None:
+    _, content = await run(toolbox(echo), "echo", arguments)
+    assert error_of(content) == "invalid_arguments"
+
+
+async def test_a_refusal_names_the_argument_and_not_its_value() -> None:
+    @tool("count", "Counts.")
+    async def count(number: Annotated[int, Field(le=3)]) -> Result:
+        return Result({"number": number})
+
+    result, content = await run(toolbox(count), "count", '{"number": 987654}')
+    assert "number" in content["error"]["message"]
+    assert "987654" not in result.content
+
+
+async def test_no_arguments_may_be_an_empty_string() -> None:
+    @tool("ping", "Pings.")
+    async def ping() -> Result:
+        return Result({"pong": True})
+
+    _, content = await run(toolbox(ping), "ping", "")
+    assert content == {"pong": True}
+
+
+async def test_services_are_injected_by_type() -> None:
+    @tool("time", "Tells the time.")
+    async def time_(clock: Clock) -> Result:
+        return Result({"now": clock.now})
+
+    _, content = await run(toolbox(time_, services={Clock: Clock()}), "time")
+    assert content == {"now": 7}
+
+
+def test_a_service_nobody_provides_is_found_when_the_box_is_made() -> None:
+    @tool("needs", "Needs.")
+    async def needs(box: Toolbox) -> Result:
+        return Result({})
+
+    with pytest.raises(BadPlugin, match="Toolbox"):
+        toolbox(needs)
+
+
+async def test_only_a_known_user_may_call_what_needs_one() -> None:
+    _, content = await run(toolbox(whoami), "whoami", principal=NOBODY)
+    assert error_of(content) == "not_allowed"
+    _, content = await run(toolbox(whoami), "whoami")
+    assert content == {"user": "ada"}
+
+
+async def test_the_model_cannot_name_the_principal() -> None:
+    _, content = await run(toolbox(whoami), "whoami", '{"principal": {"user_id": "bob"}}')
+    assert error_of(content) == "invalid_arguments"
+
+
+async def test_consent_is_asked_first_and_cannot_be_given_within_the_same_turn() -> None:
+    box = toolbox(erase)
+    for _ in range(3):
+        _, content = await run(box, "erase", '{"what": "all"}')
+        assert error_of(content) == "needs_confirmation"
+    _, content = await run(box, "erase", '{"what": "all"}', Principal("ada", "c", turn="2"))
+    assert content == {"erased": "all"}
+    _, content = await run(box, "erase", '{"what": "all"}', Principal("ada", "c", turn="3"))
+    assert error_of(content) == "needs_confirmation"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "principal"),
+    [
+        ('{"what": "more"}', Principal("ada", "c", turn="2")),
+        ('{"what": "all"}', Principal("bob", "c", turn="2")),
+        ('{"what": "all"}', Principal("ada", "d", turn="2")),
+    ],
+)
+async def test_consent_is_for_this_call_of_this_user_in_this_conversation(arguments: str, principal: Principal) -> None:
+    box = toolbox(erase)
+    await run(box, "erase", '{"what": "all"}')
+    _, content = await run(box, "erase", arguments, principal)
+    assert error_of(content) == "needs_confirmation"
+
+
+def test_a_question_does_not_stay_open_forever() -> None:
+    now = 0.0
+    confirmations = Confirmations(clock=lambda: now)
+    assert not confirmations.given(ADA, "erase", {})
+    now = ASKED_FOR_S
+    assert not confirmations.given(Principal("ada", "c", turn="2"), "erase", {})
+
+
+async def test_a_deadline_ends_a_tool() -> None:
+    stopped = asyncio.Event()
+
+    @tool("late", "Is late.", deadline_s=0.02)
+    async def late() -> Result:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            stopped.set()
+        return Result({})
+
+    result, content = await run(toolbox(late), "late")
+    assert error_of(content) == "timeout"
+    assert result.retryable
+    assert stopped.is_set()
+
+
+async def test_cancellation_passes_through() -> None:
+    slow = Slow()
+    task = asyncio.create_task(toolbox(slow.tool).run("slow", "{}", ADA))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+async def test_a_failure_says_whether_trying_again_can_help(retryable: bool) -> None:
+    @tool("sad", "Fails.")
+    async def sad() -> Result:
+        error = ToolFailed("It rains in.", hint="Bring a bucket.")
+        error.retryable = retryable
+        raise error
+
+    result, content = await run(toolbox(sad), "sad")
+    assert content["error"] == {"type": "failed", "message": "It rains in. Bring a bucket.", "retryable": retryable}
+    assert result.retryable is retryable
+
+
+async def test_a_broken_tool_is_logged_by_place_and_never_by_text(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        result, content = await run(toolbox(fail), "fail")
+    assert error_of(content) == "failed"
+    assert "minds.py" in caplog.text
+    assert "secret" not in caplog.text + result.content
+
+
+async def test_a_sample_is_labelled_and_never_cached() -> None:
+    @tool("made_up", "Makes it up.")
+    async def made_up() -> Result:
+        return Result({"value": 1}, sample=True, note="not real")
+
+    result, content = await run(toolbox(made_up), "made_up")
+    assert content == {"sample": True, "note": "not real", "value": 1}
+    assert result.sample
+    assert not result.cacheable
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=300), st.integers(120, 400))
+def test_output_stays_under_its_cap_and_stays_json(text: str, cap: int) -> None:
+    @tool("long", "Talks.", output_cap=cap)
+    async def long() -> Result:
+        return Result({"text": text * 10})
+
+    result = asyncio.run(toolbox(long).run("long", "{}", ADA))
+    content = json.loads(result.content)
+    assert len(result.content) <= cap
+    assert content.get("truncated") or content == {"text": text * 10}
+
+
+def test_a_box_can_be_narrowed_but_not_beyond_what_there_is() -> None:
+    assert toolbox(echo, fail).only(["echo"]).names == ("echo",)
+    with pytest.raises(BadPlugin, match="no_such"):
+        toolbox(echo).only(["no_such"])

@@ -1,0 +1,75 @@
+"""A tool is described by its signature."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field
+
+from backend.errors import BadPlugin
+from backend.tools.base import Result, Tool, tool
+
+
+class Service:
+    """Something to inject."""
+
+
+class Colour(StrEnum):
+    """A choice."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+def declared(function: Any) -> Tool:
+    return function.__tool__  # type: ignore[no-any-return]
+
+
+@tool("paint", "Paints.", guidance="Paint well.")
+async def paint(
+    service: Service,
+    title: Annotated[str, "What to paint."],
+    colour: Colour,
+    coats: Annotated[int, Field(ge=1, le=3, description="How often.")] = 1,
+    finish: Literal["matt", "gloss"] | None = None,
+    places: list[str] | None = None,
+) -> Result:
+    """Does nothing."""
+    return Result({"title": title, "service": type(service).__name__})
+
+
+def test_json_types_are_arguments_and_classes_are_services() -> None:
+    assert set(declared(paint).arguments.model_fields) == {"title", "colour", "coats", "finish", "places"}
+    assert declared(paint).services == {"service": Service}
+
+
+def test_the_schema_says_what_the_model_needs() -> None:
+    function = declared(paint).schema()["function"]
+    assert (function["name"], function["description"]) == ("paint", "Paints.")
+    parameters = function["parameters"]
+    assert parameters["required"] == ["title", "colour"]
+    assert parameters["additionalProperties"] is False
+    assert parameters["properties"]["title"] == {"description": "What to paint.", "type": "string"}
+    assert parameters["properties"]["coats"]["maximum"] == 3
+
+
+async def test_the_function_stays_callable() -> None:
+    assert (await paint(Service(), "sky", Colour.BLUE)).data["title"] == "sky"
+
+
+async def untyped(place) -> Result:  # type: ignore[no-untyped-def]
+    """A parameter without a type."""
+    return Result({})
+
+
+def not_async(place: str) -> Result:
+    """Not a coroutine function."""
+    return Result({})
+
+
+@pytest.mark.parametrize(("name", "function"), [("ok", untyped), ("ok", not_async), ("Not Ok", paint)])
+def test_what_cannot_be_a_tool_is_refused(name: str, function: Any) -> None:
+    with pytest.raises(BadPlugin):
+        tool(name, "x")(function)
