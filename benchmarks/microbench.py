@@ -1,0 +1,125 @@
+"""What each stage of the audio path costs for one 20 ms frame: `python -m benchmarks.microbench`.
+
+Speech is made by flite (as in the tests), so that codec and detectors do real work. Each stage runs over the
+same sentences a few times; the table gives the smallest and the median cost of a frame in microseconds, and
+the median as a share of one core in one call. On a busy machine trust the smallest.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from backend.audio.frame import FRAME_BYTES, FRAME_MS, SAMPLE_RATE, Frame
+from backend.audio.jitter import JitterBuffer
+from backend.audio.opus import OpusDecoder, OpusEncoder
+from backend.audio.playout import Playout
+from backend.audio.receiver import VoiceDecoder
+from backend.audio.resample import Resampler
+from backend.audio.segmenter import Segmenter
+from backend.audio.vad import make_vad
+from backend.audio.wav import read_wav
+from backend.errors import MissingLibrary
+from backend.settings import VadSettings
+
+TEXT = "What is the weather in Seattle tomorrow, and should I take an umbrella? Please tell me about Paris as well."
+ROUNDS = 3
+COMPLEXITIES = (0, 2, 3, 5, 7, 10)
+
+Stage = tuple[str, list[float]]
+
+
+def main() -> None:
+    """Measure every stage and print the table."""
+    frames = sentences()
+    stages = [*codec(frames), *detectors(frames), *plumbing(frames)]
+    table = Table("stage", "min µs", "median µs", "of a core", title=f"One {FRAME_MS} ms frame")
+    for name, costs in stages:
+        median = statistics.median(costs)
+        table.add_row(name, f"{min(costs):.1f}", f"{median:.1f}", f"{median / (FRAME_MS * 10):.2f} %")
+    Console().print(table)
+
+
+def codec(frames: Sequence[Frame]) -> list[Stage]:
+    """Opus both ways."""
+    stages: list[Stage] = []
+    for complexity in COMPLEXITIES:
+        encoder = OpusEncoder(complexity=complexity)
+        stages.append((f"encode, complexity {complexity}", timed(encoder.encode, frames)))
+    encoder, decoder, resting = OpusEncoder(), OpusDecoder(), OpusEncoder()
+    stages.append(("prepared silence", timed(lambda _: resting.rest(), frames)))
+    stages.append(("decode", timed(decoder.decode, [encoder.encode(frame) for frame in frames])))
+    return stages
+
+
+def detectors(frames: Sequence[Frame]) -> list[Stage]:
+    """Both engines at their hops, resampling included; silence, where a model may rest."""
+    stages: list[Stage] = []
+    quiet = [Frame(bytes(FRAME_BYTES))] * len(frames)
+    for engine, hop_ms in (("ten", 10), ("ten", 16), ("ten", 32), ("silero", 32)):
+        settings = VadSettings.model_validate({"engine": engine, "vad_frame_ms": hop_ms})
+        try:
+            vad = make_vad(settings)
+        except MissingLibrary as error:
+            Console().print(f"{engine} left out: {error}")
+            continue
+        stages.append((f"VAD {engine}, {hop_ms} ms, speech", averaged(vad.score, frames)))
+        stages.append((f"VAD {engine}, {hop_ms} ms, silence", averaged(vad.score, quiet)))
+    return stages
+
+
+def plumbing(frames: Sequence[Frame]) -> list[Stage]:
+    """Everything that is not a codec or a model."""
+    resampler = Resampler(SAMPLE_RATE, 16_000)
+    segmenter = Segmenter(100, 300, 15)
+    encoder, jitter, receiver = OpusEncoder(), JitterBuffer(), VoiceDecoder()
+    packets = list(enumerate(encoder.encode(frame) for frame in frames))
+    playout = Playout()
+    for frame in list(frames) * (ROUNDS + 1):
+        playout.push("item", frame)
+    return [
+        ("resample 24 to 16 kHz", timed(resampler.push, frames)),
+        ("segmenter", timed(lambda frame: segmenter.push(frame, frame[1] > 3), frames)),
+        ("jitter buffer", timed(lambda p: jitter.push(p[0], p[0] * 960, p[1], 0.0), packets)),
+        ("jitter buffer, decode, cut", timed(lambda p: receiver.receive(p[0], p[0] * 960, p[1], 0.0), packets)),
+        ("playout", timed(lambda _: playout.pull(), frames)),
+    ]
+
+
+def timed(stage: Callable[[Any], object], inputs: Sequence[Any]) -> list[float]:
+    """Microseconds of each call, after one round to warm up."""
+    costs: list[float] = []
+    for round_ in range(ROUNDS + 1):
+        for value in inputs:
+            started = time.perf_counter_ns()
+            stage(value)
+            if round_:
+                costs.append((time.perf_counter_ns() - started) / 1000)
+    return costs
+
+
+def averaged(stage: Callable[[Any], object], inputs: Sequence[Any], group: int = 16) -> list[float]:
+    """As `timed`, averaged over groups of frames: a detector works only in those that complete a hop."""
+    costs = timed(stage, inputs[: len(inputs) // group * group])
+    return [statistics.fmean(costs[at : at + group]) for at in range(0, len(costs), group)]
+
+
+def sentences() -> list[Frame]:
+    """A few seconds of speech."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "speech.wav"
+        subprocess.run(["flite", "-voice", "slt", "-t", TEXT, "-o", str(path)], check=True, timeout=30)
+        pcm = read_wav(path)
+    return [Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm) - FRAME_BYTES + 1, FRAME_BYTES)]
+
+
+if __name__ == "__main__":
+    main()
