@@ -1,0 +1,36 @@
+# make run and make test do everything on a fresh Debian or Ubuntu machine with Python 3.11 or newer.
+.DEFAULT_GOAL := help
+.PHONY: help install install-test run test lint fmt bench requirements
+
+UV := $(or $(wildcard .venv/bin/uv),uv)
+COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
+
+install: ## Install what serving needs (quick when nothing is missing)
+	@scripts/install.sh run
+
+install-test: install ## Install what the tests need, too: browsers, nginx, linters
+	@scripts/install.sh test
+
+run: install ## Serve; settings come from the environment and .env
+	@exec .venv/bin/responder-thinker serve
+
+test: install-test ## Check everything: format, lint, types, deployment files, all tests
+	@scripts/check.sh
+
+lint: install-test ## The checks without the tests
+	@scripts/check.sh static
+
+fmt: install-test ## Format, and mend what the linter can
+	@.venv/bin/ruff format .
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/python -m scripts.settings_table
+
+bench: install-test ## Measure what docs/performance.md tells
+	@.venv/bin/python -m benchmarks.calls
+
+requirements: ## Pin again what pyproject.toml asks for (needs uv)
+	$(COMPILE) --group dev pyproject.toml -o requirements-dev.txt
+	$(COMPILE) pyproject.toml -c requirements-dev.txt -o requirements.txt

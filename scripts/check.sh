@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The whole check, as `make test` and CI run it: format, lint, types, deployment files, then the tests.
+# `check.sh static` leaves the tests out. Every step runs; the exit code tells whether all of them passed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.venv/bin:$PATH:/usr/sbin"
+
+failed=()
+step() {
+  local name=$1 started=$SECONDS
+  shift
+  printf '\033[1m▸ %s\033[0m\n' "$name"
+  "$@" || failed+=("$name")
+  local took=$((SECONDS - started))
+  [ "$took" -lt 2 ] || printf '  (%s s)\n' "$took"
+}
+
+compose_is_valid() {
+  if docker compose version >/dev/null 2>&1; then
+    docker compose -f docker-compose.yml config --quiet
+  elif command -v docker-compose >/dev/null 2>&1; then
+    docker-compose -f docker-compose.yml config --quiet
+  else
+    echo "  no docker compose here: its structure is checked by tests/deploy only"
+  fi
+}
+
+step "format" ruff format --check --quiet .
+step "lint" ruff check --quiet .
+step "types" mypy
+step "Dockerfile" hadolint Dockerfile
+step "YAML" yamllint --strict docker-compose.yml
+step "compose file" compose_is_valid
+step "settings in .env.example and README" python -m scripts.settings_table --check
+if [ "${1:-all}" != static ]; then
+  step "tests" python -m pytest --durations=10
+fi
+
+if [ ${#failed[@]} -gt 0 ]; then
+  printf '\033[31m✗ failed: %s\033[0m\n' "$(IFS=,; echo "${failed[*]}")" >&2
+  exit 1
+fi
+printf '\033[32m✓ everything passed in %s s\033[0m\n' "$SECONDS"

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# Make this checkout ready: `install.sh run` for serving, `install.sh test` for everything else too.
+#
+# What is already there is left alone; when nothing is missing this takes a few hundredths of a second.
+# Debian packages are installed only where that needs no password (root, or sudo without one); else the
+# command to type is printed, and we go on: what is missing then says so itself.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+level=${1:-run}
+say() { printf '\033[1m▸ %s\033[0m\n' "$*"; }
+warn() { printf '\033[33m! %s\033[0m\n' "$*" >&2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+has_library() { PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep -q "$1"; }
+
+# --- Debian packages -------------------------------------------------------------------------------
+
+missing_packages() {
+  has_library libopus.so.0 || echo libopus0
+  [ "$(uname -m)" != x86_64 ] || has_library 'libc++.so.1' || echo libc++1
+  [ "$level" = test ] || return 0
+  have redis-server || echo redis-server
+  have nginx || [ -x /usr/sbin/nginx ] || echo nginx-light
+  have chromium || echo chromium
+  have firefox-esr || echo firefox-esr
+  have flite || echo flite
+  have docker-compose || echo docker-compose
+}
+
+install_packages() {
+  if ! have apt-get; then
+    warn "Please install what your system calls: $*"
+  elif [ "$(id -u)" -eq 0 ]; then
+    install_with_apt "" "$@"
+  elif have sudo && sudo -n true 2>/dev/null; then
+    install_with_apt "sudo -n" "$@"
+  else
+    warn "Not installed yet; please run:  sudo apt-get install --no-install-recommends $*"
+  fi
+}
+
+install_with_apt() {
+  local sudo=$1 available=()
+  shift
+  say "Installing Debian packages: $*"
+  $sudo apt-get update -qq || warn "apt-get update failed; going on with the package lists there are."
+  for package in "$@"; do
+    if [ -n "$(apt-cache madison "$package" 2>/dev/null)" ]; then
+      available+=("$package")
+    else
+      warn "This system has no package $package; install it by hand if you need it."
+    fi
+  done
+  [ ${#available[@]} -eq 0 ] || without_starting_services "$sudo" "${available[@]}"
+}
+
+# Debian starts a packaged daemon (Redis, nginx) as soon as it is unpacked, and at every boot. We want the
+# programs, not the services: policy-rc.d is Debian's way to say so while we install.
+without_starting_services() {
+  local sudo=$1 policy=/usr/sbin/policy-rc.d ours=false
+  shift
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' | $sudo tee "$policy" >/dev/null
+    $sudo chmod 755 "$policy"
+    ours=true
+  fi
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
+    warn "apt-get install failed (its words are above); going on without: $*"
+  if $ours; then $sudo rm -f "$policy"; fi
+  case " $* " in *" redis-server "*) $sudo systemctl disable redis-server >/dev/null 2>&1 || true ;; esac
+  case " $* " in *" nginx-light "*) $sudo systemctl disable nginx >/dev/null 2>&1 || true ;; esac
+}
+
+# --- Python ----------------------------------------------------------------------------------------
+
+is_usable() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; }
+
+find_python() {
+  for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3; do
+    if [ -n "$candidate" ] && have "$candidate" && is_usable "$candidate"; then
+      command -v "$candidate"
+      return
+    fi
+  done
+  return 1
+}
+
+make_environment() {
+  local python
+  if ! python=$(find_python); then
+    install_packages python3
+    python=$(find_python) || {
+      warn "This needs Python 3.11, 3.12 or 3.13, and none was found. Install one (Debian 12: apt-get install python3"
+      warn "python3-venv), or name it:  PYTHON=/path/to/python3.12 make install"
+      exit 1
+    }
+  fi
+  "$python" -c 'import ensurepip' 2>/dev/null || install_packages python3-venv
+  say "Making .venv with $("$python" --version)"
+  rm -rf .venv
+  if ! "$python" -m venv .venv; then
+    rm -rf .venv
+    warn "$python cannot make virtual environments. On Debian and Ubuntu:  sudo apt-get install python3-venv"
+    exit 1
+  fi
+}
+
+install_python_packages() {
+  local requirements=$1
+  say "Installing $(grep -c == "$requirements") Python packages into .venv (a minute or two, once)"
+  pip install -r "$requirements" || {
+    warn "pip could not install everything (its words are above). A package without a wheel for this machine needs"
+    warn "a compiler:  sudo apt-get install build-essential cmake python3-dev"
+    exit 1
+  }
+  pip install --no-deps -e .
+}
+
+pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input "$@"; }
+
+# --- what is to be done ----------------------------------------------------------------------------
+
+case "$level" in
+  run) requirements=requirements.txt ;;
+  test) requirements=requirements-dev.txt ;;
+  *) warn "usage: scripts/install.sh run|test"; exit 2 ;;
+esac
+
+mapfile -t packages < <(missing_packages)
+[ ${#packages[@]} -eq 0 ] || install_packages "${packages[@]}"
+
+.venv/bin/python -c '' 2>/dev/null || make_environment
+
+# A stamp says which requirements an environment has; what tests need includes what serving needs.
+wanted=$(cat requirements.txt requirements-dev.txt pyproject.toml | sha256sum)
+stamp_of() { echo ".venv/.ready-to-$1"; }
+is_ready() { [ "$(cat "$(stamp_of "$1")" 2>/dev/null)" = "$wanted" ]; }
+if ! is_ready "$level" && ! is_ready test; then
+  install_python_packages "$requirements"
+  echo "$wanted" >"$(stamp_of "$level")"
+  say "Ready."
+fi
