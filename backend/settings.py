@@ -101,7 +101,7 @@ class Settings(BaseSettings):
     idle_nudge_s: Seconds = Field(15, description="Seconds of silence before a nudge.")
     idle_disconnect_s: Seconds = Field(60, description="Seconds of silence before goodbye and hang-up.")
     interruption_min_ms: Milliseconds = Field(
-        400, description="Milliseconds speech must last to take the floor over from a reply."
+        280, description="Milliseconds speech must last to take the floor over from a reply."
     )
     filler_after_s: Seconds = Field(4, description="Seconds a Thinker may be silent before a filler.")
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
