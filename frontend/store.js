@@ -55,7 +55,7 @@ const CHANGES = {
     failure: null,
     ...(state.phase === "connecting" ? {} : FRESH_CALL),
   }),
-  page_connected: () => ({ phase: "connected", failure: null }),
+  page_connected: () => ({ phase: "connected" }),
   page_shaky: (state) => (state.phase === "connected" ? { phase: "shaky" } : {}),
   page_steady: (state) => (state.phase === "shaky" ? { phase: "connected" } : {}),
   page_closed: (state) => closed(state, state.failure),

@@ -1,0 +1,377 @@
+"""The page against a stand-in: calls, failures and their words, resumed events, bounded drawing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+from starlette.responses import Response
+
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.standin import SESSION, TOKEN, StandIn, refusal, standing_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+LOUD = 1e-4
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """One Chromium for all tests whose microphone is granted; every test has a profile of its own in it."""
+    async with launched() as started:
+        yield started
+
+
+@contextlib.asynccontextmanager
+async def page_on_stand_in(browser: Browser, **options: Any) -> AsyncIterator[tuple[Tab, StandIn]]:
+    """An opened page and the stand-in it talks to."""
+    async with standing_in() as server, tab_in(browser, **options) as tab:
+        await tab.open(server.url)
+        yield tab, server
+
+
+async def until(holds: Callable[[], object], within_s: float = 10) -> None:
+    """Wait for something the stand-in will see. Nothing tells when a browser gets round to it, so look."""
+    async with asyncio.timeout(within_s):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+def begin(server: StandIn) -> None:
+    """The first events of every session."""
+    server.tell(
+        "session_started",
+        session_id=SESSION,
+        responder="Offline demonstration",
+        model="demonstration",
+        offline=True,
+        hearing="ten",
+        transport="webrtc",
+    )
+    server.tell("floor", floor="listening")
+
+
+# --- calls ---------------------------------------------------------------------------------------------
+
+
+async def test_a_call_carries_sound_both_ways_and_ends_on_the_same_button(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.connect()
+        assert await tab.loudness(0.5) > LOUD
+        heard = await tab.heard()
+        assert heard.counters["packetsSent"] > 20
+        await tab.page.wait_for_function(
+            "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) > 20"
+        )
+        await tab.press("connect")
+        await tab.sees("state", "Call ended")
+        await until(lambda: server.disconnects == [{"session_id": SESSION, "token": TOKEN}])
+        live = await tab.page.evaluate("testPeers[0].getSenders().map((sender) => sender.track.readyState)")
+        assert live == ["ended"]
+        await tab.connect()
+
+
+async def test_the_offer_waits_for_no_candidates_and_carries_the_fingerprint(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.connect()
+        assert "a=candidate" not in server.offers[0]["sdp"]
+        assert len(bytes.fromhex(server.offers[0]["fingerprint"])) == 32
+
+
+async def test_the_fingerprint_is_left_out_where_the_browser_will_not_tell(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.page.add_init_script("HTMLCanvasElement.prototype.toDataURL = () => { throw new Error('no'); };")
+        await tab.open(server.url)
+        await tab.connect()
+        assert "fingerprint" not in server.offers[0]
+
+
+async def test_closing_the_page_hangs_up(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.connect()
+        await tab.page.goto("about:blank")
+        await until(lambda: server.disconnects == [{"session_id": SESSION, "token": TOKEN}])
+
+
+async def test_a_call_cancelled_while_it_connects_leaves_nothing_behind(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.page.evaluate("""() => {
+            const button = document.querySelector("[data-testid=connect]");
+            button.click();
+            setTimeout(() => button.click());
+        }""")
+        await tab.sees("state", "Call ended")
+        await tab.connect()
+        assert len(server.offers) == 1
+
+
+async def test_muting_sends_silence_and_keeps_the_line(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, _):
+        await tab.connect()
+        await tab.press("mute")
+        await tab.sees("state", "Connected, muted")
+        energy = """async () => [...(await testPeers[0].getStats()).values()]
+            .find((report) => report.type === "media-source").totalAudioEnergy"""
+        before, sent = await tab.page.evaluate(energy), (await tab.heard()).counters["packetsSent"]
+        await asyncio.sleep(1.2)  # the fake microphone beeps once a second
+        assert await tab.page.evaluate(energy) == before
+        assert (await tab.heard()).counters["packetsSent"] > sent
+
+
+async def test_another_microphone_can_be_chosen_during_the_call(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, _):
+        await tab.connect()
+        track = "() => testPeers[0].getSenders()[0].track.label"
+        before = await tab.page.evaluate(track)
+        await tab.page.get_by_test_id("microphone").select_option(label="Fake Audio Input 2")
+        await tab.page.wait_for_function("() => testPeers[0].getSenders()[0].track.label === 'Fake Audio Input 2'")
+        assert before != "Fake Audio Input 2"
+
+
+async def test_processing_is_on_for_callers_and_off_for_measuring(browser: Browser) -> None:
+    settings = """() => { const s = testPeers[0].getSenders()[0].track.getSettings();
+        return [s.echoCancellation, s.noiseSuppression, s.autoGainControl]; }"""
+    async with standing_in() as server, tab_in(browser) as tab:
+        for raw in (False, True):
+            await tab.open(server.url, raw=raw)
+            await tab.connect()
+            assert await tab.page.evaluate(settings) == [not raw] * 3
+
+
+# --- what is shown -------------------------------------------------------------------------------------
+
+
+async def test_the_conversation_shows_as_it_goes(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        assert await tab.text("offline-banner") == (
+            "Offline demonstration: speech recognition and voice are simple stand-ins."
+        )
+        await tab.connect()
+        begin(server)
+        server.tell("floor", floor="assistant")
+        server.tell("transcript_done", role="assistant", item_id="a1", content="It rains all day.")
+        server.tell("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
+        server.tell("thinker", call_id="c1", event="complete", domain="weather", label="Weather",
+                    query="Seattle", elapsed_ms=1840, source="sample")  # fmt: skip
+        server.tell("turn_metrics", turn=1, hangover_ms=300, commit_ms=5, reply_started_ms=20,
+                    first_audio_ms=60, played_ms=15, total_ms=400)  # fmt: skip
+        await tab.sees("floor", "Speaking")
+        await tab.sees("metrics-total", "400 ms")
+        card = await tab.text("thinker")
+        assert all(words in card for words in ("Weather", "Answered", "Seattle", "1.8 s", "sample data"))
+        assert await tab.transcript() == [("assistant", "interrupted", "It rains all day.")]
+        assert await tab.page.locator("[data-testid=transcript] s").inner_text() == " all day."
+
+
+async def test_a_page_with_a_key_shows_no_demonstration_banner(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        assert isinstance(server.config, dict)
+        server.config = server.config | {"responder": {"name": "OpenAI Realtime", "model": "m", "offline": False}}
+        await tab.open(server.url)
+        assert not await tab.page.get_by_test_id("offline-banner").is_visible()
+        assert await tab.text("session-facts") == "OpenAI Realtime · m · embedded Redis"
+
+
+async def test_typed_words_and_examples_reach_the_conversation(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.page.get_by_text("Tell me about Paris.").click()
+        assert await tab.page.get_by_test_id("composer-text").input_value() == "Tell me about Paris."
+        await tab.connect()
+        await tab.page.get_by_test_id("composer-text").press("Enter")
+        await tab.sees("entry-user", "Tell me about Paris.")
+        await tab.page.get_by_role("button", name="What's the weather in Seattle?").click()
+        await until(lambda: server.typed == ["Tell me about Paris.", "What's the weather in Seattle?"])
+
+
+async def test_typed_words_that_were_refused_are_not_lost(browser: Browser) -> None:
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
+        await tab.connect()
+        server.typing_refusal = refusal(500, "Out of order.")
+        await tab.page.get_by_test_id("composer-text").fill("Hello there")
+        await tab.press("composer-send")
+        await tab.sees("notice", "The server could not answer.")
+        await tab.page.wait_for_function("() => document.querySelector('#composer-text').value === 'Hello there'")
+        await tab.press("way-dismiss")
+        await tab.sees("state", "Connected")
+
+
+async def test_a_long_call_does_not_make_the_page_grow(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.connect()
+        await tab.press("log-count")
+        for n in range(310):
+            server.tell("transcript", role="user", item_id=f"u{n}", content=f"words {n}")
+            server.tell("thinker", call_id=f"c{n}", event="complete", domain="weather", label="W", elapsed_ms=1)
+        await tab.sees("transcript", "words 309")
+        counts = await tab.page.evaluate(
+            "['transcript', 'thinkers', 'log'].map((n) => document.querySelector(`[data-testid=${n}]`).children.length)"
+        )
+        # one more child than the bound: the (hidden) words of an empty list
+        assert counts == [201, 31, 300]
+
+
+async def test_the_page_fits_a_small_phone_and_can_be_used_by_keyboard(browser: Browser) -> None:
+    async with page_on_stand_in(browser, size=(360, 740), reduced_motion=True) as (tab, server):
+        assert await tab.page.evaluate("() => document.documentElement.scrollWidth") <= 360
+        await tab.page.keyboard.press("Tab")
+        await tab.page.keyboard.press("Tab")
+        await tab.page.keyboard.press("Enter")
+        await tab.sees("state", "Connected")
+        begin(server)
+        server.tell("transcript", role="user", item_id="u1", content="supercalifragilistic" * 20)
+        await tab.sees("entry-user", "supercali")
+        assert await tab.page.evaluate("() => document.documentElement.scrollWidth") <= 360
+        nameless = await tab.page.evaluate("""() => [...document.querySelectorAll("button, input, select")].filter(
+            (e) => !e.hidden && !(e.textContent.trim() || e.ariaLabel || e.labels?.length)).length""")
+        assert nameless == 0
+
+
+# --- failures ------------------------------------------------------------------------------------------
+
+
+async def test_a_refused_microphone_is_explained_and_typing_goes_on() -> None:
+    async with launched(microphone="refused") as browser, page_on_stand_in(browser) as (tab, server):
+        await tab.press("connect")
+        await tab.sees("notice", "The browser did not give us the microphone.")
+        await tab.press("way-type")
+        await tab.sees("state", "Connected, without a microphone")
+        assert await tab.loudness(0.5) > LOUD
+        assert (await tab.heard()).counters["packetsSent"] > 10
+        await tab.page.get_by_test_id("composer-text").fill("Hello")
+        await tab.press("composer-send")
+        await until(lambda: server.typed == ["Hello"])
+
+
+async def test_a_missing_microphone_is_explained() -> None:
+    async with launched(microphone="absent") as browser, page_on_stand_in(browser) as (tab, _):
+        await tab.press("connect")
+        await tab.sees("notice", "No microphone was found.")
+        assert await tab.page.get_by_test_id("way-type").is_enabled()
+
+
+async def test_a_full_server_counts_down_and_can_be_tried_again(browser: Browser) -> None:
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
+        server.offer_refusal = refusal(429, "All lines are busy.", retry_after="2")
+        await tab.press("connect")
+        await tab.sees("notice", "All lines are busy.")
+        await tab.sees("way-retry", "Try again in 2 s")
+        assert await tab.page.get_by_test_id("way-retry").is_disabled()
+        await tab.press("way-retry")
+        await tab.sees("state", "Connected")
+        assert not await tab.page.get_by_test_id("notice").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("answer", "title", "hint"),
+    [
+        (refusal(422, "The SDP offer has no audio.", "Offer Opus."), "The SDP offer has no audio.", "Offer Opus."),
+        (refusal(403, "Foreign origin."), "The server refuses calls from this address.", "Ask who runs it."),
+        (Response("<html>Bad Gateway", 502), "The server could not answer.", "Try again in a moment."),
+    ],
+    ids=["refused offer", "foreign origin", "broken proxy"],
+)
+async def test_a_refused_call_says_why(browser: Browser, answer: Response, title: str, hint: str) -> None:
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
+        server.offer_refusal = answer
+        await tab.press("connect")
+        await tab.sees("notice", title)
+        await tab.sees("notice", hint)
+        await tab.sees("state", "Not connected")
+
+
+async def test_a_server_that_is_away_is_told_from_being_offline(browser: Browser) -> None:
+    async with page_on_stand_in(browser, complaints="expected") as (tab, _):
+        await tab.page.route("**/api/rtc/offer", lambda route: route.abort())
+        await tab.press("connect")
+        await tab.sees("notice", "The server does not answer.")
+        await tab.page.context.set_offline(True)
+        await tab.press("way-retry")
+        await tab.sees("notice", "This device is offline.")
+        await tab.page.context.set_offline(False)
+        await tab.page.get_by_test_id("notice").wait_for(state="hidden")
+
+
+async def test_a_lost_connection_is_told_with_a_way_back(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.connect()
+        begin(server)
+        server.tell("session_ended", reason="network_lost")
+        await tab.sees("notice", "The connection was lost.")
+        await tab.sees("state", "Not connected")
+        await tab.page.get_by_test_id("way-retry").wait_for()
+
+
+async def test_a_problem_during_the_call_is_shown_and_the_call_goes_on(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.connect()
+        server.tell("error", message="The voice service is slow.", hint="It will catch up.")
+        await tab.sees("notice", "The voice service is slow.")
+        await tab.sees("state", "Connected")
+        await tab.press("way-dismiss")
+        await tab.page.get_by_test_id("notice").wait_for(state="hidden")
+
+
+async def test_sound_the_browser_keeps_off_is_asked_for_with_a_click(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.page.add_init_script("""
+            const play = HTMLMediaElement.prototype.play;
+            HTMLMediaElement.prototype.play = () => Promise.reject(new DOMException("", "NotAllowedError"));
+            window.allowSound = () => { HTMLMediaElement.prototype.play = play; };
+        """)
+        await tab.open(server.url)
+        await tab.press("connect")
+        await tab.sees("notice", "The browser keeps the sound off.")
+        await tab.page.evaluate("allowSound()")
+        await tab.press("way-hear")
+        await tab.page.get_by_test_id("notice").wait_for(state="hidden")
+        await tab.sees("state", "Connected")
+
+
+# --- events --------------------------------------------------------------------------------------------
+
+
+async def test_events_resume_after_a_break_without_loss_or_doubling(browser: Browser) -> None:
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
+        await tab.connect()
+        begin(server)
+        server.tell("transcript_delta", role="user", item_id="u1", delta="one ")
+        await tab.sees("entry-user", "one")
+        server.break_streams()
+        server.tell("transcript_delta", role="user", item_id="u1", delta="two ")
+        await tab.sees("entry-user", "one two")
+        assert [last for last, _ in server.event_requests] == [None, "3"]
+        assert (await tab.transcript())[0][2] == "one two "
+
+
+async def test_a_stream_refused_by_a_proxy_is_tried_again_from_where_it_broke(browser: Browser) -> None:
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
+        await tab.connect()
+        begin(server)
+        await tab.sees("floor", "Listening")
+        server.events_status = 502
+        server.break_streams()
+        await until(lambda: len(server.event_requests) == 2)
+        server.events_status = 200
+        server.tell("floor", floor="user")
+        await tab.sees("floor", "Hearing you")
+        assert server.event_requests[-1] == (None, "after=2")
+
+
+async def test_a_session_that_is_gone_or_not_ours_ends_the_call_in_words(browser: Browser) -> None:
+    async with page_on_stand_in(browser, complaints="expected") as (tab, server):
+        server.events_status = 404
+        await tab.press("connect")
+        await tab.sees("notice", "This conversation is over, or belongs to another browser.")
+        await tab.sees("state", "Not connected")
+
+
+async def test_missed_events_are_made_good_from_the_servers_record(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, server):
+        await tab.connect()
+        server.record = [{"role": "user", "item_id": "u1", "content": "Said while away.", "at": 1}]
+        server.tell("gap", missed=12)
+        await tab.sees("entry-user", "Said while away.")
