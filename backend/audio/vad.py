@@ -1,9 +1,17 @@
 """Voice activity detection: how likely is it that a frame is speech?
 
-Two engines stand behind one protocol: TEN VAD (`vad_ten`), the quicker to notice an onset and an end, and
-Silero (`vad_silero`), which runs wherever onnxruntime does. Both hear 16 kHz and score hops of their own
-length; the scorer here feeds them 20 ms frames and keeps the last score between hops. An engine's library or
-model is loaded once and shared; a call has only a small state of its own.
+Two engines stand behind one protocol: TEN VAD (`vad_ten`) and Silero (`vad_silero`), which runs wherever
+onnxruntime does. Both hear 16 kHz and score hops of their own length; `HopVad` feeds them 20 ms frames and keeps
+the last score between hops. An engine's library or model is loaded once and shared; a call has only a small state
+of its own.
+
+Measured on 20 short synthetic sentences of two voices, threshold 0.7, 32 ms hops, from the first sound above the
+noise: TEN notices the onset after 80 ms and Silero after 40 to 80 ms (medians); sentences that begin with a weak
+consonant ("Thank you", "Forecast") take up to 240 ms with either, of which the pre-roll gives back its length.
+The end is told within 50 ms of the last sound. Between words neither drops out for as long as a hangover.
+
+The model also runs in silence. A gate that rests it while nothing is louder than -66 dBFS was measured and left
+out: what the model remembers then differs, and onsets moved by up to 160 ms, to save 1 % of a core.
 """
 
 from __future__ import annotations
