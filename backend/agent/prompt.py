@@ -64,14 +64,24 @@ def system_prompt(
 
 def today(now: float, zone: str | None) -> str:
     """The date and time, with the days around it, so that 'next Tuesday' need not be reckoned."""
-    try:
-        place = ZoneInfo(zone) if zone else ZoneInfo("UTC")
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        zone, place = None, ZoneInfo("UTC")
-    moment = datetime.fromtimestamp(now, place)
+    moment, known = _moment(now, zone)
     days = ", ".join(f"{_name(offset)} {moment + timedelta(days=offset):%A %Y-%m-%d}" for offset in range(-1, 8))
-    where = f"time zone {zone}" if zone else "UTC; the user's time zone is not known"
+    where = f"time zone {zone}" if known else "UTC; the user's time zone is not known"
     return f"It is {moment:%A, %d %B %Y, %H:%M} ({where}). Days: {days}."
+
+
+def local_day(now: float, zone: str | None) -> str:
+    """The user's date, e.g. '2026-11-21'; UTC's when the zone is not known."""
+    return _moment(now, zone)[0].date().isoformat()
+
+
+def _moment(now: float, zone: str | None) -> tuple[datetime, bool]:
+    """`now` in the user's zone, and whether it is theirs."""
+    try:
+        place = ZoneInfo(zone) if zone else None
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        place = None
+    return datetime.fromtimestamp(now, place or ZoneInfo("UTC")), place is not None
 
 
 def quoted(value: Any) -> str:

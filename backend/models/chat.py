@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 import openai
 from openai import AsyncOpenAI
+from openai.types.chat import ChatCompletionChunk
 
 from backend.errors import ModelUnavailable
 from backend.models.base import Delta, Finished, TextDelta, ToolCall
@@ -67,6 +68,7 @@ class ChatCompletions:
             max_retries=0,  # ours know what has been handed out, and the caller's patience
             timeout=httpx2.Timeout(self._patience.silence_s, connect=self._patience.connect_s),
         )
+        self._completions = self._client.chat.completions  # loaded lazily: now, and not on a caller's time
 
     def __repr__(self) -> str:
         return f"ChatCompletions({self._client.base_url})"
@@ -121,9 +123,7 @@ class ChatCompletions:
         """One request. Raises `_Failed`; closes the HTTP stream however it ends."""
         assembly = _Assembly()
         try:
-            chunks = await self._client.chat.completions.create(
-                **request, stream=True, stream_options={"include_usage": True}
-            )
+            chunks = await self._completions.create(**request, stream=True, stream_options={"include_usage": True})
             try:
                 async for chunk in chunks:
                     for text in assembly.take(chunk):
@@ -160,7 +160,7 @@ class _Assembly:
 
     def take(self, chunk: Any) -> list[str]:
         """The words in one chunk. Raises `ValueError` and kin on something that is no chunk."""
-        if isinstance(chunk, (dict, list, str)) or not isinstance(chunk.choices or [], list):
+        if not isinstance(chunk, ChatCompletionChunk) or not isinstance(chunk.choices or [], list):
             raise TypeError("not a chunk")
         if chunk.usage is not None:
             self.tokens_in, self.tokens_out = int(chunk.usage.prompt_tokens), int(chunk.usage.completion_tokens)

@@ -16,8 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from backend.agent.prompt import local_day
 from backend.errors import BadPlugin, BadRequest, NoAnswer, VoiceError
 from backend.thinkers.base import Answer, Manifest, Progress, Question
+from backend.thinkers.cache import AnswerCache, slot_for
 from backend.thinkers.work import Consultation, Desk
 from backend.tools.discovery import folder_modules, package_modules
 
@@ -43,6 +45,7 @@ class Thinkers:
 
     def __init__(self, thinkers: Iterable[Thinker], desk: Desk) -> None:
         self._desk = desk
+        self._cache = AnswerCache(desk.memory)
         self._by_domain: dict[str, Thinker] = {}
         for thinker in thinkers:
             self._add(thinker)
@@ -136,7 +139,7 @@ class Thinkers:
         deadline_s = manifest.deadline_s or self._desk.settings.thinker_deadline_s
         try:
             async with asyncio.timeout(deadline_s):
-                return await thinker.think(Consultation(self._desk, manifest, question, on_progress))
+                return await self._served(thinker, question, on_progress)
         except TimeoutError as error:
             raise NoAnswer(f"{manifest.label} took longer than {deadline_s:g} seconds.") from error
         except NoAnswer:
@@ -149,6 +152,21 @@ class Thinkers:
                 "Thinker %s is broken: %s at %s:%s", manifest.domain, type(error).__name__, where.filename, where.lineno
             )
             raise NoAnswer(f"{manifest.label} has a fault.") from error
+
+    async def _served(self, thinker: Thinker, question: Question, on_progress: Callable[[Progress], None]) -> Answer:
+        """From the cache, or thought out."""
+        work = Consultation(self._desk, thinker.manifest, question, on_progress)
+        day = local_day(self._desk.clock(), (situation := await work.situation()).zone)
+        slot = slot_for(thinker.manifest, question, situation, day)
+        if slot is None:
+            return await thinker.think(work)
+
+        async def compute(tell: Callable[[Progress], None]) -> tuple[Answer, bool]:
+            work.on_progress = tell
+            answer = await thinker.think(work)
+            return answer, work.cacheable and answer.source != "sample"
+
+        return await self._cache.serve(slot, thinker.manifest.cache_ttl_s, compute, on_progress)
 
     def _add(self, thinker: Thinker) -> None:
         domain = thinker.manifest.domain

@@ -53,6 +53,9 @@ class Consultation:
     question: Question
     on_progress: Callable[[Progress], None]
     began: float = field(default_factory=time.perf_counter)
+    cacheable: bool = True
+    """Whether the answer may be served again; anything used for it may forbid that."""
+    _situation: Situation | None = None
 
     async def consult(self) -> Answer:
         """The usual way: one turn of the agent. Raises `NoAnswer` or `ModelUnavailable`."""
@@ -77,6 +80,7 @@ class Consultation:
         response = await session.think(text, self.question.source_mode)
         if response.state is not State.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
+        self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
         return response
 
     def answer_from(self, response: ThinkerResponse) -> Answer:
@@ -102,6 +106,11 @@ class Consultation:
 
     async def situation(self) -> Situation:
         """What the manifest wants shown of the user and the conversation; less of it when memory is slow or gone."""
+        if self._situation is None:
+            self._situation = await self._gathered()
+        return self._situation
+
+    async def _gathered(self) -> Situation:
         preferences, history = await asyncio.gather(self._preferences(), self._history())
         known = {name: preferences[name] for name in self.manifest.preferences if preferences.get(name)}
         zone = known.pop("time_zone", None)

@@ -39,6 +39,7 @@ class ToolResult:
     """Whether the same call may succeed if made again."""
     sample: bool = False
     cacheable: bool = True
+    """Whether an answer that rests on it may be served again: not if it is a sample, nor if it is one user's own."""
     citations: tuple[str, ...] = ()
     elapsed_ms: int = 0
 
@@ -150,7 +151,7 @@ def _packed(tool: Tool, result: Result, elapsed_ms: int) -> ToolResult:
         name=tool.name,
         content=_capped(_json(data), tool.output_cap),
         sample=result.sample,
-        cacheable=tool.cache and not result.sample,
+        cacheable=tool.cache and not result.sample and Principal not in tool.services.values(),
         citations=result.citations,
         elapsed_ms=elapsed_ms,
     )

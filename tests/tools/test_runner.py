@@ -112,6 +112,11 @@ async def test_only_a_known_user_may_call_what_needs_one() -> None:
     assert content == {"user": "ada"}
 
 
+async def test_what_depends_on_who_asks_is_never_cached() -> None:
+    result, _ = await run(toolbox(whoami), "whoami")
+    assert not result.cacheable
+
+
 async def test_the_model_cannot_name_the_principal() -> None:
     _, content = await run(toolbox(whoami), "whoami", '{"principal": {"user_id": "bob"}}')
     assert error_of(content) == "invalid_arguments"

@@ -1,0 +1,194 @@
+"""Answers served again: to whom, for how long, and worked out once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import ModelUnavailable, NoAnswer
+from backend.memory.base import Message
+from backend.memory.fake import FakeMemory
+from backend.models.fake import FakeChatModel
+from backend.thinkers import cache
+from backend.thinkers.cache import normalised
+from tests.support import open_meteo
+from tests.support.api_server import serving
+from tests.support.minds import call
+from tests.support.waiting import until
+from tests.thinkers.world import World, world
+
+SEATTLE = [call("get_current_weather", '{"location": "Seattle"}')]
+
+
+class Clock:
+    """Time for a memory to expire by."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def learn(w: World, user: str, **preferences: Any) -> None:
+    await w.memory.update_user_context(user, lambda context: {**context, "preferences": preferences})
+
+
+async def test_an_answer_is_served_again_from_the_cache_and_says_so() -> None:
+    async with world(["Because."], ["Never asked."]) as w:
+        first = await w.ask("knowledge", "Why is the sky blue?")
+        again = await w.ask("knowledge", "  why is the SKY blue ", user="bob", session="s2")
+    assert (first.source, again.source) == ("model", "cache")
+    assert again.text == first.text
+    assert len(w.model.requests) == 1
+    assert w.progress[-1] == "found in the cache"
+
+
+async def test_citations_are_kept() -> None:
+    async with (
+        serving(open_meteo.answering) as server,
+        world(SEATTLE, ["Mild."], settings=open_meteo.settings_for(server)) as w,
+    ):
+        first = await w.ask("weather", "Seattle?")
+        again = await w.ask("weather", "Seattle?")
+    assert again.source == "cache"
+    assert again.citations == first.citations != ()
+
+
+async def test_an_answer_expires_after_its_domains_time() -> None:
+    clock = Clock()
+    async with world(["One."], ["Two."], memory=FakeMemory(clock)) as w:
+        await w.ask("knowledge", "x")
+        clock.now = 119
+        assert (await w.ask("knowledge", "x")).source == "cache"
+        clock.now = 121
+        assert (await w.ask("knowledge", "x")).text == "Two."
+
+
+async def test_a_personalised_answer_is_never_served_to_another_user() -> None:
+    async with (
+        serving(open_meteo.answering) as server,
+        world(SEATTLE, ["Ada's."], SEATTLE, ["Bob's."], settings=open_meteo.settings_for(server)) as w,
+    ):
+        await learn(w, "ada", default_location="Seattle")
+        await learn(w, "bob", default_location="Seattle")
+        assert (await w.ask("weather", "rain?", user="ada")).text == "Ada's."
+        assert (await w.ask("weather", "rain?", user="bob")).text == "Bob's."
+        assert (await w.ask("weather", "rain?", user="ada")).text == "Ada's."
+        assert (await w.ask("weather", "rain?", user="ada")).source == "cache"
+
+
+async def test_a_changed_preference_asks_anew() -> None:
+    async with (
+        serving(open_meteo.answering) as server,
+        world(SEATTLE, ["Old."], SEATTLE, ["New."], settings=open_meteo.settings_for(server)) as w,
+    ):
+        await learn(w, "ada", temperature_unit="celsius")
+        await w.ask("weather", "rain?")
+        await learn(w, "ada", temperature_unit="fahrenheit")
+        assert (await w.ask("weather", "rain?")).text == "New."
+
+
+async def test_forgetting_a_user_forgets_their_answers() -> None:
+    async with world(["One."], ["Two."]) as w:
+        await learn(w, "ada", name="Ada")
+        await w.ask("knowledge", "x")
+        await w.memory.forget_user("ada")
+        await learn(w, "ada", name="Ada")
+        assert (await w.ask("knowledge", "x")).text == "Two."
+
+
+async def test_a_stranger_whose_conversation_went_in_is_never_cached() -> None:
+    async with world(["One."], ["Two."]) as w:
+        await w.memory.append_message("s1", Message("user", "I am ill.", 1.0))
+        await w.ask("knowledge", "x", user="")
+        assert (await w.ask("knowledge", "x", user="")).text == "Two."
+
+
+async def test_a_sample_is_never_cached() -> None:
+    async with world(SEATTLE, ["Mild."], SEATTLE, ["Mild again."]) as w:
+        await w.ask("weather", "Seattle?")
+        assert (await w.ask("weather", "Seattle?")).text.endswith("Mild again.")
+
+
+async def test_a_question_back_is_never_cached() -> None:
+    async with world(["Which place?"], ["Which place, please?"]) as w:
+        await w.ask("weather", "rain?")
+        assert (await w.ask("weather", "rain?")).text == "Which place, please?"
+
+
+async def test_failures_are_never_cached() -> None:
+    async with world([ModelUnavailable("gone")], ["Here."]) as w:
+        with pytest.raises(NoAnswer):
+            await w.ask("knowledge", "x")
+        assert (await w.ask("knowledge", "x")).text == "Here."
+
+
+async def test_a_thinker_may_forbid_it(tmp_path: Path) -> None:
+    (tmp_path / "dice.py").write_text(
+        "from backend.thinkers.base import Manifest\n"
+        "MANIFEST = Manifest('dice', 'Dice', 'dice', 'Roll.', 'Roll.', cache_ttl_s=0)\n"
+    )
+    async with world(["Six."], ["One."], folders=(tmp_path,)) as w:
+        assert [(await w.ask("dice", "x")).text, (await w.ask("dice", "x")).text] == ["Six.", "One."]
+
+
+async def test_a_cache_that_is_gone_or_garbled_is_no_cache() -> None:
+    memory = FakeMemory()
+    async with world(["One."], ["Two."], ["Three."], memory=memory) as w:
+        memory.down = True
+        assert (await w.ask("knowledge", "x")).text == "One."
+        memory.down = False
+        await w.ask("knowledge", "x")
+        for kept in memory._kept.values():
+            kept.value = '{"odd": 1}'
+        assert (await w.ask("knowledge", "x")).text == "Three."
+
+
+async def test_a_slow_cache_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(FakeMemory):
+        async def cache_get(self, scope: str, key: str) -> str | None:
+            await asyncio.sleep(30)
+            return None
+
+    monkeypatch.setattr(cache, "CACHE_WITHIN_S", 0.02)
+    async with world(["One."], memory=Slow()) as w, asyncio.timeout(2):
+        assert (await w.ask("knowledge", "x")).text == "One."
+
+
+async def test_the_same_question_at_the_same_time_is_worked_out_once() -> None:
+    async with world([0.02, "Once."]) as w:
+        answers = await asyncio.gather(*(w.ask("knowledge", "x", session=f"s{n}", user=f"u{n}") for n in range(20)))
+    assert {answer.text for answer in answers} == {"Once."}
+    assert len(w.model.requests) == 1
+    assert w.progress.count("putting the answer into words") == 20
+
+
+async def test_work_goes_on_for_who_still_waits_and_stops_with_the_last() -> None:
+    model = FakeChatModel([0.1, "Done."], [30.0, "Never."])
+    async with world(model=model) as w:
+        first, second = (asyncio.create_task(w.ask("knowledge", "x")) for _ in range(2))
+        await until(lambda: model.open == 1)
+        first.cancel()
+        assert (await second).text == "Done."
+        third = asyncio.create_task(w.ask("knowledge", "y"))
+        await until(lambda: model.open == 1)
+        third.cancel()
+        await asyncio.wait({third})
+        assert model.open == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("What’s  the weather?", "what's the WEATHER", True),
+        ("Ｗｅａｔｈｅｒ", "weather", True),
+        ("What is 2.5 + 1?", "What is 25 + 1?", False),
+        ("What is C?", "What is C++?", False),
+        ("Is it -5?", "Is it 5?", False),
+    ],
+)
+def test_only_what_changes_nothing_is_normalised(one: str, other: str, same: bool) -> None:
+    assert (normalised(one) == normalised(other)) is same
