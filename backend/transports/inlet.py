@@ -10,16 +10,13 @@ from backend.audio.frame import SILENCE, Frame
 from backend.audio.receiver import VoiceDecoder
 from backend.transports.quiet import Quiet
 
-AHEAD_S = 0.1
-"""Seconds a burst after a stall may count ahead of time before silence is due again."""
-
 
 class Inlet:
     """One microphone. Call `expire` at `deadline`; `lost` says whether to give up."""
 
     def __init__(self, now: float, *, lost_after_s: float) -> None:
         self._decoder = VoiceDecoder()
-        self._quiet = Quiet(now, ahead_s=AHEAD_S)
+        self._quiet = Quiet(now, ahead_s=0.0)
         self._lost_after_s = lost_after_s
         self._last_packet = now
         self._source: int | None = None

@@ -22,6 +22,7 @@ from backend.transports.websocket import WebSocketTransport
 from backend.transports.wire import WireConfig
 from tests.support.http_server import serve
 from tests.support.tones import audible
+from tests.support.waiting import until
 
 
 class Rig(Protocol):
@@ -124,6 +125,7 @@ async def webrtc_call(wire: WireConfig | None = None) -> AsyncIterator[tuple[Web
         try:
             await caller.accept(answer)
             await caller.connected()
+            await until(lambda: transport.stats().get("packets_in", 0) > 0)
             yield transport, caller
         finally:
             await transport.close()

@@ -1,0 +1,109 @@
+"""Media in, with time by hand: order, loss, silence, and nobody there any more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from backend.audio.frame import SILENCE, Frame
+from backend.audio.opus import OpusEncoder
+from backend.transports.inlet import Inlet
+from tests.support.tones import audible, tone_frames
+
+TICKS = 960
+
+
+def speech_packets(frames: int) -> list[bytes]:
+    encoder = OpusEncoder()
+    return [encoder.encode(frame) for frame in tone_frames(500, frames)]
+
+
+def feed(inlet: Inlet, packets: list[bytes], numbers: list[int], start: float = 0.0) -> list[Frame]:
+    """Packets `numbers`, each at its own time; what came out."""
+    out: list[Frame] = []
+    for number in numbers:
+        now = start + number * 0.02
+        while inlet.deadline() <= now:
+            out += inlet.expire(inlet.deadline())
+        out += inlet.receive(7, number, number * TICKS, packets[number], now)
+    return out
+
+
+def test_a_packet_in_order_is_a_frame_at_once() -> None:
+    inlet = Inlet(0.0, lost_after_s=10)
+    packets = speech_packets(50)
+    for number, packet in enumerate(packets):
+        assert len(inlet.receive(7, number, number * TICKS, packet, number * 0.02)) == 1
+
+
+def test_twenty_percent_loss_still_gives_every_frame() -> None:
+    inlet = Inlet(0.0, lost_after_s=10)
+    packets = speech_packets(500)
+    kept = [number for number in range(500) if number % 5 or number == 0]
+    out = feed(inlet, packets, [*kept, 499] if kept[-1] != 499 else kept)
+    assert len(out) == 500
+    assert sum(audible(frame) for frame in out) > 480
+
+
+def test_swapped_packets_are_put_in_order() -> None:
+    inlet = Inlet(0.0, lost_after_s=10)
+    packets = speech_packets(20)
+    order = [0, 1, 3, 2, 4, 5, 7, 6, *range(8, 20)]
+    out = []
+    for at, number in enumerate(order):
+        out += inlet.receive(7, number, number * TICKS, packets[number], at * 0.02)
+    straight = Inlet(0.0, lost_after_s=10)
+    assert out == feed(straight, packets, list(range(20)))
+
+
+def test_silence_is_put_in_when_packets_stop() -> None:
+    inlet = Inlet(0.0, lost_after_s=10)
+    feed(inlet, speech_packets(5), [0, 1, 2, 3, 4])
+    assert inlet.expire(0.179) == []
+    assert inlet.expire(0.181) == [SILENCE] * 5
+    assert inlet.expire(0.201) == [SILENCE]
+
+
+def test_a_pause_is_not_told_twice() -> None:
+    """With discontinuous transmission the next packet's timestamp jumps over a pause that was filled already."""
+    inlet = Inlet(0.0, lost_after_s=10)
+    packets = speech_packets(10)
+    out = feed(inlet, packets, [0, 1, 2, 3, 4])
+    while inlet.deadline() <= 0.5:
+        out += inlet.expire(inlet.deadline())
+    for number in range(5, 10):
+        out += inlet.receive(7, number, (number + 20) * TICKS, packets[number], (number + 20) * 0.02)
+    assert len(out) == pytest.approx(30, abs=1)
+
+
+def test_a_pause_that_was_not_filled_is_told() -> None:
+    inlet = Inlet(0.0, lost_after_s=10)
+    packets = speech_packets(10)
+    out = feed(inlet, packets, [0, 1, 2, 3, 4])
+    out += inlet.receive(7, 5, 8 * TICKS, packets[5], 0.16)
+    assert out[5:8] == [SILENCE] * 3
+
+
+def test_nothing_for_too_long_is_a_lost_caller() -> None:
+    inlet = Inlet(0.0, lost_after_s=2)
+    feed(inlet, speech_packets(1), [0])
+    assert not inlet.lost(1.99)
+    assert inlet.lost(2.0)
+    assert inlet.deadline() <= 2.0
+
+
+def test_another_stream_is_decoded_afresh() -> None:
+    inlet = Inlet(0.0, lost_after_s=10)
+    packets = speech_packets(20)
+    feed(inlet, packets, list(range(10)))
+    out = []
+    for number in range(10):
+        out += inlet.receive(8, 60_000 + number, number * TICKS, packets[number], 0.2)
+    fresh = feed(Inlet(0.0, lost_after_s=10), packets, list(range(10)))
+    assert np.array_equal(np.frombuffer(b"".join(out), "<i2"), np.frombuffer(b"".join(fresh), "<i2"))
+
+
+def test_stats_count_what_was_lost() -> None:
+    inlet = Inlet(0.0, lost_after_s=10)
+    feed(inlet, speech_packets(20), [n for n in range(20) if n != 10])
+    assert inlet.stats() | {"packets_in": 19, "lost": 1} == inlet.stats()

@@ -1,0 +1,147 @@
+"""Addresses and ports of a call: what is bound, what is advertised, and what happens when ports run out."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from backend.client.webrtc import WebRTCCaller
+from backend.errors import SettingsError, TooMany
+from backend.transports.aioice_ports import Binding, choose_bindings, open_sockets, own_addresses
+from backend.transports.webrtc import accept_offer
+from backend.transports.wire import IceServer, WireConfig
+from tests.support.callers import webrtc_call
+
+LOOPBACK_ONLY = WireConfig(force_host="127.0.0.1")
+
+
+def advertised(sdp: str) -> list[tuple[str, int]]:
+    return [(host, int(port)) for host, port in re.findall(r"a=candidate:\S+ 1 udp \d+ (\S+) (\d+)", sdp)]
+
+
+@contextmanager
+def free_ports(count: int) -> Iterator[tuple[int, int]]:
+    """A range of `count` ports that nobody uses at the moment."""
+    for low in range(41_000, 60_000, count):
+        try:
+            for port in range(low, low + count):
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                    probe.bind(("0.0.0.0", port))
+        except OSError:
+            continue
+        yield low, low + count - 1
+        return
+
+
+def test_every_own_address_is_bound_and_advertised() -> None:
+    assert choose_bindings(["10.0.0.5", "fd00::5"], None) == [
+        Binding("10.0.0.5", "10.0.0.5"),
+        Binding("fd00::5", "fd00::5"),
+    ]
+
+
+def test_a_machine_without_a_network_calls_itself() -> None:
+    assert choose_bindings([], None) == [Binding("127.0.0.1", "127.0.0.1")]
+
+
+def test_a_forced_address_of_our_own_is_bound_alone() -> None:
+    assert choose_bindings(["10.0.0.5", "10.1.0.5"], "10.1.0.5") == [Binding("10.1.0.5", "10.1.0.5")]
+    assert choose_bindings(["10.0.0.5"], "127.0.0.1") == [Binding("127.0.0.1", "127.0.0.1")]
+
+
+def test_a_forced_address_elsewhere_is_advertised_for_every_interface() -> None:
+    assert choose_bindings(["172.17.0.2"], "203.0.113.7") == [Binding("0.0.0.0", "203.0.113.7")]
+    assert choose_bindings(["172.17.0.2"], "2001:db8::7") == [Binding("::", "2001:db8::7")]
+
+
+def test_sockets_of_a_range_share_one_port() -> None:
+    with free_ports(4) as ports:
+        sockets = [sock for sock in open_sockets(["127.0.0.1", "127.0.0.2"], ports) if sock is not None]
+        bound = {sock.getsockname()[1] for sock in sockets}
+        for sock in sockets:
+            sock.close()
+        assert len(sockets) == 2
+        assert len(bound) == 1
+        assert ports[0] <= bound.pop() <= ports[1]
+
+
+def test_an_address_that_is_gone_is_left_out() -> None:
+    sockets = open_sockets(["198.51.100.77", "127.0.0.1"], None)
+    assert sockets[0] is None
+    assert sockets[1] is not None
+    sockets[1].close()
+
+
+def test_an_exhausted_range_says_when_to_try_again() -> None:
+    with free_ports(2) as ports:
+        first = open_sockets(["127.0.0.1"], ports) + open_sockets(["127.0.0.1"], ports)
+        with pytest.raises(TooMany) as refused:
+            open_sockets(["127.0.0.1"], ports)
+        assert refused.value.retry_after_s > 0
+        for sock in first:
+            assert sock is not None
+            sock.close()
+
+
+async def test_calls_stay_within_the_port_range_and_the_last_one_is_refused() -> None:
+    with free_ports(2) as ports:
+        wire = WireConfig(force_host="127.0.0.1", port_range=ports)
+        caller = WebRTCCaller(LOOPBACK_ONLY)
+        offer = await caller.offer()
+        calls = [await accept_offer(offer, wire) for _ in range(2)]
+        assert {port for answer, _ in calls for _, port in advertised(answer)} == set(range(ports[0], ports[1] + 1))
+        with pytest.raises(TooMany):
+            await accept_offer(offer, wire)
+        await calls[0][1].close()
+        _, again = await accept_offer(offer, wire)
+        for transport in (calls[1][1], again):
+            await transport.close()
+        await caller.close()
+
+
+async def test_the_forced_address_is_the_only_one_advertised() -> None:
+    caller = WebRTCCaller(LOOPBACK_ONLY)
+    answer, transport = await accept_offer(await caller.offer(), WireConfig(force_host="203.0.113.7"))
+    assert [host for host, _ in advertised(answer)] == ["203.0.113.7"]
+    assert "c=IN IP4 203.0.113.7" in answer
+    await transport.close()
+    await caller.close()
+
+
+async def test_a_call_over_loopback_alone_connects() -> None:
+    async with webrtc_call(LOOPBACK_ONLY) as (transport, _):
+        assert "connected" in repr(transport)
+
+
+async def test_a_call_to_a_socket_on_every_interface_connects() -> None:
+    """As in a container: what is advertised is not ours, and packets come in by whatever interface."""
+    caller = WebRTCCaller(LOOPBACK_ONLY)
+    answer, transport = await accept_offer(await caller.offer(), WireConfig(force_host="203.0.113.7"))
+    await caller.accept(answer.replace("203.0.113.7", "127.0.0.1"))
+    await caller.connected()
+    await caller.close()
+    await transport.close()
+
+
+async def test_without_ice_servers_nothing_but_own_addresses_is_offered() -> None:
+    caller = WebRTCCaller()
+    answer, transport = await accept_offer(await caller.offer(), WireConfig())
+    assert {host for host, _ in advertised(answer)} == set(own_addresses() or ["127.0.0.1"])
+    assert "srflx" not in answer
+    await transport.close()
+    await caller.close()
+
+
+@pytest.mark.parametrize("host", ["voice.example.com", "0.0.0.0", "224.0.0.1", "10.0.0"])
+def test_an_address_nobody_can_call_is_a_settings_error(host: str) -> None:
+    with pytest.raises(SettingsError, match="RTC_FORCE_HOST"):
+        WireConfig(force_host=host)
+
+
+def test_a_malformed_ice_server_is_a_settings_error() -> None:
+    with pytest.raises(SettingsError, match="ICE_SERVERS"):
+        WireConfig(ice_servers=(IceServer(("http://stun.example.com",)),))

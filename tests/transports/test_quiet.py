@@ -1,0 +1,68 @@
+"""Silence in the place of missing audio, at the pace of time."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.audio.frame import SILENCE
+from backend.transports.quiet import MOST_AT_ONCE, Quiet
+
+
+def test_nothing_is_put_in_while_audio_flows() -> None:
+    quiet = Quiet(0.0, ahead_s=0.1)
+    for n in range(1, 200):
+        quiet.heard(1, n * 0.02)
+        assert quiet.expire(n * 0.02 + 0.019) == []
+
+
+def test_after_a_hundred_milliseconds_the_gap_is_filled_up_to_now() -> None:
+    quiet = Quiet(0.0, ahead_s=0.1)
+    quiet.heard(1, 1.0)
+    assert quiet.expire(1.099) == []
+    assert quiet.expire(1.1) == [SILENCE] * 5
+
+
+def test_then_silence_comes_at_the_pace_of_frames() -> None:
+    quiet = Quiet(0.0, ahead_s=0.1)
+    now, made = 0.0, 0
+    while now < 10.0:
+        now = quiet.deadline()
+        made += len(quiet.expire(now))
+    assert made == pytest.approx(500, abs=1)
+
+
+def test_a_timer_that_rings_late_does_not_slow_the_silence_down() -> None:
+    quiet = Quiet(0.0, ahead_s=0.1)
+    now, made = 0.0, 0
+    while now < 10.0:
+        now = quiet.deadline() + 0.013
+        made += len(quiet.expire(now))
+    assert made == pytest.approx(500, abs=2)
+
+
+def test_a_slow_clock_at_the_other_end_never_adds_up_to_a_gap() -> None:
+    quiet = Quiet(0.0, ahead_s=0.1)
+    now = 0.0
+    for _ in range(100_000):
+        now += 0.0201
+        assert quiet.expire(now - 0.001) == []
+        quiet.heard(1, now)
+
+
+def test_a_message_of_a_second_covers_a_second() -> None:
+    quiet = Quiet(0.0, ahead_s=2.0)
+    quiet.heard(50, 0.05)
+    assert quiet.expire(1.0) == []
+    assert len(quiet.expire(1.2)) >= 5
+
+
+def test_a_burst_counts_ahead_only_so_far() -> None:
+    quiet = Quiet(0.0, ahead_s=0.1)
+    quiet.heard(500, 1.0)
+    assert quiet.deadline() == pytest.approx(1.2)
+
+
+def test_a_long_stall_of_our_own_is_not_made_up_for_in_full() -> None:
+    quiet = Quiet(0.0, ahead_s=0.1)
+    assert len(quiet.expire(3600.0)) == MOST_AT_ONCE
+    assert quiet.expire(3600.01) == []
