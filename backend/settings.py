@@ -6,6 +6,7 @@ A limit set to 0 is off. `.env.example` and the README's table are generated fro
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -33,13 +34,19 @@ class VadSettings(BaseModel):
     post_roll_ms: int = Field(300, ge=0, le=2000, description="Milliseconds of trailing silence forwarded, at most.")
     hangover_frames: int = Field(15, ge=1, le=150, description="Silent frames of 20 ms that end an utterance.")
 
+    @field_validator("vad_sample_rate", "vad_frame_ms", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        """The environment speaks in strings, which a Literal of numbers would refuse."""
+        return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+
 
 class IceServer(BaseModel):
     """One STUN or TURN server, as browsers write them."""
 
     urls: str | list[str]
     username: str | None = None
-    credential: str | None = None
+    credential: str | None = Field(None, repr=False)
 
 
 class Settings(BaseSettings):
@@ -69,7 +76,7 @@ class Settings(BaseSettings):
     )
 
     # Memory
-    redis_url: str | None = Field(None, description="Unset: an embedded Redis in DATA_DIR serves.")
+    redis_url: str | None = Field(None, repr=False, description="Unset: an embedded Redis in DATA_DIR serves.")
     data_dir: Path = Field(Path("var"), description="Where the embedded Redis and generated secrets live.")
 
     # Services of the Thinkers' tools
@@ -95,7 +102,9 @@ class Settings(BaseSettings):
     rtc_port_range: Annotated[tuple[int, int] | None, NoDecode] = Field(
         None, description="UDP ports to bind, e.g. 10000-10100."
     )
-    ice_servers: list[IceServer] = Field(default_factory=list, description="STUN/TURN servers as JSON.")
+    ice_servers: Annotated[list[IceServer], NoDecode] = Field(
+        default_factory=list, description="STUN/TURN servers as JSON."
+    )
 
     # Turn-taking
     idle_nudge_s: Seconds = Field(15, description="Seconds of silence before a nudge.")
@@ -146,6 +155,19 @@ class Settings(BaseSettings):
         if not 1024 <= ports[0] <= ports[1] <= 65535:
             raise ValueError("must be LOW-HIGH within 1024-65535, e.g. 10000-10100")
         return ports
+
+    @field_validator("ice_servers", mode="before")
+    @classmethod
+    def _ice_servers(cls, value: Any) -> Any:
+        try:
+            servers = json.loads(value) if isinstance(value, str) else value
+        except json.JSONDecodeError:
+            servers = None
+        if isinstance(servers, list):
+            return servers
+        raise ValueError(
+            'must be a JSON list, e.g. [{"urls": "turn:turn.example.com", "username": "…", "credential": "…"}]'
+        )
 
     @field_validator("allowed_origins", mode="before")
     @classmethod

@@ -1,0 +1,187 @@
+"""The settings: where they come from, what they refuse, and that every refusal says what to do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import SettingsError
+from backend.settings import Settings, load_settings
+from scripts import settings_table
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No variable of ours is set and no .env lies about."""
+    ours = {each.name.lower() for each in settings_table.variables()}
+    for name in list(os.environ):
+        if name.lower() in ours:
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def refusal(**variables: str) -> str:
+    """What the operator reads when the environment says `variables`."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        with pytest.raises(SettingsError) as caught:
+            load_settings()
+    assert caught.value.hint
+    return str(caught.value)
+
+
+def settings(**variables: str) -> Settings:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        return load_settings()
+
+
+def test_nothing_needs_to_be_set() -> None:
+    bare = settings()
+    assert bare.offline
+    assert bare.redis_url is None
+    assert (bare.realtime_model, bare.realtime_voice) == ("gpt-realtime-1.5", "shimmer")
+    assert bare.openai_base_url == "https://us.api.openai.com/v1"
+    assert (bare.idle_nudge_s, bare.idle_disconnect_s) == (15, 60)
+
+
+def test_an_empty_variable_counts_as_unset() -> None:
+    assert settings(OPENAI_API_KEY="", REDIS_URL="", RTC_PORT_RANGE="").offline
+
+
+def test_a_key_ends_the_demonstration() -> None:
+    assert not settings(OPENAI_API_KEY="sk-something").offline
+
+
+def test_the_websocket_address_derives_from_the_base_url() -> None:
+    assert settings().realtime_url == "wss://us.api.openai.com/v1/realtime"
+    assert settings(OPENAI_BASE_URL="http://127.0.0.1:9000/v1/").realtime_url == "ws://127.0.0.1:9000/v1/realtime"
+
+
+def test_hearing_is_set_by_nested_variables() -> None:
+    vad = settings(VAD__THRESHOLD="0.5", VAD__HANGOVER_FRAMES="20", VAD__ENABLED="false", VAD__ENGINE="silero").vad
+    assert (vad.threshold, vad.hangover_frames, vad.enabled, vad.engine) == (0.5, 20, False, "silero")
+    assert settings().vad.pre_roll_ms == 100
+    assert settings(VAD__VAD_FRAME_MS="16", VAD__VAD_SAMPLE_RATE="16000").vad.vad_frame_ms == 16
+
+
+def test_the_environment_wins_over_the_env_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "REALTIME_VOICE=alloy\nTHINKER_MODEL=from-file\nUNKNOWN_THING=1\nVAD__PRE_ROLL_MS=60\n"
+    )
+    both = settings(REALTIME_VOICE="verse")
+    assert both.realtime_voice == "verse"
+    assert both.thinker_model == "from-file"
+    assert both.vad.pre_roll_ms == 60
+
+
+def test_lists_and_ranges_are_written_plainly() -> None:
+    full = settings(
+        RTC_PORT_RANGE=" 10000 - 10100 ",
+        ALLOWED_ORIGINS="https://a.example/, http://localhost:5173",
+        ICE_SERVERS='[{"urls": "turn:turn.example:3478", "username": "u", "credential": "c"}]',
+    )
+    assert full.rtc_port_range == (10000, 10100)
+    assert full.allowed_origins == ["https://a.example", "http://localhost:5173"]
+    assert full.ice_servers[0].username == "u"
+
+
+def test_a_limit_of_zero_is_off() -> None:
+    off = settings(
+        SESSION_CAP="0", SESSION_MAX_MINUTES="0", OFFERS_PER_MINUTE="0", IDLE_DISCONNECT_S="0", IDLE_NUDGE_S="0"
+    )
+    assert (off.session_cap, off.session_max_minutes, off.offers_per_minute, off.idle_disconnect_s) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("variables", "advice"),
+    [
+        ({"OPENAI_BASE_URL": "us.api.openai.com"}, "OPENAI_BASE_URL: must start with http:// or https://"),
+        ({"REDIS_URL": "localhost:6379"}, "REDIS_URL: must start with redis://, rediss:// or unix://"),
+        ({"RTC_PORT_RANGE": "10100-10000"}, "RTC_PORT_RANGE: must be LOW-HIGH within 1024-65535"),
+        ({"RTC_PORT_RANGE": "80"}, "e.g. 10000-10100"),
+        ({"ICE_SERVERS": "turn:turn.example"}, 'ICE_SERVERS: must be a JSON list, e.g. [{"urls"'),
+        ({"ICE_SERVERS": '{"urls": "turn:turn.example"}'}, "ICE_SERVERS: must be a JSON list"),
+        ({"ICE_SERVERS": "[{}]"}, "ICE_SERVERS__0__URLS: Field required"),
+        ({"ALLOWED_ORIGINS": "voice.example.com"}, "write scheme and host, e.g. https://voice.example.com"),
+        ({"IDLE_NUDGE_S": "60"}, "IDLE_NUDGE_S must be less than IDLE_DISCONNECT_S"),
+        ({"SESSION_CAP": "-1"}, "SESSION_CAP: Input should be greater than or equal to 0"),
+        ({"SESSION_CAP": "many"}, "SESSION_CAP: Input should be a valid integer"),
+        ({"THINKER_DEADLINE_S": "0"}, "THINKER_DEADLINE_S: Input should be greater than 0"),
+        ({"VAD__THRESHOLD": "1.5"}, "VAD__THRESHOLD: Input should be less than or equal to 0.99"),
+        ({"VAD__VAD_FRAME_MS": "20"}, "VAD__VAD_FRAME_MS: Input should be 10, 16 or 32"),
+        ({"VAD__ENGINE": "magic"}, "VAD__ENGINE: Input should be 'auto', 'ten' or 'silero'"),
+        ({"IDENTIFY_BY_FINGERPRINT": "perhaps"}, "IDENTIFY_BY_FINGERPRINT: Input should be a valid boolean"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_wrong_value_is_refused_with_advice(variables: dict[str, str], advice: str) -> None:
+    assert advice in refusal(**variables)
+
+
+def test_every_wrong_variable_is_named_at_once() -> None:
+    message = refusal(REDIS_URL="nonsense", SESSION_CAP="-1")
+    assert "REDIS_URL" in message
+    assert "SESSION_CAP" in message
+
+
+SECRETS: dict[str, Any] = {
+    "OPENAI_API_KEY": "sk-very-secret",
+    "SECRET_KEY": "very-secret-signing-key",
+    "FINNHUB_API_KEY": "fh-very-secret",
+    "NEWSAPI_API_KEY": "na-very-secret",
+    "LANGSMITH_API_KEY": "ls-very-secret",
+}
+
+
+def test_secrets_never_show() -> None:
+    full = settings(**SECRETS)
+    assert "very-secret" not in f"{full!r} {full} {full.model_dump()}"
+    assert full.openai_api_key is not None
+    assert full.openai_api_key.get_secret_value() == "sk-very-secret"
+
+
+def test_passwords_inside_addresses_and_turn_servers_are_not_in_the_repr() -> None:
+    full = settings(
+        REDIS_URL="redis://user:very-secret@redis:6379/0",
+        ICE_SERVERS='[{"urls": "turn:turn.example", "username": "u", "credential": "very-secret"}]',
+    )
+    assert "very-secret" not in f"{full!r} {full}"
+    assert full.ice_servers[0].credential == "very-secret"
+
+
+def test_a_refusal_does_not_quote_secrets() -> None:
+    assert "very-secret" not in refusal(**SECRETS, SESSION_CAP="-1")
+
+
+def test_every_setting_is_explained() -> None:
+    unexplained = [each.name for each in settings_table.variables() if len(each.description) < 10]
+    assert unexplained == []
+
+
+def test_the_example_file_and_the_readme_are_up_to_date() -> None:
+    assert list(settings_table.outdated()) == []
+
+
+def test_the_example_file_uncommented_is_what_the_defaults_are(tmp_path: Path) -> None:
+    lines = settings_table.env_example().splitlines()
+    assignments = [line[1:] for line in lines if line.startswith("#") and not line.startswith("# ")]
+    assert len(assignments) == len(list(settings_table.variables()))
+    untouched = load_settings()
+    (tmp_path / ".env").write_text("\n".join(assignments))
+    assert load_settings() == untouched
+
+
+def test_the_table_is_put_between_its_markers_only() -> None:
+    text = f"before\n{settings_table.BEGIN}\nold\n{settings_table.END}\nafter\n"
+    updated = settings_table.with_table(text)
+    assert updated.startswith("before\n")
+    assert updated.endswith("\nafter\n")
+    assert "old" not in updated
+    assert "| `VAD__THRESHOLD` | `0.7` |" in updated
+    assert settings_table.with_table("no markers") == "no markers"
