@@ -85,6 +85,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         stack.push_async_callback(outbox.drain, 2.0)
         metrics = Metrics(manifest.domain for manifest in thinkers.manifests)
         metrics.watch_queue("outbox", lambda: outbox.depth)
+        metrics.watch_losses(lambda: outbox.dropped + outbox.failed)
         responder = ResponderLine(settings)
         line = _line(settings, child, responder, thinkers, opened.memory, outbox, metrics)
         directory = Directory(partial(run_call, line), cap=settings.session_cap, responder=str(line.about["responder"]))

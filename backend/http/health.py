@@ -16,12 +16,14 @@ READY_WITHIN_S = 3
 router = APIRouter(tags=["health"])
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
     """200 as long as the event loop turns."""
     return {"status": "ok"}
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
 async def readyz(response: Response, here: Here) -> dict[str, Any]:
     """200 when every check is `ok`, else 503; each check says what is wrong."""

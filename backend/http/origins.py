@@ -1,7 +1,8 @@
 """Which web pages may speak to this server: its own, and those the operator names in ALLOWED_ORIGINS.
 
 A browser says in `Origin` which page is asking. A foreign one is refused wherever something could change or is
-private. Programs send no `Origin` and are welcome: cookies and tokens decide about them.
+private. Programs send no `Origin` and are welcome: cookies and tokens decide about them. An allowed page on another
+site gets no cookie from its browser (`SameSite=Lax`): it shows the session's token instead.
 """
 
 from __future__ import annotations

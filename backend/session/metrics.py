@@ -7,11 +7,13 @@ model can never grow the table. Nothing here waits, and nothing here holds a cal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import CounterMetricFamily
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
 
 OTHER = "other"
 END_REASONS = frozenset(
@@ -76,9 +78,9 @@ class Metrics:
         """Read the depth of `queue` (a fixed name; all sessions together) from `depth` at every scrape."""
         self._queues.labels(queue).set_function(depth)
 
-    def outbox_dropped(self, jobs: int = 1) -> None:
-        """The outbox was full, or memory failed: `jobs` were not written."""
-        self._dropped.inc(jobs)
+    def watch_losses(self, lost: Callable[[], int]) -> None:
+        """Read how many memory writes were given up since the start (a full outbox, a failed memory) from `lost`."""
+        self.registry.register(_Losses(lost))
 
     def _define(self, registry: CollectorRegistry) -> None:
         self._live = Gauge("voice_sessions_live", "Sessions that have not ended.", registry=registry)
@@ -99,7 +101,17 @@ class Metrics:
             registry=registry,
         )
         self._queues = Gauge("voice_queue_depth", "Items waiting in a bounded queue.", ["queue"], registry=registry)
-        self._dropped = Counter("voice_outbox_dropped", "Memory writes given up.", registry=registry)
+
+
+class _Losses(Collector):
+    """A counter that somebody else keeps, read at every scrape."""
+
+    def __init__(self, lost: Callable[[], int]) -> None:
+        self._lost = lost
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """One sample."""
+        yield CounterMetricFamily("voice_outbox_dropped", "Memory writes given up.", value=self._lost())
 
 
 def _known(value: str, known: frozenset[str]) -> str:

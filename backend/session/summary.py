@@ -11,7 +11,7 @@ from backend.session.history import Keep
 
 
 def keep_summary(keep: Keep, session: Session, reason: str) -> None:
-    """Hand the record to memory; returns at once."""
+    """Hand the record to memory, or of a deleted session the order to forget; returns at once."""
     summary = {
         "started": session.opened_at,
         "ended": time.time(),
@@ -23,7 +23,10 @@ def keep_summary(keep: Keep, session: Session, reason: str) -> None:
     session_id, owner = session.id, session.owner
 
     async def write(memory: Memory) -> None:
-        await memory.put_summary(session_id, summary)
+        if reason == "deleted":  # jobs run in order: this also takes what was still waiting to be written
+            await memory.forget_session(session_id)
+        else:
+            await memory.put_summary(session_id, summary)
         await memory.update_user_context(owner, _one_more_session)
 
     keep(write)

@@ -31,6 +31,8 @@ async def test_a_process_that_answers_is_healthy(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         response = await browser.get("/healthz")
         assert (response.status_code, response.json()) == (200, {"status": "ok"})
+        glance = await browser.head("/healthz")
+        assert (glance.status_code, glance.content) == (200, b"")
 
 
 async def test_a_server_whose_checks_are_all_ok_is_ready(tmp_path: Path) -> None:
@@ -120,8 +122,10 @@ def test_queues_are_read_at_the_scrape_and_losses_counted() -> None:
     metrics = Metrics()
     waiting = [1, 2, 3]
     metrics.watch_queue("outbox", lambda: len(waiting))
+    lost = 0
+    metrics.watch_losses(lambda: lost)
     waiting.clear()
-    metrics.outbox_dropped(2)
+    lost = 2
     value = metrics.registry.get_sample_value
     assert value("voice_queue_depth", {"queue": "outbox"}) == 0
     assert value("voice_outbox_dropped_total") == 2

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
-from backend.memory.base import Message
-from backend.session.directory import SessionState
+from backend.memory.base import MemoryJob, Message
+from backend.memory.fake import FakeMemory
+from backend.session.directory import Session, SessionState
+from backend.session.summary import keep_summary
 from tests.http.world import message_of, place_call, world
 
 
@@ -83,6 +85,17 @@ async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(tmp
         assert (session.state, session.ended_reason) == (SessionState.ENDED, "deleted")
         assert await here.memory.recent_messages(session_id) == []
         assert (await browser.get(f"/api/sessions/{session_id}")).status_code == 404
+
+
+async def test_a_deleted_call_leaves_no_record_though_its_writes_were_still_waiting() -> None:
+    memory, waiting = FakeMemory(), list[MemoryJob]()
+    session = Session("ada", "fake")
+    waiting.append(lambda memory: memory.append_message(session.id, Message("user", "my secret", 1.0)))
+    keep_summary(waiting.append, session, "deleted")
+    for job in waiting:
+        await job(memory)
+    assert await memory.recent_messages(session.id) == []
+    assert await memory.get_summary(session.id) is None
 
 
 async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(tmp_path: Path) -> None:
