@@ -80,9 +80,17 @@ function showFloor(state) {
 function showFacts({ config, session }) {
   const responder = config?.responder ?? {};
   const offline = Boolean(session?.offline ?? responder.offline);
-  const facts = [session?.responder ?? responder.name, session?.model ?? responder.model, config?.memory?.label];
-  setText(part("session-facts"), facts.filter(Boolean).join(" · "));
+  const facts = new Set([session?.responder ?? responder.name, session?.model ?? responder.model, memoryName(config)]);
+  facts.delete("");
+  facts.delete(undefined);
+  setText(part("session-facts"), [...facts].join(" · "));
+  part("session-facts").title = config?.memory?.label ?? "";
   const banner = part("offline-banner");
   banner.hidden = !offline;
   setText(banner, "Offline demonstration: speech recognition and voice are simple stand-ins.");
+}
+
+/** The label without its remarks in parentheses: those stand in the line's tooltip. @param {any} config */
+function memoryName(config) {
+  return config?.memory?.label?.split(" (")[0];
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.standin import SESSION, TOKEN, StandIn, refusal, standing_in
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 LOUD = 1e-4
@@ -32,13 +33,6 @@ async def page_on_stand_in(browser: Browser, **options: Any) -> AsyncIterator[tu
     async with standing_in() as server, tab_in(browser, **options) as tab:
         await tab.open(server.url)
         yield tab, server
-
-
-async def until(holds: Callable[[], object], within_s: float = 10) -> None:
-    """Wait for something the stand-in will see. Nothing tells when a browser gets round to it, so look."""
-    async with asyncio.timeout(within_s):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
 
 
 def begin(server: StandIn) -> None:
@@ -173,7 +167,7 @@ async def test_a_page_with_a_key_shows_no_demonstration_banner(browser: Browser)
         server.config = server.config | {"responder": {"name": "OpenAI Realtime", "model": "m", "offline": False}}
         await tab.open(server.url)
         assert not await tab.page.get_by_test_id("offline-banner").is_visible()
-        assert await tab.text("session-facts") == "OpenAI Realtime · m · embedded Redis"
+        assert await tab.text("session-facts") == "OpenAI Realtime · m · embedded Redis 7.0"
 
 
 async def test_typed_words_and_examples_reach_the_conversation(browser: Browser) -> None:

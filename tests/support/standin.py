@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 from collections.abc import AsyncIterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import uvicorn
 from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from av import AudioFrame
 from starlette.applications import Starlette
@@ -27,14 +25,15 @@ from starlette.staticfiles import StaticFiles
 
 from backend.http.headers import SecurityHeaders
 from backend.session.feed import Feed, PageEvent
+from tests.support.http_server import serve
 
 FRONTEND = Path(__file__).parents[2] / "frontend"
 SESSION = "stand-in-session"
 TOKEN = "stand-in-token"
 RATE = 48_000
 CONFIG: dict[str, Any] = {
-    "responder": {"name": "Offline demonstration", "model": "demonstration", "offline": True},
-    "memory": {"label": "embedded Redis"},
+    "responder": {"name": "offline demonstration", "model": "offline demonstration", "offline": True},
+    "memory": {"label": "embedded Redis 7.0 (append-only file in var/redis; survives a restart)"},
     "ice_servers": [],
     "thinkers": [
         {
@@ -204,18 +203,12 @@ def refusal(status: int, message: str, hint: str = "", **headers: str) -> JSONRe
 
 @contextlib.asynccontextmanager
 async def standing_in() -> AsyncIterator[StandIn]:
-    """A stand-in on a free port of localhost."""
+    """A stand-in on a free port."""
     stand_in = StandIn()
-    listener = socket.create_server(("127.0.0.1", 0))
-    stand_in.url = f"http://localhost:{listener.getsockname()[1]}"
-    config = uvicorn.Config(stand_in.app(), log_level="error", lifespan="off", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
-        yield stand_in
-    finally:
-        stand_in.feed.close()
-        stand_in.break_streams()
-        await stand_in.lose_peers()
-        server.should_exit = True
-        await asyncio.wait_for(serving, 5)
+    async with serve(stand_in.app(), lifespan="off") as stand_in.url:
+        try:
+            yield stand_in
+        finally:
+            stand_in.feed.close()
+            stand_in.break_streams()
+            await stand_in.lose_peers()

@@ -1,0 +1,79 @@
+"""The whole server as its users start it: a process of its own, in a folder of its own, with no key.
+
+The weather service is a local stand-in, since a test machine has no internet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tests.support.api_server import serving
+from tests.support.open_meteo import answering
+
+COMMAND = Path(sys.executable).parent / "responder-thinker"
+READY_WITHIN_S = 40.0
+STOP_WITHIN_S = 15.0
+ADDRESS = re.compile(r"http://localhost:\d+")
+
+
+@contextlib.asynccontextmanager
+async def real_server(**settings: str) -> AsyncIterator[str]:
+    """Start the server and yield its address; `settings` are environment variables. Its exit must be clean."""
+    with tempfile.TemporaryDirectory(prefix="responder-") as folder:
+        async with serving(answering) as weather:
+            given = {
+                "OPEN_METEO_FORECAST_URL": f"{weather.url}/v1/forecast",
+                "OPEN_METEO_GEOCODING_URL": f"{weather.url}/v1/search",
+                **settings,
+            }
+            process = await start(folder, given)
+            try:
+                yield await address_of(process)
+            finally:
+                await stop(process)
+            assert process.returncode in (0, -signal.SIGTERM), f"the server exited with {process.returncode}"
+
+
+async def start(folder: str, settings: dict[str, str]) -> asyncio.subprocess.Process:
+    """The server on a free port, keeping its files in `folder`; of our own environment it gets the least."""
+    environment = {"PATH": os.environ["PATH"], "HOME": folder, "DATA_DIR": f"{folder}/var", "COLUMNS": "200"}
+    return await asyncio.create_subprocess_exec(
+        *(str(COMMAND), "serve", "--port", "0"),
+        cwd=folder,
+        env=environment | settings,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=None,
+    )
+
+
+async def address_of(process: asyncio.subprocess.Process) -> str:
+    """The address from the start-up lines, once they are all there."""
+    assert process.stdout is not None
+    address = ""
+    async with asyncio.timeout(READY_WITHIN_S):
+        while line := (await process.stdout.readline()).decode():
+            if found := ADDRESS.search(line):
+                address = found[0]
+            if "Ctrl-C" in line and address:
+                return address
+    raise AssertionError("the server did not start")
+
+
+async def stop(process: asyncio.subprocess.Process) -> None:
+    """As an operator would; by force when it does not end."""
+    if process.returncode is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        await asyncio.wait_for(process.communicate(), STOP_WITHIN_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
