@@ -1,0 +1,179 @@
+"""The whole server as a process, and calls placed to it by a program: what end-to-end tests are made of."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from backend.client.caller import HeardFrame
+from backend.client.signalling import Signalling, Ticket
+from backend.client.sse import ReceivedEvent, page_events
+from backend.client.webrtc import WebRTCCaller
+from backend.client.websocket import WebSocketCaller
+from tests.support.offline_peer import OfflinePeer
+from tests.support.waiting import until
+
+READY_WITHIN_S = 30.0
+END_WITHIN_S = 15.0
+COMMAND = str(Path(sys.executable).parent / "responder-thinker")
+
+
+@dataclass
+class RunningHouse:
+    """A serving process."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    folder: Path
+    printed: str
+
+    @property
+    def pid(self) -> int:
+        """The server's process id."""
+        return self.process.pid
+
+
+@contextmanager
+def running_house(peer: OfflinePeer | None = None, **env: str) -> Iterator[RunningHouse]:
+    """`responder-thinker serve` on a free port with a data folder of its own, ended by its pid.
+
+    With `peer` it takes that process for the OpenAI API; without, it starts its own offline demonstration.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"DATA_DIR": f"{folder}/var", "OFFERS_PER_MINUTE": "0"}
+        if peer:
+            settings |= {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url}
+        process = _start(Path(folder), settings | env)
+        try:
+            yield _when_ready(process, Path(folder))
+        finally:
+            process.terminate()
+            try:
+                process.wait(END_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout:
+                process.stdout.close()
+
+
+def _start(folder: Path, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    # Open-Meteo is not asked for from tests: an address that refuses at once stands for "cannot be reached".
+    nowhere = {"OPEN_METEO_FORECAST_URL": "http://127.0.0.1:9/f", "OPEN_METEO_GEOCODING_URL": "http://127.0.0.1:9/g"}
+    with (folder / "stderr.log").open("wb") as log:
+        return subprocess.Popen(
+            [COMMAND, "serve", "--port", "0"],
+            cwd=folder,
+            env=kept | nowhere | {"COLUMNS": "200"} | dict(settings),
+            stdout=subprocess.PIPE,
+            stderr=log,
+        )
+
+
+def _when_ready(process: subprocess.Popen[bytes], folder: Path) -> RunningHouse:
+    """Everything up to the line that says how to end it."""
+    assert process.stdout
+    printed = ""
+    deadline = time.monotonic() + READY_WITHIN_S
+    while "Ctrl-C" not in printed:
+        ready, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+        piece = os.read(process.stdout.fileno(), 4096).decode() if ready else ""
+        assert piece, f"the server did not start:\n{printed}\n{(folder / 'stderr.log').read_text()}"
+        printed += piece
+    found = re.search(r"http://[\w.:]+", printed)
+    assert found, printed
+    return RunningHouse(found[0].replace("localhost", "127.0.0.1"), process, folder, printed)
+
+
+@dataclass
+class PlacedCall:
+    """One call from the caller's side: what was heard, and what the page was told."""
+
+    http: httpx2.AsyncClient
+    ticket: Ticket
+    caller: WebRTCCaller | WebSocketCaller
+    events: list[ReceivedEvent] = field(default_factory=list)
+    arrivals: list[float] = field(default_factory=list)
+
+    async def told(self, type_: str, within_s: float = 8.0, **data: Any) -> ReceivedEvent:
+        """Wait until the page was told this; returns the first such event."""
+        await until(lambda: any(_fits(event, type_, data) for event in self.events), within_s)
+        return next(event for event in self.events if _fits(event, type_, data))
+
+    def all_told(self, type_: str) -> list[dict[str, Any]]:
+        """The data of every event of a type, so far."""
+        return [event.data for event in self.events if event.type == type_]
+
+    async def say(self, pcm: bytes) -> None:
+        """Speak, and return when it has been said."""
+        self.caller.say(pcm)
+        await self.caller.said()
+
+    def audible(self) -> list[HeardFrame]:
+        """What was heard that is not silence."""
+        return [heard for heard in self.caller.ear.frames if heard.audible]
+
+    async def hears_something(self, within_s: float = 8.0) -> None:
+        """Wait for the first sound after now."""
+        before = len(self.audible())
+        await until(lambda: len(self.audible()) > before, within_s)
+
+    async def hears_nothing_for(self, seconds: float, within_s: float = 12.0) -> None:
+        """Wait until it has been quiet for so long."""
+
+        def quiet() -> bool:
+            last = self.caller.ear.last_audible_at
+            return last is not None and asyncio.get_running_loop().time() - last >= seconds
+
+        await until(quiet, within_s)
+
+
+def _fits(event: ReceivedEvent, type_: str, data: Mapping[str, Any]) -> bool:
+    return event.type == type_ and all(event.data.get(key) == value for key, value in data.items())
+
+
+@asynccontextmanager
+async def placed_call(house: RunningHouse, *, transport: str = "webrtc") -> AsyncIterator[PlacedCall]:
+    """A connected call, its session started; hung up at the end."""
+    async with httpx2.AsyncClient(base_url=house.url, trust_env=False) as http:
+        signalling = Signalling(http)
+        caller: WebRTCCaller | WebSocketCaller
+        if transport == "ws":
+            ticket = await signalling.open_session()
+            caller = WebSocketCaller()
+            await caller.connect(signalling.socket_url(ticket))
+        else:
+            caller = WebRTCCaller()
+            answer, ticket = await signalling.offer(await caller.offer())
+            await caller.accept(answer)
+            await caller.connected()
+        call = PlacedCall(http, ticket, caller)
+        listening = asyncio.create_task(_listen(call))
+        try:
+            await call.told("session_started")
+            yield call
+        finally:
+            listening.cancel()
+            await asyncio.wait([listening])
+            await caller.close()
+
+
+async def _listen(call: PlacedCall) -> None:
+    async with aclosing(page_events(call.http, call.ticket)) as events:
+        async for event in events:
+            call.events.append(event)
+            call.arrivals.append(asyncio.get_running_loop().time())
