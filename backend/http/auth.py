@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from itsdangerous import BadSignature, TimestampSigner
 
@@ -59,7 +60,7 @@ class Signatures:
         if not _plausible(cookie):
             return None
         try:
-            user, signed_at = self._cookies.unsign(cookie or "", max_age=COOKIE_AGE_S, return_timestamp=True)
+            user, signed_at = self._cookies.unsign(cookie, max_age=COOKIE_AGE_S, return_timestamp=True)
         except BadSignature:
             return None
         return KnownUser(user.decode(), ageing=self._clock() - signed_at.timestamp() > RENEW_AFTER_S)
@@ -73,7 +74,7 @@ class Signatures:
         if not _plausible(token):
             return False
         try:
-            named = self._tokens.unsign(token or "", max_age=self._token_age_s)
+            named = self._tokens.unsign(token, max_age=self._token_age_s)
         except BadSignature:
             return False
         return secrets.compare_digest(named, session_id.encode("utf-8", "replace"))
@@ -120,5 +121,5 @@ def new_user() -> str:
     return secrets.token_urlsafe(16)
 
 
-def _plausible(value: str | None) -> bool:
-    return bool(value) and value is not None and len(value) <= LONGEST and value.isascii()
+def _plausible(value: str | None) -> TypeGuard[str]:
+    return value is not None and len(value) <= LONGEST and value.isascii()
