@@ -57,7 +57,7 @@ def bind_within(connection: Connection, force_host: str | None, port_range: tupl
     async def gather(component: int, addresses: list[str], timeout: int = STUN_WITHIN_S) -> list[Candidate]:
         bindings = choose_bindings(addresses, force_host)
         sockets = open_sockets([binding.address for binding in bindings], port_range)
-        protocols = [await _listen(connection, component, b, s) for b, s in zip(bindings, sockets, strict=True) if s]
+        protocols = await _listen_on_all(connection, component, bindings, sockets)
         candidates = [protocol.local_candidate for protocol in protocols]
         if connection.stun_server and force_host is None:
             candidates += await _reflexive(protocols, connection.stun_server)
@@ -131,6 +131,19 @@ def _bind(address: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+async def _listen_on_all(
+    connection: Connection, component: int, bindings: list[Binding], sockets: list[socket.socket | None]
+) -> list[StunProtocol]:
+    waiting = [(binding, sock) for binding, sock in zip(bindings, sockets, strict=True) if sock is not None]
+    protocols = []
+    try:
+        while waiting:
+            protocols.append(await _listen(connection, component, *waiting.pop(0)))
+    finally:
+        _close_all([sock for _, sock in waiting])  # only when cancelled in between
+    return protocols
 
 
 async def _listen(connection: Connection, component: int, binding: Binding, sock: socket.socket) -> StunProtocol:

@@ -1,0 +1,52 @@
+"""What a process holds: tasks, threads, sockets, timers and peers, to compare before and after."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+from aiortc import RTCPeerConnection
+
+from tests.support.waiting import until
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """Counts of things that must not grow."""
+
+    tasks: int
+    threads: int
+    sockets: int
+    timers: int
+    peers: int
+
+
+def holdings() -> Holdings:
+    """What is held now, garbage aside."""
+    gc.collect()
+    loop: Any = asyncio.get_running_loop()
+    return Holdings(
+        tasks=len(asyncio.all_tasks()),
+        threads=threading.active_count(),
+        sockets=len(psutil.Process().net_connections(kind="all")),
+        timers=sum(not timer.cancelled() for timer in loop._scheduled),
+        peers=sum(isinstance(thing, RTCPeerConnection) for thing in gc.get_objects()),
+    )
+
+
+async def released(before: Holdings, within_s: float = 3.0) -> None:
+    """Wait until no more is held than `before`."""
+
+    def nothing_more() -> bool:
+        now = holdings()
+        return all(getattr(now, name) <= getattr(before, name) for name in ("tasks", "threads", "sockets", "peers"))
+
+    try:
+        await until(nothing_more, within_s)
+    except AssertionError:
+        raise AssertionError(f"before {before}, now {holdings()}: {asyncio.all_tasks()}") from None
+    assert holdings().timers <= before.timers + 1, "a timer was left behind"  # one is the wait's own

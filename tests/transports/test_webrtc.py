@@ -1,0 +1,363 @@
+"""Calls between two real peers on this machine: how they connect, what they survive, what they leave behind."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import pytest
+
+from backend.audio.frame import SILENCE, Frame
+from backend.client.webrtc import WebRTCCaller
+from backend.errors import BadOffer, TransportLost
+from backend.transports import peer as peers
+from backend.transports.webrtc import WebRTCTransport, accept_offer
+from backend.transports.wire import WireConfig
+from tests.support.bad_network import Network, vanish
+from tests.support.callers import webrtc_call
+from tests.support.leaks import holdings, released
+from tests.support.offers import CHROMIUM, FIREFOX, candidate, with_candidates, without
+from tests.support.tones import audible, pitch, tone
+
+LOCAL_NAME = candidate("5e2a6e29-86bd-4b8e-8a68-b47b7f4d0ff9.local", 47465)
+
+
+class Reader:
+    """Collects a transport's frames with their times."""
+
+    def __init__(self, transport: WebRTCTransport) -> None:
+        self.frames: list[tuple[float, Frame]] = []
+        self.task = asyncio.create_task(self._read(transport))
+
+    async def _read(self, transport: WebRTCTransport) -> None:
+        loop = asyncio.get_running_loop()
+        async for frame in transport.frames():
+            self.frames.append((loop.time(), frame))
+
+    def speech(self) -> list[tuple[float, Frame]]:
+        return [(at, frame) for at, frame in self.frames if audible(frame)]
+
+    def worst_gap(self) -> float:
+        times = [at for at, _ in self.frames]
+        return max(later - sooner for sooner, later in pairwise(times))
+
+
+@asynccontextmanager
+async def read_call(wire: WireConfig | None = None) -> AsyncIterator[tuple[WebRTCTransport, WebRTCCaller, Reader]]:
+    async with webrtc_call(wire) as (transport, caller):
+        reader = Reader(transport)
+        try:
+            yield transport, caller, reader
+        finally:
+            reader.task.cancel()
+            await asyncio.gather(reader.task, return_exceptions=True)
+
+
+async def connect_seconds(candidates: list[str]) -> float:
+    """How long a call takes whose offer has these candidates."""
+    loop = asyncio.get_running_loop()
+    caller = WebRTCCaller()
+    offer = with_candidates(await caller.offer(), candidates)
+    begun = loop.time()
+    answer, transport = await accept_offer(offer, WireConfig())
+    try:
+        await caller.accept(answer)
+        await caller.connected()
+        return loop.time() - begun
+    finally:
+        await caller.close()
+        await transport.close()
+
+
+# --- connecting ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [[LOCAL_NAME] * 3, [], [candidate("198.51.100.9", 4000 + n) for n in range(100)]],
+    ids=["local names", "none", "a hundred strangers"],
+)
+async def test_browsers_candidates_do_not_delay_the_connection(candidates: list[str]) -> None:
+    assert await connect_seconds(candidates) < 1.0
+
+
+@pytest.mark.parametrize("offer", [CHROMIUM, FIREFOX], ids=["chromium", "firefox"])
+async def test_browsers_offers_are_answered_with_opus_alone_and_all_candidates(offer: str) -> None:
+    answer, transport = await accept_offer(offer, WireConfig())
+    await transport.close()
+    assert re.findall(r"a=rtpmap:\d+ (\S+)", answer) == ["opus/48000/2"]
+    assert "useinbandfec=1" in answer
+    assert "a=sendrecv" in answer
+    assert "a=candidate:" in answer
+    assert "a=end-of-candidates" in answer
+
+
+async def test_eight_calls_at_once_keep_their_voices_apart() -> None:
+    async def one(hertz: float) -> tuple[float, float]:
+        async with read_call() as (transport, caller, reader):
+            caller.say(tone(hertz, 800))
+            transport.play("a", tone(hertz + 100, 800))
+            await asyncio.sleep(1.2)
+            said = b"".join(frame for _, frame in reader.speech())
+            heard = b"".join(heard.frame for heard in caller.ear.frames if heard.audible)
+            return pitch(said), pitch(heard)
+
+    async with asyncio.timeout(20):
+        pitches = await asyncio.gather(*(one(400 + 250 * n) for n in range(8)))
+    for n, (said, heard) in enumerate(pitches):
+        assert said == pytest.approx(400 + 250 * n, abs=20)
+        assert heard == pytest.approx(500 + 250 * n, abs=20)
+
+
+async def test_a_caller_that_never_connects_is_lost() -> None:
+    caller = WebRTCCaller()
+    _, transport = await accept_offer(await caller.offer(), WireConfig(connect_within_s=0.3))
+    with pytest.raises(TransportLost, match="did not connect"):
+        await read_all(transport, within_s=1)
+    await transport.close()
+    await caller.close()
+
+
+async def test_a_caller_with_another_certificate_is_lost_at_once() -> None:
+    caller = WebRTCCaller()
+    offer = re.sub(r"sha-(256|384|512) ..", r"sha-\1 00", await caller.offer())
+    answer, transport = await accept_offer(offer, WireConfig())
+    await caller.accept(answer)
+    with pytest.raises(TransportLost, match="failed"):
+        await read_all(transport, within_s=5)
+    await transport.close()
+    await caller.close()
+
+
+# --- the caller's audio -------------------------------------------------------------------------------
+
+
+async def test_five_percent_loss_leaves_the_frames_steady_and_on_time() -> None:
+    async with read_call() as (_, caller, reader):
+        network = Network(caller)
+        network.loss = 0.05
+        caller.say(tone(500, 3000))
+        await caller.said()
+        last_said = asyncio.get_running_loop().time()
+        await asyncio.sleep(0.2)
+        speech = reader.speech()
+        assert network.lost > 3
+        assert len(speech) == pytest.approx(150, abs=8)
+        assert speech[-1][0] < last_said + 0.1
+        assert reader.worst_gap() < 0.2
+
+
+async def test_swapped_packets_lose_nothing() -> None:
+    async with read_call() as (transport, caller, reader):
+        Network(caller).swapping = 0.2
+        caller.say(tone(500, 1000))
+        await caller.said()
+        await asyncio.sleep(0.2)
+        assert transport.stats()["lost"] == 0
+        assert len(reader.speech()) == pytest.approx(50, abs=2)
+
+
+async def test_silence_fills_in_for_a_microphone_that_sends_nothing() -> None:
+    async with read_call() as (_, caller, reader):
+        network = Network(caller)
+        await asyncio.sleep(0.2)
+        before = len(reader.frames)
+        network.loss = 1.0
+        await asyncio.sleep(1.0)
+        filled = reader.frames[before:]
+        assert len(filled) == pytest.approx(50, abs=10)
+        assert all(frame == SILENCE for _, frame in filled[2:])
+
+
+async def test_the_callers_own_statistics_see_the_loss() -> None:
+    async with webrtc_call() as (_, caller):
+        network = Network(caller)
+        network.loss = 0.3
+        sender = caller.peer._transceiver.sender
+        async with asyncio.timeout(5):
+            while True:
+                report = await sender.getStats()
+                remote = [stats for stats in report.values() if stats.type == "remote-inbound-rtp"]
+                if remote and remote[0].packetsLost > 0:
+                    break
+                await asyncio.sleep(0.05)
+        assert remote[0].packetsReceived > 0
+
+
+async def test_a_caller_that_dies_silently_is_lost() -> None:
+    async with webrtc_call(WireConfig(lost_after_s=0.5)) as (transport, caller):
+        begun = asyncio.get_running_loop().time()
+        vanish(caller)
+        with pytest.raises(TransportLost, match="Nothing comes"):
+            await read_all(transport, within_s=2)
+        assert asyncio.get_running_loop().time() - begun == pytest.approx(0.5, abs=0.3)
+
+
+async def test_a_caller_that_hangs_up_is_noticed_at_once() -> None:
+    async with webrtc_call() as (transport, caller):
+        await caller.close()
+        begun = asyncio.get_running_loop().time()
+        await read_all(transport, within_s=2)
+        assert asyncio.get_running_loop().time() - begun < 0.5
+
+
+# --- the reply's audio --------------------------------------------------------------------------------
+
+
+async def test_packets_leave_on_the_beat_and_their_timestamps_tell_the_truth() -> None:
+    async with webrtc_call() as (transport, caller):
+        transport.play("a", tone(500, 400))
+        await asyncio.sleep(1.0)
+        packets = list(caller.packets)
+    assert [p.sequence for p in packets] == list(range(packets[0].sequence, packets[0].sequence + len(packets)))
+    for packet in packets:
+        due = packets[0].at + (packet.timestamp - packets[0].timestamp) / 48_000
+        assert packet.at == pytest.approx(due, abs=0.08)
+    assert len(packets) == pytest.approx(50, abs=8)
+
+
+async def test_our_path_adds_less_than_a_frame_and_a_bit_each_way() -> None:
+    inward, outward = [], []
+    async with read_call() as (transport, caller, reader):
+        loop = asyncio.get_running_loop()
+        for _ in range(5):
+            transport.play("a", tone(500, 40))
+            played_at = loop.time()
+            await asyncio.sleep(0.15)
+            outward.append(next(h.at for h in caller.ear.frames if h.audible and h.at > played_at) - played_at)
+            caller.say(tone(500, 40))
+            said_at = loop.time()
+            await asyncio.sleep(0.15)
+            inward.append(next(at for at, _ in reader.speech() if at > said_at) - said_at)
+    assert sorted(outward)[2] < 0.025 + 0.010
+    assert sorted(inward)[2] < 0.025 + 0.010
+
+
+# --- what is left behind ------------------------------------------------------------------------------
+
+
+async def test_twenty_calls_leave_nothing_behind() -> None:
+    async with webrtc_call():
+        pass
+    before = holdings()
+    for _ in range(5):
+        await asyncio.gather(*(short_call() for _ in range(4)))
+    await released(before)
+
+
+async def short_call() -> None:
+    async with webrtc_call() as (transport, _):
+        transport.play("a", tone(500, 100))
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [
+        "garbage",
+        without(CHROMIUM, "a=rtcp-mux"),
+        without(CHROMIUM, "a=mid"),
+        CHROMIUM.replace("a=rtpmap:9 G722/8000", "a=rtpmap:nine G722"),
+        CHROMIUM.replace("a=fmtp:111", "a=fmtp:77"),
+        CHROMIUM.replace("c=IN IP4 0.0.0.0", "c=IN IP9 nowhere"),
+        CHROMIUM.replace("a=ssrc:222909738", "a=ssrc:x"),
+        CHROMIUM.replace("UDP/TLS/RTP/SAVPF", "udp"),
+        CHROMIUM.replace("m=audio 9", "m=audio x"),
+        CHROMIUM.replace("a=setup:actpass", "a=setup:actpass\r\na=setup:?"),
+    ],
+)
+async def test_a_bad_offer_leaves_nothing_behind(offer: str) -> None:
+    before = holdings()
+    await accepted(offer)
+    await released(before)
+
+
+async def test_no_damaged_offer_raises_anything_but_bad_offer() -> None:
+    before = holdings()
+    chance = random.Random(11)
+    outcomes = [await accepted(damaged(FIREFOX, chance)) for _ in range(60)]
+    assert outcomes.count(False) > 5
+    assert outcomes.count(True) > 5
+    await released(before)
+
+
+async def accepted(offer: str) -> bool:
+    """Whether an offer is taken (aiortc can do without some lines); the call is closed at once."""
+    try:
+        _, transport = await accept_offer(offer, WireConfig(force_host="127.0.0.1"))
+    except BadOffer:
+        return False
+    await transport.close()
+    return True
+
+
+def damaged(sdp: str, chance: random.Random) -> str:
+    """The offer with three random lines cut short, doubled, swapped, or sprinkled with other characters."""
+    lines = sdp.splitlines()
+    for _ in range(3):
+        at = chance.randrange(len(lines))
+        line = lines[at]
+        match chance.randrange(4):
+            case 0:
+                lines[at] = line[: chance.randrange(len(line) + 1)]
+            case 1:
+                lines.insert(at, line)
+            case 2:
+                other = chance.randrange(len(lines))
+                lines[at], lines[other] = lines[other], line
+            case 3:
+                cut = chance.randrange(len(line) + 1)
+                lines[at] = line[:cut] + chance.choice(["é", " ", ":", "-1", "99999999999", "/"]) + line[cut:]
+    return "\r\n".join(lines) + "\r\n"
+
+
+async def test_an_abandoned_offer_leaves_nothing_behind() -> None:
+    before = holdings()
+    outcomes = [await abandoned(steps) for steps in range(12)]
+    assert False not in outcomes[:3]
+    await released(before)
+
+
+async def abandoned(steps: int) -> bool:
+    """Cancel the answering after some turns of the loop; whether it was in time."""
+    answering = asyncio.create_task(accept_offer(CHROMIUM, WireConfig()))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    answering.cancel()
+    try:
+        _, transport = await answering
+    except asyncio.CancelledError:
+        return True
+    await transport.close()
+    return False
+
+
+async def test_every_kind_of_loss_leaves_nothing_behind() -> None:
+    before = holdings()
+    await test_a_caller_that_dies_silently_is_lost()
+    await test_a_caller_that_never_connects_is_lost()
+    await test_a_caller_with_another_certificate_is_lost_at_once()
+    await released(before)
+
+
+async def test_a_peer_that_will_not_close_loses_its_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "CLOSE_WITHIN_S", 0.1)
+    async with webrtc_call() as (transport, _):
+        forever = asyncio.Event()
+        connection = transport._peer._connection
+        close = connection.close
+        vars(connection)["close"] = forever.wait
+        begun = asyncio.get_running_loop().time()
+        await transport.close()
+        assert asyncio.get_running_loop().time() - begun < 1
+        assert all(protocol.transport.is_closing() for protocol in transport._peer._ice._protocols)
+        forever.set()
+        await close()
+
+
+async def read_all(transport: WebRTCTransport, within_s: float) -> list[Frame]:
+    async with asyncio.timeout(within_s):
+        return [frame async for frame in transport.frames()]
