@@ -88,6 +88,16 @@ class Settings(BaseSettings):
     open_meteo_geocoding_url: str = Field(
         "https://geocoding-api.open-meteo.com/v1/search", description="Place names to coordinates."
     )
+    finnhub_url: str = Field("https://finnhub.io/api/v1", description="Finnhub's API.")
+    newsapi_url: str = Field("https://newsapi.org/v2", description="NewsAPI's API.")
+    searxng_url: str | None = Field(None, description="A SearXNG server with its JSON format on: searches the web.")
+    brave_api_key: SecretStr | None = Field(
+        None, description="Brave Search: searches the web where SEARXNG_URL is unset."
+    )
+    brave_url: str = Field("https://api.search.brave.com/res/v1", description="Brave Search's API.")
+    ncbi_url: str = Field("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="PubMed (NCBI E-utilities).")
+    ncbi_api_key: SecretStr | None = Field(None, description="NCBI key: more PubMed requests per second.")
+    research_delay_s: Seconds = Field(0, description="Demos only: seconds the research Thinker takes at least.")
 
     # Tracing
     langsmith_tracing_enabled: bool = Field(False, description="Trace sessions, turns and Thinkers.")

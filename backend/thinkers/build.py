@@ -15,6 +15,7 @@ from backend.settings import Settings
 from backend.thinkers.registry import Thinkers
 from backend.thinkers.work import Desk
 from backend.tools import registry as tools
+from backend.tools.clock import Clock
 
 
 def build(
@@ -31,7 +32,7 @@ def build(
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
     folders = tuple(folders)
-    services = {httpx2.AsyncClient: http, Settings: settings, Memory: memory}
+    services = {httpx2.AsyncClient: http, Settings: settings, Memory: memory, Clock: Clock(clock)}
     toolbox = tools.discover(services, folders)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
     return Thinkers.discover(Desk(agent, toolbox, memory, settings, clock), folders=folders)

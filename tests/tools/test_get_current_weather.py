@@ -13,7 +13,8 @@ from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_current_weather import get_current_weather
 from tests.support import open_meteo
-from tests.support.api_server import Handler, Reply, json_reply, serving, text_reply
+from tests.support.api_server import Handler, Reply, json_reply, serving
+from tests.support.troubles import every_trouble
 
 
 async def weather(location: str, handler: Handler = open_meteo.answering, **arguments: Any) -> Result:
@@ -74,20 +75,8 @@ async def test_no_such_place_is_said_and_never_made_up(nowhere: str) -> None:
     assert not caught.value.retryable
 
 
-TROUBLES = {
-    "429": json_reply({"error": True, "reason": "Minutely API request limit exceeded."}, 429),
-    "500": json_reply({}, 500),
-    "502": text_reply("<html>bad gateway</html>", 502),
-    "html": text_reply("<html>welcome to the hotel wifi</html>"),
-    "a list": json_reply(["a", "list"]),
-    "odd": json_reply({"results": "none", "current": {"temperature_2m": "warm"}, "daily": {"time": []}}),
-    "no answer": Reply(breaks_off=True),
-    "broken off": Reply(parts=[b'{"current'], breaks_off=True),
-}
-
-
 @pytest.mark.parametrize("where", ["/v1/search", "/v1/forecast"])
-@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES.keys())
+@every_trouble
 async def test_trouble_gives_a_sample_that_is_labelled(trouble: Reply, where: str) -> None:
     result = await weather(
         "Seattle", lambda request: trouble if request.path == where else open_meteo.answering(request)

@@ -1,0 +1,21 @@
+"""Current news, from a live service."""
+
+from __future__ import annotations
+
+from backend.thinkers.base import Manifest
+
+MANIFEST = Manifest(
+    domain="news",
+    label="News",
+    description="current events and headlines, of the day or about a topic",
+    example="What's in the news about space?",
+    prompt=(
+        "You tell the news. Get headlines with get_news_headlines; never tell news from memory. For a question about "
+        "a subject pass it as the topic; for 'sports news' and the like pass the category."
+    ),
+    tier="advanced",
+    tools=("get_news_headlines",),
+    cache_ttl_s=300,
+    filler="Still looking through the headlines.",
+    preferences=("time_zone",),
+)

@@ -1,0 +1,21 @@
+"""Share prices, from a live service."""
+
+from __future__ import annotations
+
+from backend.thinkers.base import Manifest
+
+MANIFEST = Manifest(
+    domain="stocks",
+    label="Stocks",
+    description="the price of shares and how they moved today",
+    example="How is Apple stock doing?",
+    prompt=(
+        "You answer questions about share prices. Get them with get_stock_price, one call for each company, all at "
+        "once; never guess a price. If the user asks about their own stocks, those are the watched tickers, if any are "
+        "known."
+    ),
+    tools=("get_stock_price",),
+    cache_ttl_s=60,
+    filler="Still getting the quote.",
+    preferences=("watched_tickers", "time_zone"),
+)

@@ -1,0 +1,92 @@
+"""Current headlines, from NewsAPI: by topic over the last three days, or the top ones of a category.
+
+Documented at newsapi.org/docs: `/everything` and `/top-headlines`.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from httpx2 import AsyncClient
+from pydantic import Field
+
+from backend.settings import Settings
+from backend.tools.base import Result, tool
+from backend.tools.clock import Clock
+from backend.tools.fetch import ServiceUnreachable, fetch_json
+
+SERVICE = "The news service"
+WINDOW_DAYS = 3
+
+Category = Literal["business", "entertainment", "general", "health", "science", "sports", "technology"]
+
+
+@tool(
+    "get_news_headlines",
+    "Current news headlines. Give a topic for news about it from the last three days, or a category for its top "
+    "headlines; with neither, the top headlines of all.",
+    guidance="News: tell the two or three most important items in a sentence each, and name the source of each.",
+)
+async def get_news_headlines(
+    http: AsyncClient,
+    settings: Settings,
+    clock: Clock,
+    topic: Annotated[str | None, Field(max_length=200, description="What the news is about, in a few words.")] = None,
+    category: Annotated[Category | None, "Used when there is no topic."] = None,
+    count: Annotated[int, Field(ge=1, le=5, description="How many headlines.")] = 3,
+) -> Result:
+    """No news of a topic is an empty list. Without a key, or a service, gives a labelled sample."""
+    if settings.newsapi_api_key is None:
+        return _sample(topic or category or "general", count, "no NEWSAPI_API_KEY is set.")
+    path, params = _request(topic, category, count, clock)
+    headers = {"X-Api-Key": settings.newsapi_api_key.get_secret_value()}
+    try:
+        answer = await fetch_json(http, SERVICE, settings.newsapi_url.rstrip("/") + path, params, headers)
+        headlines = _headlines(answer)[:count]
+    except ServiceUnreachable as error:
+        return _sample(topic or category or "general", count, str(error))
+    citations = tuple(f"{one['title']} ({one['url']})" for one in headlines if one["url"])
+    return Result({"topic": topic, "category": category, "headlines": headlines}, citations=citations)
+
+
+def _request(topic: str | None, category: str | None, count: int, clock: Clock) -> tuple[str, dict[str, str]]:
+    wanted = str(count * 3)  # some are withdrawn or told twice
+    if topic and topic.strip():
+        since = (clock.now() - timedelta(days=WINDOW_DAYS)).date().isoformat()
+        params = {"q": topic.strip(), "from": since, "sortBy": "relevancy", "language": "en", "pageSize": wanted}
+        return "/everything", params
+    return "/top-headlines", {"category": category or "general", "country": "us", "pageSize": wanted}
+
+
+def _headlines(answer: Any) -> list[dict[str, str]]:
+    """The articles in the order given, without withdrawn and repeated ones."""
+    articles = answer.get("articles") if isinstance(answer, dict) else None
+    if not isinstance(articles, list):
+        raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+    headlines: dict[str, dict[str, str]] = {}
+    for article in articles:
+        title = article.get("title") if isinstance(article, dict) else None
+        if not isinstance(title, str) or not title.strip() or title == "[Removed]":
+            continue
+        source = article.get("source")
+        name = str(source.get("name") or "") if isinstance(source, dict) else ""
+        title = title.removesuffix(f" - {name}").strip()
+        headlines.setdefault(
+            title.casefold(),
+            {
+                "title": title,
+                "source": name,
+                "summary": str(article.get("description") or "")[:300],
+                "published": str(article.get("publishedAt") or ""),
+                "url": str(article.get("url") or ""),
+            },
+        )
+    return list(headlines.values())
+
+
+def _sample(about: str, count: int, reason: str) -> Result:
+    """Headlines nobody could take for news."""
+    headlines = [{"title": f"Sample headline {n} about {about}", "source": "sample"} for n in range(1, count + 1)]
+    note = f"These are sample headlines, not real news, because {reason[0].lower()}{reason[1:]} Say so to the user."
+    return Result({"headlines": headlines}, sample=True, note=note)

@@ -1,0 +1,82 @@
+"""The news tool against a server that speaks NewsAPI's JSON, and against one that does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.errors import ToolFailed
+from backend.settings import load_settings
+from backend.tools import fetch
+from backend.tools.base import Result
+from backend.tools.clock import Clock
+from backend.tools.get_news_headlines import get_news_headlines
+from tests.support import newsapi
+from tests.support.api_server import ApiServer, Handler, Reply, json_reply, serving
+from tests.support.troubles import every_trouble
+
+CLOCK = Clock(lambda: 1_795_262_400.0)  # 2026-11-21 12:00 UTC
+
+
+async def asked(
+    handler: Handler = newsapi.answering, key: str | None = newsapi.KEY, **arguments: Any
+) -> tuple[Result, ApiServer]:
+    async with serving(handler) as server, httpx2.AsyncClient(verify=False) as http:
+        settings = load_settings(_env_file=None, newsapi_url=server.url, newsapi_api_key=key)
+        return await get_news_headlines(http, settings, CLOCK, **arguments), server
+
+
+async def test_a_topic_is_searched_over_the_last_three_days() -> None:
+    result, server = await asked(topic="space", count=2)
+    request = server.requests[0]
+    assert request.path == "/everything"
+    assert (request.query["q"], request.query["from"]) == ("space", "2026-11-18")
+    assert [one["title"] for one in result.data["headlines"]] == ["Rocket lands", "Moon base opens"]
+    assert result.data["headlines"][0]["source"] == "Daily"
+    assert result.citations[0] == "Rocket lands (https://news.example/1)"
+
+
+@pytest.mark.parametrize(("arguments", "category"), [({"category": "sports"}, "sports"), ({}, "general")])
+async def test_a_category_gives_its_top_headlines(arguments: dict[str, Any], category: str) -> None:
+    _, server = await asked(**arguments)
+    assert server.requests[0].path == "/top-headlines"
+    assert server.requests[0].query["category"] == category
+
+
+async def test_withdrawn_and_repeated_articles_are_left_out() -> None:
+    result, _ = await asked(count=5)
+    assert len(result.data["headlines"]) == 3
+
+
+async def test_no_news_is_an_empty_list_and_no_sample() -> None:
+    result, _ = await asked(topic="nothing")
+    assert result.data["headlines"] == []
+    assert not result.sample
+
+
+async def test_without_a_key_it_is_a_labelled_sample_and_nobody_is_asked() -> None:
+    result, server = await asked(key=None, topic="space", count=2)
+    assert result.sample
+    assert "NEWSAPI_API_KEY" in result.note
+    assert result.data["headlines"][0]["title"] == "Sample headline 1 about space"
+    assert server.requests == []
+
+
+async def test_a_wrong_key_is_a_failure_and_no_sample() -> None:
+    with pytest.raises(ToolFailed, match="401"):
+        await asked(key="wrong")
+
+
+@every_trouble
+async def test_trouble_gives_a_sample_that_is_labelled(trouble: Reply) -> None:
+    result, _ = await asked(lambda request: trouble, topic="space")
+    assert result.sample
+    assert "sample" in result.note
+
+
+async def test_slowness_gives_a_labelled_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "TIMEOUT_S", 0.1)
+    result, _ = await asked(lambda request: json_reply({}, delay_s=5), topic="space")
+    assert "does not answer" in result.note

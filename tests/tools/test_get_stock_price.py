@@ -1,0 +1,117 @@
+"""The stock tool against a server that speaks Finnhub's JSON, and against one that does not."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from backend.errors import ToolFailed
+from backend.settings import Settings, load_settings
+from backend.tools import fetch
+from backend.tools.base import Result
+from backend.tools.get_stock_price import best_symbol, get_stock_price
+from tests.support import finnhub
+from tests.support.api_server import ApiServer, Handler, Reply, json_reply, serving
+from tests.support.troubles import every_trouble
+
+
+def settings(url: str, key: str | None = finnhub.KEY) -> Settings:
+    return load_settings(_env_file=None, finnhub_url=url, finnhub_api_key=key)
+
+
+async def price(company: str, handler: Handler = finnhub.answering, key: str | None = finnhub.KEY) -> Result:
+    return (await asked(company, handler, key))[0]
+
+
+async def asked(company: str, handler: Handler, key: str | None = finnhub.KEY) -> tuple[Result, ApiServer]:
+    async with serving(handler) as server, httpx2.AsyncClient(verify=False) as http:
+        return await get_stock_price(http, settings(server.url, key), company), server
+
+
+async def test_a_price_comes_with_its_movement_and_its_company() -> None:
+    result = await price("AAPL")
+    assert result.data == {
+        "symbol": "AAPL",
+        "company": "Apple Inc",
+        "price": 261.74,
+        "currency": "USD",
+        "change": -2.5,
+        "change_percent": -0.95,
+        "direction": "down",
+        "open": 261.07,
+        "high": 263.31,
+        "low": 260.68,
+        "previous_close": 264.24,
+        "exchange": "NASDAQ NMS - GLOBAL MARKET",
+        "as_of": "2026-11-20T18:40+00:00",
+    }
+    assert not result.sample
+
+
+@pytest.mark.parametrize("name", ["Apple", "apple inc", "APPLE"])
+async def test_a_name_finds_its_common_stock(name: str) -> None:
+    assert (await price(name)).data["symbol"] == "AAPL"
+
+
+def test_the_very_symbol_goes_before_everything() -> None:
+    found = [{"symbol": "F", "type": "Common Stock"}, {"symbol": "FORD.L", "type": "ETP"}]
+    assert best_symbol(found, "ford.l") == found[1]
+    assert best_symbol([], "x") is None
+
+
+async def test_no_such_company_is_said_and_never_made_up() -> None:
+    with pytest.raises(ToolFailed, match="No share") as caught:
+        await price("Atlantis Shipping")
+    assert not caught.value.retryable
+
+
+async def test_a_company_without_a_price_is_said_so() -> None:
+    found = [{"symbol": "GONE", "description": "GONE INC", "type": "Common Stock"}]
+
+    def handler(request: object) -> Reply:
+        if getattr(request, "path", "") == "/search":
+            return json_reply({"count": 1, "result": found})
+        return json_reply(finnhub.NO_QUOTE)
+
+    with pytest.raises(ToolFailed, match="no price"):
+        await price("Gone", handler)
+
+
+async def test_a_profile_outside_of_the_plan_costs_the_profile_only() -> None:
+    def handler(request: object) -> Reply:
+        if getattr(request, "path", "") == "/stock/profile2":
+            return json_reply({"error": "You don't have access to this resource."}, 403)
+        return json_reply(finnhub.QUOTE)
+
+    assert (await price("AAPL", handler)).data["company"] == "AAPL"
+
+
+async def test_without_a_key_it_is_a_labelled_sample_and_nobody_is_asked() -> None:
+    result, server = await asked("Apple", finnhub.answering, key=None)
+    assert result.sample
+    assert "FINNHUB_API_KEY" in result.note
+    assert server.requests == []
+
+
+async def test_the_key_travels_in_a_header_only() -> None:
+    _, server = await asked("AAPL", finnhub.answering)
+    assert all(finnhub.KEY not in str(request.query) for request in server.requests)
+
+
+async def test_a_wrong_key_is_a_failure_and_no_sample() -> None:
+    with pytest.raises(ToolFailed, match="401"):
+        await price("AAPL", key="wrong")
+
+
+@every_trouble
+async def test_trouble_gives_a_sample_that_is_labelled(trouble: Reply) -> None:
+    result = await price("Apple", lambda request: trouble)
+    assert result.sample
+    assert "sample" in result.note
+    assert "as_of" not in result.data
+
+
+async def test_slowness_gives_a_labelled_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "TIMEOUT_S", 0.1)
+    result = await price("Apple", lambda request: json_reply({}, delay_s=5))
+    assert "does not answer" in result.note
