@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import uvloop
@@ -13,8 +16,11 @@ import uvloop
 from backend.errors import SetupError
 from backend.offline import parent
 from backend.offline.app import House, create_app
-from backend.offline.script.schema import load
+from backend.offline.demonstration.brain import DemonstrationBrain
+from backend.offline.script.schema import Script, load
 from backend.offline.server import Server, listen
+from backend.offline.speech.ears import Ears
+from backend.offline.speech.voice import the_voice
 
 
 def main() -> int:
@@ -25,21 +31,38 @@ def main() -> int:
     except SetupError as error:
         sys.stderr.write(f"{error}\n{error.hint}\n")
         return 2
-    house = House(required_key=options.require_key)
-    house.take_script(script)
-    uvloop.run(_serve(house, options))
+    uvloop.run(_serve(script, options))
     return 0
 
 
-async def _serve(house: House, options: argparse.Namespace) -> None:
+async def _serve(script: Script | None, options: argparse.Namespace) -> None:
+    ears = Ears()
+    house = House(lambda: DemonstrationBrain(ears, speak), speak, script, required_key=options.require_key)
     listening = listen(options.host, options.port)
-    server = Server(create_app(house))
+    server = Server(create_app(house, lambda _app: _awake(ears, house)))
     if options.exit_with_parent:
         parent.when_gone(server.stop)
     host = f"[{options.host}]" if ":" in options.host else options.host
     sys.stdout.write(json.dumps({"listening": f"http://{host}:{listening.getsockname()[1]}"}) + "\n")
     sys.stdout.flush()
     await server.serve(listening)
+
+
+@asynccontextmanager
+async def _awake(ears: Ears, house: House) -> AsyncIterator[None]:
+    """Ears and voice, loading while the first caller is still dialling; a script needs neither until it says so."""
+    if house.script is None:
+        await ears.start()
+        await asyncio.to_thread(the_voice)
+    try:
+        yield
+    finally:
+        await ears.close()
+
+
+def speak(words: str) -> bytes:
+    """Words to 24 kHz mono PCM16. Raises `MissingLibrary`."""
+    return the_voice().speak(words)
 
 
 def _options() -> argparse.Namespace:

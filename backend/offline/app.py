@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from starlette.applications import Starlette
@@ -14,25 +15,29 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from backend.offline.brain import Brain
+from backend.offline.chat.completions import complete
 from backend.offline.realtime.core import Knobs, Realtime
 from backend.offline.realtime.shell import Connection
 from backend.offline.record import ConnectionRecord, Records
 from backend.offline.script.brain import ScriptedBrain
-from backend.offline.script.schema import ConnectionScript, Script, ScriptError, parse
+from backend.offline.script.schema import ChatReply, ConnectionScript, Script, ScriptError, parse
 from backend.offline.server import ABORT
 
 MODEL = "offline-demonstration"
 """What the server calls itself wherever a model's name is shown."""
 MAX_SCRIPT_BYTES = 1024 * 1024
+MAX_CHAT_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class House:
     """What the routes share."""
 
-    script: Script | None = None
-    speak: Callable[[str], bytes] = field(default=lambda words: b"")
+    demonstration: Callable[[], Brain]
+    """Makes the brain of an unscripted connection."""
+    speak: Callable[[str], bytes]
     """Words to 24 kHz mono PCM16."""
+    script: Script | None = None
     required_key: str | None = None
     """The only bearer key accepted; None accepts any, and none."""
     records: Records = field(default_factory=Records)
@@ -41,21 +46,34 @@ class House:
     accepted: int = 0
     """Since the script was set."""
 
+    chats: int = 0
+    """Chat completions since the script was set."""
+
+    def next_chat_reply(self) -> ChatReply | None:
+        """The script's next chat answer; None when the demonstration answers."""
+        replies = self.script.chat if self.script else None
+        if not replies:
+            return None
+        self.chats += 1
+        return replies[min(self.chats, len(replies)) - 1]
+
     def take_script(self, script: Script | None) -> None:
         """Follow another script from the next connection on, with an empty log."""
-        self.script, self.handshakes, self.accepted = script, 0, 0
+        self.script, self.handshakes, self.accepted, self.chats = script, 0, 0, 0
         self.records.clear()
 
 
-def create_app(house: House) -> Starlette:
-    """The ASGI application."""
+def create_app(house: House, lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]]) -> Starlette:
+    """The ASGI application; `lifespan` owns what has to be started and ended."""
     app = Starlette(
+        lifespan=lifespan,
         routes=[
             WebSocketRoute("/v1/realtime", realtime),
+            Route("/v1/chat/completions", chat_completions, methods=["POST"]),
             Route("/v1/models", models),
             Route("/debug/connections", debug_connections),
             Route("/debug/script", debug_script, methods=["POST"]),
-        ]
+        ],
     )
     app.state.house = house
     return app
@@ -75,6 +93,17 @@ async def realtime(socket: WebSocket) -> None:
     script = house.script and house.script.for_connection(house.accepted, socket.query_params.get("script"))
     core, brain = _make(house, script, record)
     await Connection(socket, core, brain, record, abort=socket.scope["extensions"][ABORT]).run()
+
+
+async def chat_completions(request: Request) -> Response:
+    """One chat completion, streamed or whole."""
+    house: House = request.app.state.house
+    if not _key_is_right(house, request):
+        return _invalid_key()
+    body = await request.body()
+    if len(body) > MAX_CHAT_BYTES:
+        return _error(413, "The request is too large.", "invalid_request_error")
+    return await complete(body, MODEL, house.next_chat_reply())
 
 
 async def models(request: Request) -> Response:
@@ -112,7 +141,7 @@ async def debug_script(request: Request) -> Response:
 def _make(house: House, script: ConnectionScript | None, record: ConnectionRecord) -> tuple[Realtime, Brain]:
     knobs = _knobs(script) if script else Knobs()
     core = Realtime(MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
-    brain: Brain = ScriptedBrain(script or ConnectionScript(), house.speak)
+    brain: Brain = ScriptedBrain(script, house.speak) if script else house.demonstration()
     return core, brain
 
 

@@ -1,0 +1,118 @@
+"""What to answer: a pure function from messages and tools to words or tool calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backend.offline.chat.facts import recall
+from backend.offline.chat.skill import Asked, Skill, all_skills
+from backend.offline.demonstration.wording import spoken
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function and its arguments as JSON."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """Words, or calls, or both."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+
+
+def think(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], tool_choice: Any = "auto") -> Thought:
+    """Word the results of tools if there are any since the last question; else call a tool that fits, else answer."""
+    asked = Asked(_last_user(messages), _system(messages))
+    results = _results(messages)
+    if results:
+        return Thought(" ".join(_word(asked, name, content) for name, content in results))
+    for tool, skill in _fitting(asked.sentence, tools if tool_choice != "none" else ()):
+        fillings = skill.fill(asked, tool.get("parameters") or {})
+        if not fillings:
+            return Thought(skill.missing)
+        return Thought(calls=tuple(ToolCall(tool["name"], json.dumps(each, ensure_ascii=False)) for each in fillings))
+    return Thought(recall(asked.sentence))
+
+
+def text_of(content: Any) -> str:
+    """A message's content as text: a string, or the text parts of a list."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return " ".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
+
+
+def _fitting(sentence: str, tools: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Skill]]:
+    """The offered functions a skill knows and the sentence calls for, in the order they are offered."""
+    functions = [tool["function"] for tool in tools if tool.get("type") == "function"]
+    return [
+        (function, skill)
+        for function in functions
+        for skill in all_skills()
+        if skill.tool.search(function["name"]) and skill.fits(sentence)
+    ]
+
+
+def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Tool results after the last user message: the tool's name and the result's text."""
+    names, results = _called_names(messages), []
+    for message in reversed(messages):
+        if message.get("role") == "user":
+            break
+        if message.get("role") == "tool":
+            results.append((names.get(message.get("tool_call_id"), ""), text_of(message.get("content"))))
+    return results[::-1]
+
+
+def _called_names(messages: Sequence[Message]) -> dict[Any, str]:
+    calls = [call for message in messages for call in message.get("tool_calls") or []]
+    return {call.get("id"): (call.get("function") or {}).get("name", "") for call in calls}
+
+
+def _word(asked: Asked, name: str, content: str) -> str:
+    try:
+        result = json.loads(content)
+    except ValueError:
+        return spoken(content)
+    if not isinstance(result, Mapping):
+        return spoken(str(result))
+    if result.get("error"):
+        return f"I could not find that out. {_reason(result['error'])}".strip()
+    answer = _by_skill(asked, name, result) or "I got an answer that I cannot put into words."
+    if result.get("sample") is True:
+        return f"I could not reach the live service, so this is sample data: {answer}"
+    return answer
+
+
+def _by_skill(asked: Asked, name: str, result: Mapping[str, Any]) -> str | None:
+    for skill in all_skills():
+        if skill.tool.search(name):
+            try:
+                return skill.word(asked, result)
+            except (KeyError, TypeError, AttributeError):
+                return None  # not the result this skill knows
+    return None
+
+
+def _reason(error: Any) -> str:
+    """The first sentence of a failure: what follows is often advice to a model."""
+    message = error.get("message", "") if isinstance(error, Mapping) else str(error)
+    return spoken(str(message)).partition(". ")[0].rstrip(".") + "." if message else ""
+
+
+def _last_user(messages: Sequence[Message]) -> str:
+    return next((text_of(each.get("content")) for each in reversed(messages) if each.get("role") == "user"), "")
+
+
+def _system(messages: Sequence[Message]) -> str:
+    return "\n".join(text_of(each.get("content")) for each in messages if each.get("role") in ("system", "developer"))

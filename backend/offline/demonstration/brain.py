@@ -1,0 +1,187 @@
+"""The demonstration's mind: ears, rules and voice behind the Realtime protocol. One per connection."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from backend.audio.frame import BYTES_PER_MS
+from backend.offline.chat.facts import recall
+from backend.offline.demonstration import wording
+from backend.offline.demonstration.intents import Question, understand
+from backend.offline.demonstration.tidy import tidy
+from backend.offline.realtime.items import Item
+from backend.offline.realtime.parts import (
+    Audio,
+    Begin,
+    Call,
+    End,
+    HearingPart,
+    ReplyPart,
+    Transcript,
+    TranscriptDone,
+    TranscriptFailed,
+    Trouble,
+    Words,
+)
+from backend.offline.realtime.response import Order
+from backend.offline.speech.ears import Ears, EarsFailed
+
+log = logging.getLogger(__name__)
+
+CHUNK_MS = 100
+"""Milliseconds of audio in one delta."""
+BY_HEART = ("knowledge",)
+"""With no Thinker to ask, what it knows by heart has to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """A tool that takes a domain and a question, with the names its schema gives them."""
+
+    name: str
+    domain_field: str
+    query_field: str
+    domains: tuple[str, ...]
+
+    def arguments(self, question: Question) -> str:
+        """The call's JSON."""
+        return json.dumps({self.domain_field: question.domain, self.query_field: question.query}, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a reply will be."""
+
+    words: str
+    call: tuple[str, str] | None = None
+
+
+class DemonstrationBrain:
+    """Hears with `ears`, speaks with `speak` (words to 24 kHz mono PCM16; blocking, called in a thread)."""
+
+    def __init__(self, ears: Ears, speak: Callable[[str], bytes], clock: Callable[[], datetime] = datetime.now) -> None:
+        self._ears = ears
+        self._speak = speak
+        self._clock = clock
+        self._turns = 0
+        self._heard: dict[str, asyncio.Event] = {}
+        self._told: set[str] = set()
+        self._last_domain: str | None = None
+
+    async def opening(self) -> AsyncIterator[Trouble]:
+        """Nothing goes wrong on purpose."""
+        nothing: tuple[Trouble, ...] = ()
+        for part in nothing:
+            yield part
+
+    def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+        """Recognise what was said."""
+        known = self._heard[item.id] = asyncio.Event()
+        return self._recognise(pcm, known)
+
+    def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
+        """Understand the newest item, and speak."""
+        return self._answer(order)
+
+    def lateness_s(self, order: Order) -> float:
+        """A cancelled reply stops at once."""
+        return 0.0
+
+    def __repr__(self) -> str:
+        return f"<DemonstrationBrain turn {self._turns}, last domain {self._last_domain}>"
+
+    # --- hearing ------------------------------------------------------------------------------------
+
+    async def _recognise(self, pcm: bytes, known: asyncio.Event) -> AsyncIterator[HearingPart]:
+        try:
+            words = tidy(await self._ears.recognise(pcm))
+            if words:
+                yield Transcript(words)
+            yield TranscriptDone(words)
+        except EarsFailed as error:
+            yield TranscriptFailed("recogniser_failed", str(error))
+        finally:
+            known.set()
+
+    # --- answering ----------------------------------------------------------------------------------
+
+    async def _answer(self, order: Order) -> AsyncIterator[ReplyPart]:
+        yield Begin()
+        newest = _newest_user(order.items)
+        if newest and newest.id in self._heard:
+            await self._heard[newest.id].wait()
+        plan = self._plan(order, newest)
+        for sentence in wording.sentences(plan.words):
+            yield Words(sentence + " ")
+            if order.modality == "audio":
+                pcm = await asyncio.to_thread(self._speak, sentence)
+                for chunk in chunks(pcm):
+                    yield Audio(chunk)
+        if plan.call:
+            yield Call(*plan.call)
+        yield End()
+
+    def _plan(self, order: Order, newest: Item | None) -> Plan:
+        self._turns += 1
+        special = wording.purpose(order.purpose or "", order.instructions, turn=self._turns)
+        if special:
+            return Plan(special)
+        outputs = [item for item in _since(order.items, newest) if item.type == "function_call_output"]
+        fresh = [item for item in outputs if item.id not in self._told]
+        if fresh:
+            self._told.update(item.id for item in fresh)
+            return Plan(wording.result([item.output for item in fresh]))
+        return self._respond(order, newest)
+
+    def _respond(self, order: Order, newest: Item | None) -> Plan:
+        routing = routing_of(order.tools) if order.tool_choice != "none" else None
+        domains = routing.domains if routing else BY_HEART
+        wish = understand(newest.words if newest else "", domains, last_domain=self._last_domain)
+        if not isinstance(wish, Question):
+            said = wording.talk(wish, turn=self._turns, now=self._clock(), last_said=_last_said(order.items))
+            return Plan(said)
+        self._last_domain = wish.domain
+        if routing is None:
+            return Plan(recall(wish.query))
+        return Plan(wording.acknowledgement(self._turns), (routing.name, routing.arguments(wish)))
+
+
+def routing_of(tools: Sequence[dict[str, Any]]) -> Routing | None:
+    """The first tool with an enumeration to choose from and a text to fill: who may be asked, and how."""
+    for tool in tools:
+        fields: dict[str, Any] = (tool.get("parameters") or {}).get("properties") or {}
+        domain = next((name for name, schema in fields.items() if schema.get("enum")), None)
+        texts = [name for name, schema in fields.items() if schema.get("type") == "string" and not schema.get("enum")]
+        if domain and texts:
+            query = "query" if "query" in texts else texts[0]
+            return Routing(tool["name"], domain, query, tuple(fields[domain]["enum"]))
+    return None
+
+
+def chunks(pcm: bytes) -> Iterator[bytes]:
+    """`pcm` in deltas of a tenth of a second."""
+    size = CHUNK_MS * BYTES_PER_MS
+    for start in range(0, len(pcm), size):
+        yield pcm[start : start + size]
+
+
+def _newest_user(items: Sequence[Item]) -> Item | None:
+    return next((item for item in reversed(items) if item.role == "user"), None)
+
+
+def _since(items: Sequence[Item], start: Item | None) -> Sequence[Item]:
+    """The items after `start`; all when there is none."""
+    for number, item in enumerate(items):
+        if item is start:
+            return items[number + 1 :]
+    return items
+
+
+def _last_said(items: Sequence[Item]) -> str:
+    return next((item.words.strip() for item in reversed(items) if item.role == "assistant" and item.words), "")

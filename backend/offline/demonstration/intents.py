@@ -1,0 +1,123 @@
+"""What a sentence wants: small talk the demonstration answers itself, or a question for a Thinker. Pure rules.
+
+The first rule that fits decides. Anything that looks like a question and is not small talk goes to a Thinker, so that
+typed sentences the rules have never seen are answered as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from backend.offline.demonstration.place_names import places_in
+
+
+class Talk(StrEnum):
+    """Small talk, answered at once."""
+
+    NOTHING = "nothing"
+    """Nothing was understood."""
+    GREETING = "greeting"
+    HOW_ARE_YOU = "how_are_you"
+    WHO = "who"
+    ABILITIES = "abilities"
+    TIME = "time"
+    DATE = "date"
+    REPEAT = "repeat"
+    JOKE = "joke"
+    THANKS = "thanks"
+    GOODBYE = "goodbye"
+    YES = "yes"
+    NO = "no"
+    STOP = "stop"
+    OTHER = "other"
+    """A statement that calls for no facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """For a Thinker: one of the offered domains, and the whole question."""
+
+    domain: str
+    query: str
+
+
+_TALK: tuple[tuple[Talk, str], ...] = (
+    (Talk.HOW_ARE_YOU, r"\bhow are you\b|\bhow do you do\b|\bhow's it going\b"),
+    (Talk.WHO, r"\b(?:who|what) are you\b|\byour name\b|\bare you (?:a |an )?(?:real|human|robot|machine|ai|person)\b"),
+    (Talk.ABILITIES, r"\bwhat can you do\b|^(?:please )?help(?: me)?\b|\bcan you help\b|\bwhat do you know\b"),
+    (Talk.TIME, r"\bwhat time is it\b(?! in)|\bwhat(?:'s| is) the time\b(?! in)"),
+    (Talk.DATE, r"\bwhat day is (?:it|today)\b|\bwhat(?:'s| is) (?:the|today's) date\b"),
+    (Talk.REPEAT, r"\bsay (?:that|it) again\b|\brepeat (?:that|it)\b|^(?:pardon|sorry)\b\W*$|\bwhat did you say\b"),
+    (Talk.JOKE, r"\bjoke\b"),
+    (Talk.NO, r"^no\b(?!.*\bwhat\b)|^nope\b"),
+    (Talk.THANKS, r"\bthank(?:s| you)\b"),
+    (Talk.GOODBYE, r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\b"),
+    (Talk.STOP, r"^(?:please )?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|cancel)\b"),
+    (Talk.YES, r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$"),
+    (Talk.GREETING, r"^(?:hello|hi|hey|good (?:morning|afternoon|evening|day))\b(?:\W+(?:there|you|everyone))?\W*$"),
+    (Talk.GREETING, r"\bare you there\b|\bcan you hear me\b"),
+)
+_DOMAINS: tuple[tuple[str, str, str], ...] = (
+    # what a domain may be called, and the words that ask for it
+    ("weather", r"weather", r"\b(?:weather|rain|snow|sunny|windy|temperature|forecast|umbrella|jacket|degrees|storm)|"
+                            r"\b(?:cold|hot|warm|humid)\b.*\b(?:in|outside|today|tomorrow)\b"),
+    ("calendar", r"calendar|schedul", r"\b(?:calendar|meetings?|appointments?|schedule)\b|\bam i free\b|\bremind me\b"),
+    ("stocks", r"stock|financ|market", r"\b(?:stocks?|shares?|nasdaq|dow jones|market)\b|"
+                                       r"\bhow is (?:apple|microsoft|google|amazon|tesla) doing\b"),
+    ("news", r"news", r"\b(?:news|headlines?)\b"),
+    ("search", r"search|web|browse", r"\b(?:search|look up|google|find out|website)\b"),
+)  # fmt: skip
+_FOLLOW_UP = re.compile(r"^(?:and|what about|how about|and what about)\s+(?:in\s+)?", re.IGNORECASE)
+_ASKS = re.compile(
+    r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|is|are|was|were|do|does|"
+    r"did|can|could|will|would|should|tell|explain|describe|give|show|find|search|look|calculate|translate|any|in)\b",
+    re.IGNORECASE,
+)
+
+
+def understand(words: str, domains: Sequence[str], *, last_domain: str | None = None) -> Talk | Question:
+    """What `words` want, given the domains on offer; `last_domain` is the one asked last, for "and in Paris?"."""
+    plain = words.strip().lower().replace("’", "'")
+    if not plain:
+        return Talk.NOTHING
+    for talk, pattern in _TALK:
+        if re.search(pattern, plain):
+            return talk
+    subject = _domain_of(plain, last_domain)
+    if subject is None and not _ASKS.search(plain):
+        return Talk.OTHER
+    domain = _offered(subject, domains)
+    if domain is None:
+        return Talk.OTHER
+    return Question(domain, _whole(words, subject))
+
+
+def _domain_of(plain: str, last_domain: str | None) -> str | None:
+    for name, _called, asked in _DOMAINS:
+        if re.search(asked, plain):
+            return name
+    bare_place = len(plain.split()) <= 4 and bool(places_in(plain))
+    if bare_place and (last_domain or not _ASKS.search(plain)):
+        return "weather"
+    return "weather" if _FOLLOW_UP.match(plain) and places_in(plain) and "weather" in (last_domain or "") else None
+
+
+def _offered(subject: str | None, domains: Sequence[str]) -> str | None:
+    """The offered domain for a subject; the general one, or the last, for everything else."""
+    for name, called, _asked in _DOMAINS:
+        if name == subject:
+            for domain in domains:
+                if re.search(called, domain):
+                    return domain
+    general = [domain for domain in domains if re.search(r"knowledge|general|fact", domain)]
+    return next(iter(general or domains[-1:]), None)
+
+
+def _whole(words: str, subject: str | None) -> str:
+    """A question that can be understood by itself."""
+    if subject == "weather" and not re.search(_DOMAINS[0][2], words.lower()):
+        return f"What's the weather in {' and '.join(places_in(words))}?"
+    return words.strip()

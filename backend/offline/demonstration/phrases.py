@@ -1,0 +1,188 @@
+"""The sentences the demonstration expects to hear: the ears' language model is built from them.
+
+`{place}`, `{day}`, `{subject}`, `{company}` and `{topic}` stand for every word of their list. A number is a weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from backend.offline.demonstration.places import PLACES
+
+DAYS = (
+    *("today", "tomorrow", "tonight", "this morning", "this afternoon", "this evening", "this weekend", "next week"),
+    *("on monday", "on tuesday", "on wednesday", "on thursday", "on friday", "on saturday", "on sunday", "right now"),
+)
+SUBJECTS = (
+    *("black holes", "photosynthesis", "the moon", "the sun", "mars", "jupiter", "the solar system", "gravity"),
+    *("the speed of light", "relativity", "the big bang", "dinosaurs", "evolution", "volcanoes", "earthquakes"),
+    *("the roman empire", "the french revolution", "the cold war", "world war two", "ancient egypt", "the renaissance"),
+    *("albert einstein", "isaac newton", "marie curie", "charles darwin", "william shakespeare", "leonardo da vinci"),
+    *("mozart", "beethoven", "picasso", "napoleon", "cleopatra", "abraham lincoln", "nelson mandela", "gandhi"),
+    *("artificial intelligence", "machine learning", "computers", "the internet", "electricity", "democracy"),
+    *("whales", "elephants", "penguins", "bees", "coffee", "chocolate", "bread", "football", "chess", "jazz"),
+    *("the ocean", "the amazon", "mount everest", "antarctica", "climate change", "rainbows", "vaccines", "dna"),
+)
+COUNTRIES = (
+    *("france", "germany", "italy", "spain", "portugal", "england", "scotland", "ireland", "norway", "sweden"),
+    *("denmark", "finland", "poland", "austria", "hungary", "greece", "turkey", "egypt", "kenya", "india"),
+    *("china", "japan", "korea", "thailand", "australia", "new zealand", "canada", "mexico", "brazil", "argentina"),
+    *("chile", "peru", "cuba", "russia", "ukraine", "iran", "iraq", "israel", "south africa", "the united states"),
+)
+WORKS = (
+    *("hamlet", "macbeth", "romeo and juliet", "war and peace", "don quixote", "moby dick", "the odyssey"),
+    *("pride and prejudice", "the great gatsby", "nineteen eighty four", "frankenstein", "dracula"),
+)
+COMPANIES = (
+    *("apple", "microsoft", "google", "amazon", "tesla", "ford", "intel", "boeing", "netflix", "disney"),
+    *("coca cola", "general electric", "goldman sachs", "facebook", "starbucks"),
+)
+TOPICS = (
+    *("technology", "science", "sports", "business", "politics", "health", "space", "music", "climate"),
+    *("artificial intelligence", "the economy", "europe", "africa", "asia", "america"),
+)
+LISTS = {
+    "place": tuple(place.lower() for place in PLACES),
+    "day": DAYS,
+    "subject": SUBJECTS,
+    "country": COUNTRIES,
+    "work": WORKS,
+    "company": COMPANIES,
+    "topic": TOPICS,
+}
+
+PATTERNS: tuple[tuple[str, int], ...] = (
+    ("what's the weather in {place}", 8),
+    ("what is the weather in {place}", 8),
+    ("what's the weather like in {place}", 6),
+    ("what is the weather like in {place}", 5),
+    ("how's the weather in {place}", 4),
+    ("how is the weather in {place}", 4),
+    ("what about {place}", 3),
+    ("and in {place}", 2),
+    ("how about {place}", 2),
+    ("tell me the weather in {place}", 2),
+    ("what's the weather in {place} {day}", 1),
+    ("what is the weather like in {place} {day}", 1),
+    ("will it rain in {place} {day}", 1),
+    ("is it going to rain in {place} {day}", 1),
+    ("what will the weather be in {place} {day}", 1),
+    ("what will the weather be like in {place} {day}", 1),
+    ("is it raining in {place}", 3),
+    ("is it cold in {place}", 2),
+    ("is it hot in {place}", 2),
+    ("is it sunny in {place}", 2),
+    ("is it snowing in {place}", 2),
+    ("is it windy in {place}", 2),
+    ("how cold is it in {place}", 3),
+    ("how warm is it in {place}", 3),
+    ("how hot is it in {place}", 3),
+    ("do i need an umbrella in {place}", 3),
+    ("do i need a jacket in {place}", 2),
+    ("what's the temperature in {place}", 5),
+    ("what is the temperature in {place}", 4),
+    ("what's the forecast for {place}", 3),
+    ("what is the forecast for {place} {day}", 1),
+    ("weather in {place}", 3),
+    ("{place}", 1),
+    ("in {place}", 1),
+    ("what's the weather", 40),
+    ("what's the weather like {day}", 5),
+    ("tell me about {subject}", 12),
+    ("what is {subject}", 6),
+    ("what are {subject}", 5),
+    ("who was {subject}", 5),
+    ("explain {subject}", 5),
+    ("can you explain {subject}", 3),
+    ("how does {subject} work", 3),
+    ("why is the sky blue", 60),
+    ("how far away is the moon", 40),
+    ("how far is the sun", 20),
+    ("how old is the universe", 30),
+    ("how many planets are there", 30),
+    ("what is the capital of {country}", 14),
+    ("what's the capital of {country}", 10),
+    ("what is the population of {country}", 6),
+    ("who is the president of {country}", 5),
+    ("who wrote {work}", 14),
+    ("what language do they speak in {country}", 4),
+    ("what's the stock price of {company}", 5),
+    ("what is the price of {company} stock", 4),
+    ("how is {company} doing today", 3),
+    ("how is {company} stock doing", 3),
+    ("what's in the news", 40),
+    ("what's in the news today", 30),
+    ("any news about {topic}", 5),
+    ("what's the latest news about {topic}", 4),
+    ("give me the headlines", 20),
+    ("what's on my calendar {day}", 4),
+    ("what meetings do i have {day}", 4),
+    ("am i free {day}", 4),
+    ("search for {subject}", 3),
+    ("look up {subject}", 3),
+    ("hello", 150),
+    ("hello there", 40),
+    ("hi", 80),
+    ("hi there", 40),
+    ("hey", 30),
+    ("good morning", 40),
+    ("good afternoon", 30),
+    ("good evening", 30),
+    ("how are you", 80),
+    ("how are you doing", 30),
+    ("how are you today", 40),
+    ("yes", 150),
+    ("yes please", 80),
+    ("yeah", 40),
+    ("no", 150),
+    ("no thanks", 60),
+    ("no thank you", 60),
+    ("okay", 50),
+    ("stop", 120),
+    ("please stop", 50),
+    ("wait", 50),
+    ("wait a moment", 30),
+    ("be quiet", 20),
+    ("never mind", 40),
+    ("thanks", 100),
+    ("thank you", 150),
+    ("thank you very much", 60),
+    ("thanks a lot", 40),
+    ("goodbye", 150),
+    ("bye", 80),
+    ("bye bye", 40),
+    ("see you later", 40),
+    ("what time is it", 120),
+    ("what's the time", 60),
+    ("what day is it", 60),
+    ("what day is it today", 40),
+    ("what is the date", 40),
+    ("what's the date today", 40),
+    ("who are you", 120),
+    ("what are you", 40),
+    ("what's your name", 60),
+    ("what can you do", 80),
+    ("help", 40),
+    ("can you help me", 40),
+    ("say that again", 40),
+    ("can you repeat that", 40),
+    ("tell me a joke", 50),
+    ("are you a real person", 30),
+    ("are you there", 30),
+)
+
+
+def sentences() -> Iterator[tuple[str, int]]:
+    """Every sentence with its weight."""
+    for pattern, weight in PATTERNS:
+        for sentence in _filled(pattern):
+            yield sentence, weight
+
+
+def _filled(pattern: str) -> Iterator[str]:
+    start, end = pattern.find("{"), pattern.find("}")
+    if start < 0:
+        yield pattern
+        return
+    for words in LISTS[pattern[start + 1 : end]]:
+        yield from _filled(pattern[:start] + words + pattern[end + 1 :])
