@@ -43,8 +43,9 @@ AHEAD_S = 2.0
 INBOX_FRAMES = 100
 """Two seconds: the longest message and as much again."""
 NORMAL = 1000
-ORDERLY = frozenset({1000, 1001, 1005})
-"""Close codes of a caller that left on purpose (RFC 6455, 7.4.1)."""
+ORDERLY = frozenset({1000, 1001})
+"""Close codes of a caller that left on purpose (RFC 6455, 7.4.1). 1005, no code at all, is not among them: uvicorn
+says that of a broken TCP connection too."""
 
 
 class Socket(Protocol):

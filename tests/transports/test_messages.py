@@ -1,0 +1,80 @@
+"""The WebSocket framing: what is taken, what is refused and why."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from backend.audio.frame import SILENCE
+from backend.transports.messages import (
+    FLUSH,
+    MAX_PCM_BYTES,
+    READY,
+    TOO_BIG,
+    UNSUPPORTED,
+    Audio,
+    Bye,
+    Ping,
+    Refused,
+    read_binary,
+    read_text,
+    write_audio,
+    write_bye,
+)
+
+
+def test_binary_is_audio_up_to_a_second() -> None:
+    assert read_binary(b"\1\2") == Audio(b"\1\2")
+    assert read_binary(bytes(MAX_PCM_BYTES)) == Audio(bytes(48_000))
+    assert isinstance(read_binary(bytes(MAX_PCM_BYTES + 1)), Refused)
+
+
+def test_json_audio_is_base64() -> None:
+    second = bytes(range(250)) * 192
+    text = json.dumps({"type": "audio", "pcm": base64.b64encode(second).decode()})
+    assert read_text(text) == Audio(second)
+
+
+def test_ping_and_bye_need_nothing_more() -> None:
+    assert read_text('{"type":"ping"}') == Ping()
+    assert read_text('{"type":"bye","why":"tired"}') == Bye()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hello", "[]", "null", "{}", '{"type":"dance"}', '{"type":1}', '{"type":"audio","pcm":7}', '{"type":']
+)
+def test_other_text_is_refused_as_unsupported(text: str) -> None:
+    refused = read_text(text)
+    assert isinstance(refused, Refused)
+    assert refused.code == UNSUPPORTED == 1003
+    assert "audio" in refused.reason
+
+
+@pytest.mark.parametrize("pcm", ["%%%%", "abc", "ü"])
+def test_audio_that_is_not_base64_is_refused(pcm: str) -> None:
+    refused = read_text(json.dumps({"type": "audio", "pcm": pcm}, ensure_ascii=False))
+    assert refused == Refused(UNSUPPORTED, "pcm must be base64")
+
+
+def test_more_than_a_second_is_refused_as_too_big() -> None:
+    for text in ("x" * 100_000, json.dumps({"type": "audio", "pcm": base64.b64encode(bytes(48_003)).decode()})):
+        refused = read_text(text)
+        assert isinstance(refused, Refused)
+        assert refused.code == TOO_BIG == 1009
+
+
+def test_what_is_sent_is_what_the_framing_says() -> None:
+    assert json.loads(READY) == {"type": "ready"}
+    assert json.loads(FLUSH) == {"type": "flush"}
+    assert json.loads(write_bye("idle")) == {"type": "bye", "reason": "idle"}
+    sent = json.loads(write_audio("item_7", SILENCE))
+    assert sent.pop("pcm") == base64.b64encode(SILENCE).decode()
+    assert sent == {"type": "audio", "item": "item_7"}
+
+
+def test_close_reasons_fit_into_a_close_frame() -> None:
+    for refused in (read_binary(bytes(99_999)), read_text("?"), read_text('{"type":"audio","pcm":"%"}')):
+        assert isinstance(refused, Refused)
+        assert len(refused.reason.encode()) <= 123  # RFC 6455, 5.5
