@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [
@@ -75,7 +76,14 @@ class Tab:
 
     async def sees(self, name: str, text: str, within_ms: int = WITHIN_MS) -> None:
         """Wait until the part called `name` is visible and contains `text`."""
-        await self.page.get_by_test_id(name).filter(has_text=text).first.wait_for(timeout=within_ms)
+        part = self.page.get_by_test_id(name)
+        try:
+            await part.filter(has_text=text).first.wait_for(timeout=within_ms)
+        except PlaywrightTimeout:
+            shown = {
+                shown: await self.page.get_by_test_id(shown).all_inner_texts() for shown in (name, "state", "notice")
+            }
+            raise AssertionError(f"no {text!r}; the page shows {shown}; it complained {self.complaints}") from None
 
     async def text(self, name: str) -> str:
         """What the part called `name` reads."""

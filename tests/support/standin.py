@@ -86,6 +86,7 @@ class StandIn:
         self.events_status = 200
         """Anything else answers the event stream, and questions about the session, with this status."""
         self.feed = Feed()
+        """The newest call's events."""
         self.offers: list[dict[str, Any]] = []
         self.typed: list[str] = []
         self.disconnects: list[dict[str, Any]] = []
@@ -137,6 +138,8 @@ class StandIn:
         if refusal := self.offer_refusal:
             self.offer_refusal = None
             return refusal
+        self.feed.close()
+        self.feed = Feed()
         peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self._peers.add(peer)
         await peer.setRemoteDescription(RTCSessionDescription(sdp=body["sdp"], type="offer"))
