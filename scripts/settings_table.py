@@ -1,4 +1,4 @@
-"""Writes down every setting from `backend/settings.py`: `.env.example`, and the table in the README.
+"""Writes down every setting from `backend/settings.py`: `.env.example`, the README's table, what compose passes on.
 
 `python -m scripts.settings_table` writes, `--check` only compares and fails when something is out of date.
 """
@@ -18,7 +18,10 @@ from pydantic.fields import FieldInfo
 from backend.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- settings:begin -->", "<!-- settings:end -->"
+README_MARKS = ("<!-- settings:begin -->\n", "<!-- settings:end -->")
+COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
+SET_BY_COMPOSE = {"REDIS_URL", "DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT"}
+"""What docker-compose.yml or the image decides, or what names a file that is not in the image."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +58,30 @@ def markdown_table() -> str:
     return "| Variable | Default | What it is |\n| --- | --- | --- |\n" + "".join(rows)
 
 
-def with_table(text: str) -> str:
-    """A document with the table between its markers brought up to date; unchanged when it has no markers."""
-    if BEGIN not in text or END not in text:
-        return text
-    head, rest = text.split(BEGIN, 1)
-    return f"{head}{BEGIN}\n{markdown_table()}{END}{rest.split(END, 1)[1]}"
+def compose_list() -> str:
+    """The variables that compose hands from the shell and from .env to the backend."""
+    return "".join(f"      - {each.name}\n" for each in variables() if each.name not in SET_BY_COMPOSE)
+
+
+def between(marks: tuple[str, str], content: str, text: str) -> str:
+    """`text` with what stands between the marks replaced. Raises `ValueError` when they are not there."""
+    begin, end = marks
+    if begin not in text or end not in text:
+        raise ValueError(f"there must be a line {begin.strip()!r} and a line {end.strip()!r}")
+    head, rest = text.split(begin, 1)
+    return head + begin + content + end + rest.split(end, 1)[1]
 
 
 def outdated(root: Path = ROOT) -> dict[Path, str]:
     """What each file that is out of date should read."""
-    wanted = {root / ".env.example": env_example()}
-    readme = root / "README.md"
-    if readme.exists():
-        wanted[readme] = with_table(readme.read_text())
-    return {path: text for path, text in wanted.items() if not path.exists() or path.read_text() != text}
+    written = {root / ".env.example": env_example()}
+    for name, marks, content in (
+        ("README.md", README_MARKS, markdown_table()),
+        ("docker-compose.yml", COMPOSE_MARKS, compose_list()),
+    ):
+        if (path := root / name).exists():
+            written[path] = between(marks, content, path.read_text())
+    return {path: text for path, text in written.items() if not path.exists() or path.read_text() != text}
 
 
 def main(arguments: list[str]) -> int:

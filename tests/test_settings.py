@@ -164,7 +164,7 @@ def test_every_setting_is_explained() -> None:
     assert unexplained == []
 
 
-def test_the_example_file_and_the_readme_are_up_to_date() -> None:
+def test_what_is_written_down_is_up_to_date() -> None:
     assert list(settings_table.outdated()) == []
 
 
@@ -177,11 +177,15 @@ def test_the_example_file_uncommented_is_what_the_defaults_are(tmp_path: Path) -
     assert load_settings() == untouched
 
 
-def test_the_table_is_put_between_its_markers_only() -> None:
-    text = f"before\n{settings_table.BEGIN}\nold\n{settings_table.END}\nafter\n"
-    updated = settings_table.with_table(text)
+def test_the_table_is_put_between_its_marks_only() -> None:
+    text = "before\n<!-- settings:begin -->\nold\n<!-- settings:end -->\nafter\n"
+    updated = settings_table.between(settings_table.README_MARKS, settings_table.markdown_table(), text)
     assert updated.startswith("before\n")
     assert updated.endswith("\nafter\n")
     assert "old" not in updated
     assert "| `VAD__THRESHOLD` | `0.7` |" in updated
-    assert settings_table.with_table("no markers") == "no markers"
+
+
+def test_a_document_without_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="settings:begin"):
+        settings_table.between(settings_table.README_MARKS, "table", "no marks")

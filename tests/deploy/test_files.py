@@ -1,0 +1,116 @@
+"""Dockerfile, compose file and Makefile hold together, and say what the documentation promises."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from scripts.settings_table import SET_BY_COMPOSE, variables
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def compose() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    return loaded
+
+
+def environment_of(service: str) -> dict[str, str | None]:
+    pairs = [entry.partition("=") for entry in compose()["services"][service]["environment"]]
+    return {name: value if equals else None for name, equals, value in pairs}
+
+
+def dockerfile() -> list[str]:
+    """Its instructions, continuation lines joined, comments left out."""
+    lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if not line.startswith("#")]
+    return [line for line in "\n".join(lines).replace("\\\n", " ").splitlines() if line]
+
+
+def test_every_service_proves_its_health() -> None:
+    services = compose()["services"]
+    assert set(services) == {"redis", "backend", "nginx"}
+    assert all("healthcheck" in service for service in services.values())
+
+
+def test_services_start_in_order_of_health() -> None:
+    services = compose()["services"]
+    assert services["backend"]["depends_on"] == {"redis": {"condition": "service_healthy"}}
+    assert services["nginx"]["depends_on"] == {"backend": {"condition": "service_healthy"}}
+
+
+def test_redis_keeps_its_data() -> None:
+    redis = compose()["services"]["redis"]
+    assert "--appendonly yes" in " ".join(redis["command"])
+    assert redis["volumes"] == ["redis-data:/data"]
+
+
+def test_the_media_ports_published_are_those_bound_and_exposed() -> None:
+    low_high = environment_of("backend")["RTC_PORT_RANGE"]
+    assert compose()["services"]["backend"]["ports"] == [f"{low_high}:{low_high}/udp"]
+    assert any(line == f"EXPOSE 8000 {low_high}/udp" for line in dockerfile())
+
+
+def test_compose_hands_on_every_setting() -> None:
+    handed_on = environment_of("backend")
+    assert handed_on["REDIS_URL"] == "redis://redis:6379/0"
+    missing = {each.name for each in variables()} - SET_BY_COMPOSE - set(handed_on)
+    assert missing == set()
+    assert set(handed_on) <= {each.name for each in variables()}
+
+
+def test_nginx_serves_the_files_of_this_checkout() -> None:
+    volumes = compose()["services"]["nginx"]["volumes"]
+    assert volumes == ["./nginx.conf:/etc/nginx/nginx.conf:ro", "./frontend:/usr/share/nginx/html:ro"]
+
+
+def test_the_image_runs_as_nobody_in_particular() -> None:
+    users = [line.split()[1] for line in dockerfile() if line.startswith("USER ")]
+    assert users == ["10001"]
+    assert any(line.startswith("HEALTHCHECK") for line in dockerfile())
+
+
+def test_the_image_holds_no_development_tools() -> None:
+    assert not any("requirements-dev" in line for line in dockerfile())
+
+
+def test_what_the_dockerfile_copies_is_let_through() -> None:
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = {
+        source
+        for line in dockerfile()
+        if line.startswith("COPY ") and "--from" not in line
+        for source in line.split()[1:-1]
+    }
+    assert copied == allowed
+
+
+def test_run_and_test_begin_with_install() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(r"^run: install\b", makefile, re.MULTILINE)
+    assert re.search(r"^test: install-test\b", makefile, re.MULTILINE)
+    assert re.search(r"^install-test: install\b", makefile, re.MULTILINE)
+
+
+def test_ci_runs_make_test_and_nothing_else() -> None:
+    commands = [
+        line for line in (ROOT / ".ci" / "run").read_text().splitlines() if not line.startswith(("#", "set", "cd"))
+    ]
+    assert commands == ["exec make test"]
+
+
+def test_help_names_every_command() -> None:
+    shown = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for target in ("install", "run", "test", "lint", "fmt", "bench", "requirements"):
+        assert f"make {target} " in shown.stdout
+
+
+def test_the_scripts_are_sound_shell() -> None:
+    for script in [*(ROOT / "scripts").glob("*.sh"), ROOT / ".ci" / "run"]:
+        subprocess.run(["bash", "-n", str(script)], check=True)
+        assert script.stat().st_mode & 0o111, f"{script} is not executable"

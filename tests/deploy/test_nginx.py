@@ -1,0 +1,126 @@
+"""The project's nginx.conf in a real nginx, in front of the real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.support.api_server import json_reply, serving
+from tests.support.house import RunningHouse, placed_call, running_house
+from tests.support.nginx import ROOT, running_nginx
+
+SECURITY_HEADERS = {
+    "content-security-policy",
+    "cross-origin-opener-policy",
+    "cross-origin-resource-policy",
+    "permissions-policy",
+    "referrer-policy",
+    "x-content-type-options",
+    "x-frame-options",
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """The server as a browser sees it through nginx, and as it is behind it."""
+
+    front: RunningHouse
+    behind: RunningHouse
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with (
+        running_house() as house,
+        running_nginx(httpx2.URL(house.url).port or 80, tmp_path_factory.mktemp("nginx")) as url,
+    ):
+        yield Site(replace(house, url=url), house)
+
+
+def ask(house: RunningHouse, method: str, path: str, **options: object) -> httpx2.Response:
+    with httpx2.Client(base_url=house.url, trust_env=False, timeout=10) as http:
+        return http.request(method, path, **options)  # type: ignore[arg-type]
+
+
+def security_headers(response: httpx2.Response, host: str) -> dict[str, str]:
+    found = [(name, value.replace(host, "HOST")) for name, value in response.headers.multi_items()]
+    ours = [(name, value) for name, value in found if name in SECURITY_HEADERS]
+    assert len(ours) == len(dict(ours)), f"said twice: {ours}"
+    return dict(ours)
+
+
+def host_of(house: RunningHouse) -> str:
+    return httpx2.URL(house.url).netloc.decode()
+
+
+def test_the_page_and_its_modules_are_served(site: Site) -> None:
+    page = ask(site.front, "GET", "/")
+    assert page.content == (ROOT / "frontend" / "index.html").read_bytes()
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    module = ask(site.front, "GET", "/main.js", headers={"Accept-Encoding": "gzip"})
+    assert module.headers["content-type"].split(";")[0] in ("text/javascript", "application/javascript")
+    assert module.text == (ROOT / "frontend" / "main.js").read_text()
+    assert ask(site.front, "GET", "/nothing.js").status_code == 404
+
+
+def test_text_is_compressed(site: Site) -> None:
+    page = ask(site.front, "GET", "/", headers={"Accept-Encoding": "gzip"})
+    assert page.headers["content-encoding"] == "gzip"
+
+
+def test_a_page_from_nginx_is_as_guarded_as_one_from_the_backend(site: Site) -> None:
+    guarded = security_headers(ask(site.behind, "GET", "/"), host_of(site.behind))
+    assert set(guarded) == SECURITY_HEADERS
+    assert security_headers(ask(site.front, "GET", "/"), host_of(site.front)) == guarded
+    assert security_headers(ask(site.front, "GET", "/nothing.js"), host_of(site.front)) == guarded
+
+
+def test_what_is_passed_on_carries_each_security_header_once(site: Site) -> None:
+    for path in ("/api/config", "/healthz", "/api/sessions/unknown"):
+        assert set(security_headers(ask(site.front, "GET", path), host_of(site.front))) == SECURITY_HEADERS
+
+
+def test_the_api_answers_in_its_own_words(site: Site) -> None:
+    assert ask(site.front, "GET", "/api/config").json()["responder"]["offline"] is True
+    assert ask(site.front, "GET", "/healthz").status_code == 200
+    assert ask(site.front, "GET", "/readyz").status_code == 200
+    unknown = ask(site.front, "GET", "/api/sessions/unknown")
+    assert (unknown.status_code, "message" in unknown.json()["error"]) == (404, True)
+    too_large = ask(site.front, "POST", "/api/rtc/offer", json={"sdp": "v" * 70_000})
+    assert (too_large.status_code, "message" in too_large.json()["error"]) == (413, True)
+
+
+def test_metrics_stay_inside(site: Site) -> None:
+    assert ask(site.behind, "GET", "/metrics").status_code == 200
+    assert ask(site.front, "GET", "/metrics").status_code == 404
+
+
+def test_the_page_may_call_home_and_a_foreign_page_may_not(site: Site) -> None:
+    assert ask(site.front, "POST", "/api/sessions", json={}, headers={"Origin": site.front.url}).is_success
+    foreign = ask(site.front, "POST", "/api/sessions", json={}, headers={"Origin": "http://elsewhere.example"})
+    assert foreign.status_code == 403
+
+
+async def test_events_and_audio_arrive_at_once_while_the_call_lasts(site: Site) -> None:
+    async with placed_call(site.front, transport="ws") as call:  # its events are open before this line ends
+        await call.http.post(f"/api/sessions/{call.ticket.session_id}/messages", json={"text": "What can you do?"})
+        await call.told("transcript", within_s=1.0, role="user")
+        await call.hears_something(within_s=8.0)
+        assert not call.all_told("session_ended")
+
+
+async def test_the_backend_learns_the_callers_address_and_no_invented_one(tmp_path: Path) -> None:
+    async with serving(lambda request: json_reply({"ok": True})) as upstream:
+        with running_nginx(httpx2.URL(upstream.url).port or 80, tmp_path) as url:
+            async with httpx2.AsyncClient(trust_env=False) as http:
+                await http.get(f"{url}/api/config", headers={"X-Forwarded-For": "6.6.6.6"})
+                await http.get(f"{url}/api/config", headers={"X-Forwarded-Proto": "https"})
+    plain, behind_tls = (request.headers for request in upstream.requests)
+    assert plain["x-forwarded-for"] == "127.0.0.1"
+    assert plain["x-forwarded-proto"] == "http"
+    assert behind_tls["x-forwarded-proto"] == "https"
+    assert plain["host"] == httpx2.URL(url).netloc.decode()

@@ -1,0 +1,74 @@
+"""A real nginx with the project's own nginx.conf, only its addresses and folders replaced, on loopback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+READY_WITHIN_S = 5.0
+TEMP_PATHS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+
+
+def binary() -> str:
+    found = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    assert found, "tests need nginx: run make install-test"
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def rendered(port: int, backend_port: int, folder: Path) -> str:
+    """The configuration as it is, except for where it listens, what it serves and where it writes."""
+    text = (ROOT / "nginx.conf").read_text()
+    folders = "".join(f"    {name}_temp_path {folder}/{name};\n" for name in TEMP_PATHS)
+    owner = "user root;\n" if os.geteuid() == 0 else ""  # pytest's folders are closed to others
+    for old, new in {
+        "pid /run/nginx.pid;": f"{owner}daemon off;\npid {folder}/nginx.pid;",
+        "worker_processes auto;": "worker_processes 1;",
+        "http {\n": f"http {{\n{folders}",
+        "server backend:8000;": f"server 127.0.0.1:{backend_port};",
+        "listen 80;": f"listen 127.0.0.1:{port};",
+        "root /usr/share/nginx/html;": f"root {ROOT / 'frontend'};",
+    }.items():
+        assert text.count(old) == 1, f"nginx.conf should say {old!r} once"
+        text = text.replace(old, new)
+    return text
+
+
+@contextmanager
+def running_nginx(backend_port: int, folder: Path) -> Iterator[str]:
+    """The base URL of an nginx in front of `127.0.0.1:backend_port`, ended whatever happens."""
+    port = free_port()
+    configuration = folder / "nginx.conf"
+    configuration.write_text(rendered(port, backend_port, folder))
+    log = (folder / "nginx.log").open("wb")
+    process = subprocess.Popen([binary(), "-p", str(folder), "-c", str(configuration)], stderr=log, stdout=log)
+    try:
+        _wait_until_listening(port, process, folder)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(timeout=5)
+        log.close()
+
+
+def _wait_until_listening(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
+    deadline = time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.01)
+    raise AssertionError(f"nginx did not start: {(folder / 'nginx.log').read_text()}")
