@@ -1,0 +1,187 @@
+"""Reference cases worked out by hand from the published definitions, edges of every band, and refusals."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.errors import ToolFailed
+from backend.tools.base import Principal
+from backend.tools.medical_calculator import medical_calculator
+from backend.tools.medical_scores import (
+    CHADS_POINTS,
+    HAS_BLED_POINTS,
+    SCORES,
+    WELLS_DVT_POINTS,
+    WELLS_PE_POINTS,
+    Input,
+)
+from tests.support.minds import toolbox
+
+
+def none_of(points: dict[str, Any], **given: Any) -> dict[str, Any]:
+    return dict.fromkeys(points, False) | given
+
+
+def body(weight_kg: float, height_cm: float) -> dict[str, float]:
+    return {"weight_kg": weight_kg, "height_cm": height_cm}
+
+
+def kidney(age: int, sex: str, creatinine: float, **more: float) -> dict[str, Any]:
+    return {"age_years": age, "sex": sex, "creatinine_mg_dl": creatinine, **more}
+
+
+def meld(creatinine: float, bilirubin: float, inr: float, sodium: float, dialysis: bool = False) -> dict[str, Any]:
+    return {
+        "creatinine_mg_dl": creatinine,
+        "bilirubin_mg_dl": bilirubin,
+        "inr": inr,
+        "sodium_mmol_l": sodium,
+        "dialysis_twice_last_week": dialysis,
+    }
+
+
+def curb(age: int = 40, urea: float = 7.0, breaths: int = 29, sys: int = 90, dia: int = 61) -> dict[str, Any]:
+    return {
+        "age_years": age,
+        "confusion": False,
+        "urea_mmol_l": urea,
+        "breaths_per_minute": breaths,
+        "systolic_mmhg": sys,
+        "diastolic_mmhg": dia,
+    }
+
+
+def qsofa(breaths: int, altered: bool, sys: int) -> dict[str, Any]:
+    return {"breaths_per_minute": breaths, "altered_mental_state": altered, "systolic_mmhg": sys}
+
+
+def gcs(eye: int, verbal: int, motor: int) -> dict[str, int]:
+    return {"eye": eye, "verbal": verbal, "motor": motor}
+
+
+CASES: list[tuple[str, dict[str, Any], float, str]] = [
+    ("bmi", body(70, 175), 22.9, "normal weight"),
+    ("bmi", body(100, 180), 30.9, "obesity"),
+    ("bmi", body(72.25, 170), 25.0, "overweight"),
+    ("bmi", body(50, 170), 17.3, "underweight"),
+    ("bsa", body(70, 175), 1.84, ""),
+    ("bsa", body(80, 180), 2.0, ""),
+    ("bsa", body(10, 76), 0.46, ""),
+    ("creatinine_clearance", kidney(60, "male", 1.0, weight_kg=72), 80, ""),
+    ("creatinine_clearance", kidney(60, "female", 1.0, weight_kg=72), 68, ""),
+    ("creatinine_clearance", kidney(80, "male", 2.0, weight_kg=60), 25, ""),
+    ("egfr", kidney(50, "male", 1.0), 92, "stage G1"),
+    ("egfr", kidney(50, "female", 1.0), 69, "stage G2"),
+    ("egfr", kidney(60, "female", 0.8), 84, "stage G2"),
+    ("egfr", kidney(70, "male", 2.5), 27, "stage G4"),
+    ("egfr", kidney(30, "female", 0.6), 124, "stage G1"),
+    ("cha2ds2_vasc", none_of(CHADS_POINTS, age_years=40, sex="male"), 0, ""),
+    ("cha2ds2_vasc", none_of(CHADS_POINTS, age_years=64, sex="female"), 1, ""),
+    ("cha2ds2_vasc", none_of(CHADS_POINTS, age_years=65, sex="male"), 1, ""),
+    ("cha2ds2_vasc", none_of(CHADS_POINTS, age_years=75, sex="male"), 2, ""),
+    ("cha2ds2_vasc", none_of(CHADS_POINTS, age_years=70, sex="female", stroke_or_tia_or_embolism=True), 4, ""),
+    ("cha2ds2_vasc", dict.fromkeys(CHADS_POINTS, True) | {"age_years": 80, "sex": "female"}, 9, ""),
+    ("has_bled", none_of(HAS_BLED_POINTS, age_years=65), 0, "low to moderate"),
+    ("has_bled", none_of(HAS_BLED_POINTS, age_years=66, labile_inr=True), 2, "low to moderate"),
+    ("has_bled", none_of(HAS_BLED_POINTS, age_years=66, labile_inr=True, alcohol_excess=True), 3, "high"),
+    ("has_bled", dict.fromkeys(HAS_BLED_POINTS, True) | {"age_years": 70}, 9, "high"),
+    ("wells_dvt", none_of(WELLS_DVT_POINTS), 0, "unlikely"),
+    ("wells_dvt", none_of(WELLS_DVT_POINTS, active_cancer=True, pitting_oedema=True), 2, "likely"),
+    ("wells_dvt", none_of(WELLS_DVT_POINTS, other_diagnosis_as_likely=True), -2, "unlikely"),
+    ("wells_dvt", dict.fromkeys(WELLS_DVT_POINTS, True) | {"other_diagnosis_as_likely": False}, 9, "likely"),
+    ("wells_pe", none_of(WELLS_PE_POINTS), 0, "unlikely"),
+    ("wells_pe", none_of(WELLS_PE_POINTS, signs_of_dvt=True, cancer=True), 4, "unlikely"),
+    ("wells_pe", none_of(WELLS_PE_POINTS, signs_of_dvt=True, heart_rate_over_100=True), 4.5, "likely"),
+    ("wells_pe", dict.fromkeys(WELLS_PE_POINTS, True), 12.5, "likely"),
+    ("curb_65", curb(), 0, "low"),
+    ("curb_65", curb(age=65, urea=7.1), 2, "moderate"),
+    ("curb_65", curb(breaths=30, sys=89, age=64), 2, "moderate"),
+    ("curb_65", curb(dia=60), 1, "low"),
+    ("curb_65", curb(age=80, urea=20, breaths=35, sys=80, dia=40) | {"confusion": True}, 5, "high"),
+    ("qsofa", qsofa(21, False, 101), 0, "negative"),
+    ("qsofa", qsofa(22, False, 101), 1, "negative"),
+    ("qsofa", qsofa(22, False, 100), 2, "positive"),
+    ("qsofa", qsofa(30, True, 80), 3, "positive"),
+    ("meld_na", meld(1.0, 1.0, 1.0, 140), 6, ""),
+    ("meld_na", meld(0.5, 0.3, 0.9, 140), 6, ""),
+    ("meld_na", meld(2.0, 3.0, 1.5, 137), 22, ""),
+    ("meld_na", meld(2.0, 3.0, 1.5, 130), 26, ""),
+    ("meld_na", meld(2.0, 3.0, 1.5, 120), 29, ""),
+    ("meld_na", meld(9.0, 40.0, 6.0, 120), 40, ""),
+    ("meld_na", meld(1.0, 1.0, 1.0, 120, dialysis=True), 28, ""),
+    ("glasgow", gcs(4, 5, 6), 15, "mild"),
+    ("glasgow", gcs(3, 4, 6), 13, "mild"),
+    ("glasgow", gcs(3, 3, 6), 12, "moderate"),
+    ("glasgow", gcs(2, 2, 4), 8, "severe"),
+    ("glasgow", gcs(1, 1, 1), 3, "severe"),
+    ("anion_gap", {"sodium_mmol_l": 140, "chloride_mmol_l": 104, "bicarbonate_mmol_l": 24}, 12, ""),
+    ("corrected_calcium", {"calcium_mg_dl": 8.0, "albumin_g_dl": 2.0}, 9.6, ""),
+]
+
+
+@pytest.mark.parametrize(("score", "values", "value", "meaning"), CASES)
+async def test_reference_case(score: str, values: dict[str, Any], value: float, meaning: str) -> None:
+    result = await medical_calculator(score, values)
+    assert result.data["value"] == value
+    assert meaning in result.data["meaning"]
+
+
+def test_every_score_has_reference_cases_a_source_and_a_unit() -> None:
+    assert {case[0] for case in CASES} == set(SCORES)
+    assert len(SCORES) >= 12
+    assert all(score.source and score.unit and score.inputs for score in SCORES.values())
+
+
+@pytest.mark.parametrize(
+    ("score", "values", "complaint"),
+    [
+        ("nonsense", {}, "There is no score"),
+        ("bmi", {"weight_kg": 70.0}, r"missing: height_cm \(a number from 40 to 250 cm\)"),
+        ("bmi", body(70, 175) | {"age": 3.0}, "not an input"),
+        ("bmi", body(70, 1.75), "height_cm must be a number from 40 to 250 cm"),
+        ("bmi", body(float("nan"), 175), "weight_kg"),
+        ("bmi", {"weight_kg": True, "height_cm": 175}, "weight_kg"),
+        ("egfr", kidney(17, "male", 1.0), "age_years"),
+        ("egfr", kidney(50, "other", 1.0), "female or male"),
+        ("glasgow", gcs(4, 6, 6), "verbal"),
+        ("glasgow", {"eye": 1.5, "verbal": 2, "motor": 3}, "whole number"),
+        ("qsofa", {"breaths_per_minute": 20, "altered_mental_state": 1.0, "systolic_mmhg": 100}, "true or false"),
+    ],
+)
+async def test_what_cannot_be_computed_is_refused_with_the_reason(
+    score: str, values: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(ToolFailed, match=complaint) as caught:
+        await medical_calculator(score, values)
+    assert not caught.value.retryable
+
+
+async def test_json_keeps_truth_apart_from_numbers() -> None:
+    arguments = json.dumps({"score": "qsofa", "values": qsofa(22, True, 100)})
+    result = await toolbox(medical_calculator).run("medical_calculator", arguments, Principal("ada"))
+    content = json.loads(result.content)
+    assert content["value"] == 3
+    assert content["inputs"]["altered_mental_state"] is True
+    assert result.citations == ("qSOFA: Singer et al., JAMA 2016;315:801-810",)
+
+
+def within(one: Input) -> st.SearchStrategy[Any]:
+    if one.kind == "yes_no":
+        return st.booleans()
+    if one.kind == "choice":
+        return st.sampled_from(one.choices)
+    return st.integers(int(one.low), int(one.high)) if one.whole else st.floats(one.low, one.high)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_every_value_in_range_gives_a_number(data: st.DataObject) -> None:
+    score = data.draw(st.sampled_from(list(SCORES.values())))
+    value, meaning = score.calculate({one.name: data.draw(within(one)) for one in score.inputs})
+    assert value == value and abs(value) < 1e6
+    assert meaning
