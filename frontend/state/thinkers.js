@@ -43,8 +43,8 @@ function merge(old, data, at) {
     query: data.query ?? old?.query ?? "",
     elapsedMs: data.elapsed_ms ?? old?.elapsedMs ?? 0,
     source: data.source ?? old?.source ?? "",
-    detail: data.detail ?? old?.detail ?? "",
-    error: data.error ?? old?.error ?? "",
+    detail: data.detail ?? "",
+    error: data.error ?? "",
     seenAt: at,
   };
 }

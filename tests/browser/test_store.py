@@ -156,11 +156,12 @@ async def test_a_thinker_has_one_card_that_follows_its_events(tab: Tab) -> None:
     state = await state_after(
         tab,
         thinker("c1", "routed"),
-        thinker("c1", "working", elapsed_ms=40),
+        thinker("c1", "working", elapsed_ms=40, detail="asking the weather service"),
         thinker("c1", "complete", elapsed_ms=910, source="live"),
     )
     (card,) = state["thinkers"]
     assert (card["state"], card["elapsedMs"], card["source"], card["label"]) == ("complete", 910, "live", "Weather")
+    assert card["detail"] == ""
 
 
 async def test_a_call_that_ends_abandons_unfinished_thinkers(tab: Tab) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WEATHER = EXAMPLES / "whats-the-weather-in-seattle.wav"
-STOP = EXAMPLES / "stop-tell-me-about-paris.wav"
+SKY = EXAMPLES / "why-is-the-sky-blue.wav"
 RATE = 16_000
 
 
