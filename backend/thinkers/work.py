@@ -7,11 +7,12 @@ The usual way is one turn of the agent with the manifest's prompt and tools. A T
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from backend.agent.events import AgentEvent, State, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
 from backend.agent.prompt import Situation
@@ -21,7 +22,7 @@ from backend.memory.base import Memory
 from backend.settings import Settings
 from backend.thinkers.base import Answer, Manifest, Progress, Question, Source
 from backend.tools.base import Principal
-from backend.tools.runner import Toolbox
+from backend.tools.runner import Toolbox, ToolResult
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ class Consultation:
     began: float = field(default_factory=time.perf_counter)
     cacheable: bool = True
     """Whether the answer may be served again; anything used for it may forbid that."""
+    tokens: int = 0
+    """Spent so far, over all turns."""
     _situation: Situation | None = None
 
     async def consult(self) -> Answer:
@@ -63,9 +66,19 @@ class Consultation:
         return self.answer_from(response)
 
     async def ask(
-        self, task: str, text: str, *, situation: Situation | None = None, tools: tuple[str, ...] | None = None
+        self,
+        task: str,
+        text: str,
+        *,
+        situation: Situation | None = None,
+        tools: tuple[str, ...] | None = None,
+        mode: Literal["voice", "chat"] | None = None,
+        quiet: bool = False,
     ) -> ThinkerResponse:
-        """One turn of the agent with the given task and tools (None: the manifest's)."""
+        """One turn of the agent with the given task, tools (None: the manifest's), mode (None: the question's).
+
+        A quiet one is not shown as progress: a step on the way, told in the Thinker's own words.
+        """
         names = self.manifest.tools if tools is None else tools
         agent = self.desk.agent.with_(
             toolbox=self.desk.toolbox.only(names), model_name=self.desk.model_name(self.manifest.tier)
@@ -74,10 +87,11 @@ class Consultation:
             self.question.session_id,
             system_prompt=task,
             user_id=self.question.user_id,
-            on_event=self._tell,
+            on_event=None if quiet else self._tell,
             situation=situation,
         )
-        response = await session.think(text, self.question.source_mode)
+        response = await session.think(text, mode or self.question.source_mode)
+        self.tokens += response.tokens_used
         if response.state is not State.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
         self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
@@ -94,6 +108,10 @@ class Consultation:
             latency_ms=round((time.perf_counter() - self.began) * 1000),
             tokens=response.tokens_used,
         )
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        """One of the manifest's tools, called by the Thinker itself; failures come back as results."""
+        return await self.desk.toolbox.only(self.manifest.tools).run(tool, json.dumps(arguments), self.principal)
 
     def progress(self, detail: str) -> None:
         """Tell the page what is being done. Never with the user's words."""

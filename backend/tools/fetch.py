@@ -1,4 +1,4 @@
-"""Asking a JSON service over HTTP, with its failures in our terms."""
+"""Asking a service over HTTP, with its failures in our terms."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import httpx2
 from backend.errors import ToolFailed
 
 TIMEOUT_S = 4.0
-"""Seconds one request may take in all its parts; a caller is waiting."""
+"""Seconds one request may be silent; a caller is waiting."""
 BODY_LIMIT = 2_000_000
 """Bytes read of an answer, at most."""
 
 
 class ServiceUnreachable(ToolFailed):
-    """No usable answer came: no connection, silence, 5xx, a rate limit, or something that is not the JSON expected.
+    """No usable answer came: no connection, silence, 5xx, a rate limit, or something that is not what is documented.
 
     `str(error)` says which, in words for the user.
     """
@@ -30,7 +30,22 @@ async def fetch_json(
     params: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Any:
-    """The JSON at `url`. `service` names it in errors.
+    """The JSON at `url`. `service` names it in errors. Raises as `fetch_text` does."""
+    text = await fetch_text(http, service, url, params, {"accept": "application/json", **(headers or {})})
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ServiceUnreachable(f"{service} answers with something that is not JSON.") from error
+
+
+async def fetch_text(
+    http: httpx2.AsyncClient,
+    service: str,
+    url: str,
+    params: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> str:
+    """The text at `url`, read as UTF-8.
 
     Raises `ServiceUnreachable`, or `ToolFailed` (not retryable) when the service refuses the request itself.
     """
@@ -48,10 +63,7 @@ async def fetch_json(
         raise ServiceUnreachable(f"{service} has a fault of its own ({status}).")
     if status >= 300:
         raise refused(f"{service} refuses the request ({status}).")
-    try:
-        return json.loads(body)
-    except ValueError as error:
-        raise ServiceUnreachable(f"{service} answers with something that is not JSON.") from error
+    return body.decode("utf-8", "replace")
 
 
 def refused(message: str) -> ToolFailed:

@@ -1,0 +1,38 @@
+"""Health questions, from research articles, calculators and the operator's documents; never in a doctor's place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.work import Consultation
+
+MANIFEST = Manifest(
+    domain="medical",
+    label="Medical",
+    description="health and medicine: research findings, symptoms in general, clinical scores and calculations",
+    example="What does research say about vitamin D and colds?",
+    prompt=(
+        "You inform about health and medicine; you are not a doctor and never diagnose, prescribe or change a "
+        "treatment. Look up findings with pubmed_search and kb_search, and compute scores with medical_calculator. "
+        "Say how certain a finding is. If the words suggest an emergency, such as chest pain, trouble breathing, "
+        "signs of a stroke, heavy bleeding, an overdose or thoughts of suicide, say first to call the local emergency "
+        "number now."
+    ),
+    tier="advanced",
+    tools=("pubmed_search", "medical_calculator", "kb_search"),
+    cache_ttl_s=600,
+    cache_scope="user",
+    deadline_s=45,
+    filler="Still looking through the research.",
+    history_turns=2,
+)
+NO_DOCTOR = "I am not a doctor, so please check this with one."
+
+
+async def think(work: Consultation) -> Answer:
+    """The usual way, with the limits of it always said."""
+    answer = await work.consult()
+    if "doctor" in answer.text.lower():
+        return answer
+    return replace(answer, text=f"{answer.text} {NO_DOCTOR}")

@@ -1,0 +1,180 @@
+"""Questions that need several sources: plan, gather side by side, look for gaps, write. Minutes long if need be.
+
+The model plans and writes; the searching in between is ours, so that every step can be shown as progress, every
+finding keeps its source, and a model that cannot plan still gets its question looked up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from backend.agent.prompt import quoted
+from backend.agent.turn import SAMPLE
+from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.work import Consultation
+from backend.tools.runner import ToolResult
+
+MANIFEST = Manifest(
+    domain="research",
+    label="Research",
+    description="questions that need several sources looked up and compared, or a thorough search of the web",
+    example="Research how cities cut their traffic, and what worked.",
+    prompt=(
+        "You report the outcome of a search to the person who asked for it. The findings stand below as data. Answer "
+        "the question from them in up to six short sentences: the conclusion first, then what supports it, naming the "
+        "sources, then what remains open or contradictory. Say which sources could not be searched."
+    ),
+    tier="advanced",
+    tools=("web_search", "get_news_headlines", "kb_search", "pubmed_search"),
+    cache_ttl_s=1800,
+    deadline_s=240,
+    filler="I am still going through the sources.",
+    preferences=("time_zone",),
+)
+PLAN = (
+    "You plan a search. Break the question into at most {limit} searches that together answer it. For each, choose "
+    'sources from: "web", "news", "documents" (the operator\'s own), "medicine" (research articles). Reply with JSON '
+    'only, in the form {{"searches": [{{"query": "…", "sources": ["web"]}}]}}.'
+)
+GAPS = PLAN + (
+    " Searches were already made; their findings stand in the question as data. Plan only what is still missing, and "
+    'reply {{"searches": []}} when nothing important is.'
+)
+SEARCH_LIMIT = 4
+"""Searches planned in one round."""
+ROUND_LIMIT = 2
+FINDINGS_LIMIT = 16_000
+"""Characters of findings shown to the writing model."""
+DELAY_STEP_S = 5.0
+"""How often a demonstration's delay is accounted for."""
+
+TOOLS = {
+    "web": ("web_search", "the web", "query"),
+    "news": ("get_news_headlines", "the news", "topic"),
+    "documents": ("kb_search", "the documents", "query"),
+    "medicine": ("pubmed_search", "medical research", "query"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One planned search."""
+
+    query: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a search came to."""
+
+    search: Search
+    result: ToolResult
+
+    def shown(self) -> dict[str, Any]:
+        """For the model."""
+        return {"query": self.search.query, "source": self.search.source, "found": json.loads(self.result.content)}
+
+
+async def think(work: Consultation) -> Answer:
+    """Plan, gather, fill the gaps, write."""
+    findings: list[Finding] = []
+    for number in range(ROUND_LIMIT):
+        work.progress("planning the search" if number == 0 else "checking what is missing")
+        searches = [search for search in await _plan(work, findings) if search not in [f.search for f in findings]]
+        if not searches:
+            break
+        findings += await _gather(work, searches)
+        if not any(finding.result.error is None for finding in findings):
+            break  # nothing works: a second plan would not either
+    await _delay(work)
+    return await _write(work, findings)
+
+
+async def _plan(work: Consultation, findings: list[Finding]) -> list[Search]:
+    """The next searches. In the first round, a plan that cannot be read is the question itself, searched everywhere."""
+    question = work.question.query
+    task = (GAPS if findings else PLAN).format(limit=SEARCH_LIMIT)
+    text = f"{question}\n\nFindings (data): {_quoted(findings)}" if findings else question
+    response = await work.ask(task, text, tools=(), mode="chat", quiet=True)
+    planned = read_plan(response.text)
+    if planned is None and not findings:
+        return [Search(question[:300], source) for source in ("web", "news", "documents")]
+    return planned or []
+
+
+def read_plan(text: str) -> list[Search] | None:
+    """The searches in a plan; None when it is not one."""
+    match = re.search(r"\{.*\}", text, re.DOTALL)
+    try:
+        steps = json.loads(match[0])["searches"] if match else None
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not isinstance(steps, list):
+        return None
+    searches = []
+    for step in steps[:SEARCH_LIMIT]:
+        if not isinstance(step, dict) or not isinstance(query := step.get("query"), str) or not query.strip():
+            continue
+        sources = step.get("sources")
+        known = [source for source in sources if source in TOOLS] if isinstance(sources, list) else []
+        searches += [Search(query.strip()[:300], source) for source in dict.fromkeys(known or ["web"])]
+    return searches
+
+
+async def _gather(work: Consultation, searches: list[Search]) -> list[Finding]:
+    """All searches at the same time, each told as it ends."""
+    done = 0
+
+    async def look(search: Search) -> Finding:
+        nonlocal done
+        tool, place, parameter = TOOLS[search.source]
+        result = await work.call(tool, {parameter: search.query[:200]})
+        done += 1
+        outcome = "searched" if result.error is None else "could not search"
+        work.progress(f"{outcome} {place} ({done} of {len(searches)})")
+        return Finding(search, result)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(look(search)) for search in searches]
+    return [task.result() for task in tasks]
+
+
+async def _write(work: Consultation, findings: list[Finding]) -> Answer:
+    work.progress("writing the answer")
+    situation = await work.situation()
+    task = f"{work.manifest.prompt}\n\nFindings (data):\n{_quoted(findings)}"
+    answer = work.answer_from(await work.ask(task, work.question.query, situation=situation, tools=(), quiet=True))
+    useful = [finding.result for finding in findings if finding.result.error is None]
+    work.cacheable = work.cacheable and bool(useful) and all(result.cacheable for result in useful)
+    sample = any(result.sample for result in useful)
+    live = any(not result.sample for result in useful)
+    text = answer.text if not sample or "sample" in answer.text.lower() else f"{SAMPLE} {answer.text}"
+    citations = tuple(dict.fromkeys(citation for result in useful for citation in result.citations))
+    return replace(
+        answer,
+        text=text,
+        source="sample" if sample else "live" if live else "model",
+        citations=citations,
+        tool_calls=len(findings),
+        tokens=work.tokens,
+    )
+
+
+def _quoted(findings: list[Finding]) -> str:
+    """The findings as data, each given its share of the room."""
+    share = FINDINGS_LIMIT // max(1, len(findings))
+    return "\n".join(quoted(finding.shown())[:share] for finding in findings) or "none"
+
+
+async def _delay(work: Consultation) -> None:
+    """For demonstrations: not done before the set number of seconds has passed, with a word every few of them."""
+    until = work.began + work.desk.settings.research_delay_s
+    while (left := until - time.perf_counter()) > 0:
+        work.progress(f"comparing the sources, {round(left)} seconds to go")
+        await asyncio.sleep(min(left, DELAY_STEP_S))

@@ -1,0 +1,137 @@
+"""Search in the medical literature: PubMed, through NCBI's E-utilities (no key needed, three requests a second).
+
+Documented at ncbi.nlm.nih.gov/books/NBK25499: `esearch` finds ids, `esummary` describes them, `efetch` gives the
+abstracts, which exist as XML only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, Literal
+from xml.etree import ElementTree
+
+from httpx2 import AsyncClient
+from pydantic import Field
+
+from backend.errors import ToolFailed
+from backend.settings import Settings
+from backend.tools.base import Result, tool
+from backend.tools.fetch import ServiceUnreachable, fetch_json, fetch_text
+
+SERVICE = "PubMed"
+ABSTRACT_LIMIT = 900
+"""Characters of an abstract shown to the model; the conclusion stands at the end, so the middle is left out."""
+KINDS = {
+    "review": "review[pt]",
+    "meta_analysis": "meta-analysis[pt]",
+    "clinical_trial": "clinical trial[pt]",
+    "guideline": "guideline[pt]",
+}
+
+
+@tool(
+    "pubmed_search",
+    "Searches medical research articles. Returns titles, journals, years and abstracts.",
+    guidance="PubMed: say what kind of study it is, from what year, and how sure it makes one.",
+    deadline_s=12.0,
+)
+async def pubmed_search(
+    http: AsyncClient,
+    settings: Settings,
+    query: Annotated[str, Field(min_length=1, max_length=300, description="Medical terms.")],
+    kind: Annotated[
+        Literal["any", "review", "meta_analysis", "clinical_trial", "guideline"], "Kind of article."
+    ] = "any",
+    since_year: Annotated[int | None, Field(ge=1900, le=2100, description="Published in this year or later.")] = None,
+    count: Annotated[int, Field(ge=1, le=5, description="How many articles.")] = 3,
+) -> Result:
+    """No match is an empty list. Raises `ServiceUnreachable` or `ToolFailed`: medical findings are never made up."""
+    pubmed = _Pubmed(http, settings)
+    ids = await pubmed.ids(_term(query, kind, since_year), count)
+    if not ids:
+        return Result({"articles": []})
+    summaries, abstracts = await asyncio.gather(pubmed.summaries(ids), pubmed.abstracts(ids))
+    articles = [_article(id_, summaries[id_], abstracts.get(id_, "")) for id_ in ids if id_ in summaries]
+    return Result({"articles": articles}, citations=tuple(map(_citation, articles)))
+
+
+class _Pubmed:
+    """The three requests, each answer checked for its documented form."""
+
+    def __init__(self, http: AsyncClient, settings: Settings) -> None:
+        self._http = http
+        self._url = settings.ncbi_url.rstrip("/")
+        self._params = {"db": "pubmed", "tool": "responder-thinker"}
+        if settings.ncbi_api_key:
+            self._params["api_key"] = settings.ncbi_api_key.get_secret_value()
+
+    async def ids(self, term: str, count: int) -> list[str]:
+        """The ids of the best articles."""
+        answer = await self._json("esearch", term=term, retmax=str(count), sort="relevance")
+        found = answer.get("esearchresult")
+        ids = found.get("idlist") if isinstance(found, dict) else None
+        if not isinstance(ids, list) or not all(isinstance(id_, str) and id_.isdecimal() for id_ in ids):
+            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+        return ids
+
+    async def summaries(self, ids: list[str]) -> dict[str, dict[str, Any]]:
+        """What each article is, by id."""
+        result = (await self._json("esummary", id=",".join(ids))).get("result")
+        if not isinstance(result, dict):
+            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+        return {id_: result[id_] for id_ in ids if isinstance(result.get(id_), dict)}
+
+    async def abstracts(self, ids: list[str]) -> dict[str, str]:
+        """The abstracts, by id; none when they cannot be had, since titles alone are of use."""
+        params = {**self._params, "id": ",".join(ids), "retmode": "xml"}
+        try:
+            text = await fetch_text(self._http, SERVICE, f"{self._url}/efetch.fcgi", params)
+            return dict(map(_abstract, ElementTree.fromstring(text).iter("PubmedArticle")))
+        except (ToolFailed, ElementTree.ParseError):
+            return {}
+
+    async def _json(self, utility: str, **params: str) -> dict[str, Any]:
+        params = {**self._params, **params, "retmode": "json"}
+        answer = await fetch_json(self._http, SERVICE, f"{self._url}/{utility}.fcgi", params)
+        if not isinstance(answer, dict):
+            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+        return answer
+
+
+def _term(query: str, kind: str, since_year: int | None) -> str:
+    """The query with its filters, in PubMed's own language."""
+    parts = [f"({query})"]
+    if kind in KINDS:
+        parts.append(KINDS[kind])
+    if since_year:
+        parts.append(f"{since_year}:3000[dp]")
+    return " AND ".join(parts)
+
+
+def _abstract(article: ElementTree.Element) -> tuple[str, str]:
+    paragraphs = []
+    for part in article.iter("AbstractText"):
+        label, text = part.get("Label"), "".join(part.itertext()).strip()
+        paragraphs.append(f"{label.capitalize()}: {text}" if label else text)
+    text = " ".join(paragraphs)
+    if len(text) > ABSTRACT_LIMIT:
+        text = f"{text[: ABSTRACT_LIMIT // 3]} … {text[-(2 * ABSTRACT_LIMIT) // 3 :]}"
+    return article.findtext(".//PMID", ""), text
+
+
+def _article(id_: str, summary: dict[str, Any], abstract: str) -> dict[str, Any]:
+    authors = [str(one.get("name")) for one in summary.get("authors") or [] if isinstance(one, dict)]
+    return {
+        "pmid": id_,
+        "title": str(summary.get("title", "")).rstrip("."),
+        "journal": str(summary.get("source", "")),
+        "year": str(summary.get("pubdate", ""))[:4],
+        "authors": f"{authors[0]} and others" if len(authors) > 1 else "".join(authors),
+        "kinds": summary.get("pubtype") or [],
+        "abstract": abstract,
+    }
+
+
+def _citation(article: dict[str, Any]) -> str:
+    where = ", ".join(filter(None, (article["journal"], article["year"])))
+    return f"{article['title']}. {where} (https://pubmed.ncbi.nlm.nih.gov/{article['pmid']}/)"

@@ -1,0 +1,170 @@
+"""Research: planned, gathered side by side, checked for gaps, written with its sources."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from backend.errors import NoAnswer
+from backend.models.fake import FakeChatModel
+from backend.settings import Settings, load_settings
+from backend.thinkers.research import Search, read_plan
+from tests.support import newsapi, search_apis
+from tests.support.api_server import Reply, Request, json_reply, serving
+from tests.support.waiting import until
+from tests.thinkers.world import world
+
+
+def plan(*searches: tuple[str, list[str]]) -> list[str]:
+    return [json.dumps({"searches": [{"query": query, "sources": sources} for query, sources in searches]})]
+
+
+def everything(request: Request) -> Reply:
+    """Web, news and PubMed behind one address."""
+    if request.path.startswith("/pubmed"):
+        request.path = request.path.removeprefix("/pubmed")
+        return search_apis.pubmed(request)
+    if request.path in ("/everything", "/top-headlines"):
+        return newsapi.answering(request)
+    return search_apis.searxng(request)
+
+
+def settings_for(url: str, **more: Any) -> Settings:
+    return load_settings(
+        _env_file=None,
+        searxng_url=url,
+        newsapi_url=url,
+        newsapi_api_key=newsapi.KEY,
+        ncbi_url=f"{url}/pubmed",
+        **more,
+    )
+
+
+NOTHING_MORE = plan()
+
+
+async def test_it_plans_gathers_and_writes_with_citations() -> None:
+    scenes = plan(("bike lanes", ["web", "news"]), ("health", ["medicine"])), NOTHING_MORE, ["Bikes **work**."]
+    async with serving(everything) as server, world(*scenes, settings=settings_for(server.url)) as w:
+        answer = await w.ask("research", "Do bikes help?")
+        written_from = w.system()
+    assert (answer.text, answer.source, answer.tool_calls) == ("Bikes work.", "live", 3)
+    assert "Trams (https://b.example/trams)" in answer.citations
+    assert any("pubmed" in citation for citation in answer.citations)
+    assert "Lanes work." in written_from
+    assert "Fewer colds." in written_from
+    assert answer.tokens == 45
+    assert w.progress[0] == "planning the search"
+    assert sorted(line.split(" (")[0] for line in w.progress[1:4]) == [
+        "searched medical research",
+        "searched the news",
+        "searched the web",
+    ]
+    assert w.progress[-2:] == ["checking what is missing", "writing the answer"]
+
+
+async def test_gaps_are_filled_in_a_second_round_and_no_search_is_made_twice() -> None:
+    first, second = plan(("bikes", ["web"])), plan(("bikes", ["web"]), ("trams", ["web"]))
+    async with serving(everything) as server, world(first, second, ["Both."], settings=settings_for(server.url)) as w:
+        await w.ask("research", "What works?")
+    assert [request.query["q"] for request in server.requests] == ["bikes", "trams"]
+    assert "Lanes work." in w.model.requests[1]["messages"][-1]["content"]
+
+
+async def test_searches_run_side_by_side() -> None:
+    most = 0
+
+    def handler(request: Request) -> Reply:
+        nonlocal most
+        most = max(most, server.open)
+        return Reply(parts=[0.2, b'{"results": []}'])
+
+    searches = plan(*((f"q{n}", ["web"]) for n in range(4)))
+    scenes = searches, NOTHING_MORE, ["None."]
+    async with serving(handler) as server, world(*scenes, settings=settings_for(server.url)) as w:
+        await w.ask("research", "x")
+    assert most == 4
+
+
+async def test_a_model_that_cannot_plan_gets_its_question_looked_up_everywhere() -> None:
+    scenes = ["I like bikes."], ["Nothing to add."], ["Bikes."]
+    async with serving(everything) as server, world(*scenes, settings=settings_for(server.url)) as w:
+        answer = await w.ask("research", "Do bikes help?")
+    assert answer.source == "live"
+    assert {request.path for request in server.requests} == {"/search", "/everything"}
+
+
+async def test_a_source_that_fails_is_told_and_the_others_count() -> None:
+    def handler(request: Request) -> Reply:
+        return json_reply({}, 500) if request.path == "/search" else everything(request)
+
+    scenes = plan(("bikes", ["web", "medicine"])), NOTHING_MORE, ["Partly."]
+    async with serving(handler) as server, world(*scenes, settings=settings_for(server.url)) as w:
+        answer = await w.ask("research", "x")
+        assert "has a fault of its own" in w.system()
+    assert answer.source == "live"
+    assert any(line.startswith("could not search the web") for line in w.progress)
+
+
+async def test_sample_headlines_make_the_whole_answer_say_so() -> None:
+    async with world(
+        plan(("bikes", ["news"])), NOTHING_MORE, ["Bikes."], plan(("b", ["news"])), NOTHING_MORE, ["B."]
+    ) as w:
+        answer = await w.ask("research", "x")
+        assert answer.source == "sample"
+        assert "sample data" in answer.text
+        assert (await w.ask("research", "x")).source != "cache"
+
+
+async def test_nothing_found_anywhere_is_not_called_live() -> None:
+    async with world(plan(("bikes", ["web"])), ["I could not search."]) as w:
+        answer = await w.ask("research", "x")
+    assert answer.source == "model"
+
+
+async def test_it_stops_when_cancelled_in_mid_search() -> None:
+    slow = Reply(parts=[b'{"res', 30.0, b'ults": []}'])
+    async with (
+        serving(lambda request: slow) as server,
+        world(plan(("bikes", ["web"])), settings=settings_for(server.url)) as w,
+    ):
+        task = asyncio.create_task(w.ask("research", "x"))
+        await until(lambda: server.open == 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(server.hung_up.wait(), 2)
+
+
+async def test_the_demonstration_delay_is_kept_and_told() -> None:
+    scenes = plan(("bikes", ["documents"])), NOTHING_MORE, ["Done."]
+    async with world(*scenes, settings=load_settings(_env_file=None, research_delay_s=0.2)) as w:
+        answer = await w.ask("research", "x")
+    assert answer.latency_ms >= 200
+    assert any(line.startswith("comparing the sources") for line in w.progress)
+
+
+async def test_a_model_that_is_gone_is_no_answer() -> None:
+    async with world(model=FakeChatModel()) as w:
+        with pytest.raises(NoAnswer):
+            await w.ask("research", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "searches"),
+    [
+        ('{"searches": [{"query": "a", "sources": ["web", "web", "moon"]}]}', [Search("a", "web")]),
+        ('Sure:\n```json\n{"searches": [{"query": " a "}]}\n```', [Search("a", "web")]),
+        ('{"searches": []}', []),
+        ('{"searches": [3, {"query": ""}, {"query": 4}]}', []),
+        ("no plan", None),
+        ('{"searches": "a"}', None),
+        ("{", None),
+        ('{"plan": []}', None),
+    ],
+)
+def test_a_plan_is_read_leniently(text: str, searches: list[Search] | None) -> None:
+    assert read_plan(text) == searches

@@ -1,0 +1,126 @@
+"""The operator's documents: what goes in, and what is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backend.errors import SetupError, ToolFailed
+from backend.settings import load_settings
+from backend.tools.base import Result
+from backend.tools.kb_search import kb_path, kb_search
+from backend.tools.kb_store import SECTION_LIMIT, KnowledgeBase, sections_of
+
+HANDBOOK = """# Handbook
+
+Welcome.
+
+## Holidays
+
+Everybody has thirty days of holiday a year.
+
+## Café
+
+The café opens at nine.
+"""
+
+
+def base(folder: Path, **documents: str) -> KnowledgeBase:
+    docs = folder / "docs"
+    docs.mkdir(exist_ok=True)
+    for name, text in documents.items():
+        (docs / f"{name}.md").write_text(text)
+    kb = KnowledgeBase(folder / "var" / "kb.sqlite3")
+    if documents:
+        kb.add(docs)
+    return kb
+
+
+async def asked(folder: Path, query: str) -> Result:
+    return await kb_search(load_settings(_env_file=None, data_dir=folder / "var"), query)
+
+
+async def test_a_passage_is_found_with_its_document_and_section(tmp_path: Path) -> None:
+    base(tmp_path, handbook=HANDBOOK, other="# Other\n\nNothing here.")
+    result = await asked(tmp_path, "how many holidays do I have?")
+    passage = result.data["passages"][0]
+    assert passage == {
+        "document": "Handbook",
+        "section": "Holidays",
+        "text": "Everybody has thirty days of holiday a year.",
+    }
+    assert result.citations[0] == "Handbook, Holidays"
+    assert str(tmp_path) not in str(result)
+
+
+async def test_words_are_found_without_their_accents(tmp_path: Path) -> None:
+    base(tmp_path, handbook=HANDBOOK)
+    assert (await asked(tmp_path, "cafe")).data["passages"][0]["section"] == "Café"
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "AND OR NOT", "NEAR(", "q* -b ^z", "document:x", "'; DROP TABLE sections", "🙂"]
+)
+async def test_no_query_breaks_the_search(tmp_path: Path, query: str) -> None:
+    base(tmp_path, handbook=HANDBOOK)
+    assert (await asked(tmp_path, query)).data["passages"] == []
+    assert (await asked(tmp_path, "holiday")).data["passages"]
+
+
+async def test_no_documents_is_said(tmp_path: Path) -> None:
+    result = await asked(tmp_path, "holiday")
+    assert result.data["passages"] == []
+    assert "No documents" in result.note
+
+
+async def test_an_index_that_is_garbage_is_a_failure(tmp_path: Path) -> None:
+    settings = load_settings(_env_file=None, data_dir=tmp_path)
+    kb_path(settings).write_text("this is no database, and it is long enough to look like one" * 10)
+    with pytest.raises(ToolFailed, match="cannot be read"):
+        await kb_search(settings, "x")
+
+
+def test_adding_again_replaces_and_deleted_files_go(tmp_path: Path) -> None:
+    kb = base(tmp_path, one="# One\n\napples", two="# Two\n\npears")
+    assert len(kb.search("apples", 9)) == 1
+    (tmp_path / "docs" / "one.md").write_text("# One\n\nplums")
+    (tmp_path / "docs" / "two.md").unlink()
+    assert kb.add(tmp_path / "docs") == 1
+    assert [len(kb.search(word, 9)) for word in ("apples", "pears", "plums")] == [0, 0, 1]
+
+
+def test_a_folder_with_a_similar_name_is_left_alone(tmp_path: Path) -> None:
+    kb = base(tmp_path, one="# One\n\napples")
+    other = tmp_path / "doc_"
+    other.mkdir()
+    (other / "two.md").write_text("pears")
+    kb.add(other)
+    assert [len(kb.search(word, 9)) for word in ("apples", "pears")] == [1, 1]
+
+
+def test_hidden_files_and_other_kinds_are_left_out(tmp_path: Path) -> None:
+    kb = base(tmp_path, one="apples")
+    (tmp_path / "docs" / ".secret.md").write_text("apples")
+    (tmp_path / "docs" / "image.png").write_bytes(b"apples")
+    (tmp_path / "docs" / "plain.TXT").write_text("apples")
+    assert kb.add(tmp_path / "docs") == 2
+    assert len(kb.search("apples", 9)) == 2
+
+
+def test_what_cannot_be_added_is_said(tmp_path: Path) -> None:
+    kb = base(tmp_path)
+    with pytest.raises(SetupError, match="nothing at"):
+        kb.add(tmp_path / "missing")
+    with pytest.raises(SetupError, match="no document"):
+        kb.add(tmp_path / "docs")
+
+
+def test_long_sections_are_cut_between_paragraphs(tmp_path: Path) -> None:
+    file = tmp_path / "my_long-file.md"
+    file.write_text("\n\n".join(["word " * 100] * 10) + "\n\n" + "x" * 3_000)
+    sections = list(sections_of(file))
+    assert all(len(section.text) <= SECTION_LIMIT for section in sections)
+    assert sections[0].document == "my long file"
+    assert sum(section.text.count("word") for section in sections) == 1_000
+    assert sum(section.text.count("x") for section in sections) == 3_000

@@ -1,0 +1,80 @@
+"""Web search through both providers, and honestly none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.errors import ToolFailed
+from backend.settings import load_settings
+from backend.tools import fetch
+from backend.tools.base import Result
+from backend.tools.fetch import ServiceUnreachable
+from backend.tools.web_search import web_search
+from tests.support import search_apis
+from tests.support.api_server import ApiServer, Handler, Reply, json_reply, serving
+from tests.support.troubles import every_trouble
+
+EXPECTED = [
+    {"title": "Bikes & cities", "url": "https://a.example/bikes", "excerpt": "Lanes work."},
+    {"title": "Trams", "url": "https://b.example/trams", "excerpt": "Trams work too."},
+]
+
+
+async def searched(
+    provider: str, handler: Handler, query: str = "bikes", count: int = 5, key: str = search_apis.BRAVE_KEY
+) -> tuple[Result, ApiServer]:
+    async with serving(handler) as server, httpx2.AsyncClient(verify=False) as http:
+        chosen: dict[str, Any] = {"searxng_url": server.url}
+        if provider == "brave":
+            chosen = {"brave_url": server.url, "brave_api_key": key}
+        return await web_search(http, load_settings(_env_file=None, **chosen), query, count), server
+
+
+@pytest.mark.parametrize(("provider", "handler"), [("searxng", search_apis.searxng), ("brave", search_apis.brave)])
+async def test_results_come_plain_distinct_and_with_safe_addresses(provider: str, handler: Handler) -> None:
+    result, _ = await searched(provider, handler)
+    assert result.data["results"] == EXPECTED
+    assert result.citations[1] == "Trams (https://b.example/trams)"
+
+
+async def test_the_count_is_kept() -> None:
+    result, _ = await searched("searxng", search_apis.searxng, count=1)
+    assert result.data["results"] == EXPECTED[:1]
+
+
+async def test_nothing_found_is_an_empty_list() -> None:
+    result, _ = await searched("brave", search_apis.brave, "nothing")
+    assert result.data["results"] == []
+
+
+async def test_the_key_travels_in_a_header_only() -> None:
+    _, server = await searched("brave", search_apis.brave)
+    assert search_apis.BRAVE_KEY not in str(server.requests[0].query)
+
+
+async def test_a_wrong_key_is_a_failure_for_good() -> None:
+    with pytest.raises(ToolFailed, match="422") as caught:
+        await searched("brave", search_apis.brave, key="wrong")
+    assert not caught.value.retryable
+
+
+async def test_without_a_provider_it_says_so_and_makes_nothing_up() -> None:
+    async with httpx2.AsyncClient(verify=False) as http:
+        with pytest.raises(ToolFailed, match="SEARXNG_URL nor BRAVE_API_KEY"):
+            await web_search(http, load_settings(_env_file=None), "bikes")
+
+
+@every_trouble
+@pytest.mark.parametrize("provider", ["searxng", "brave"])
+async def test_trouble_is_said_and_nothing_made_up(provider: str, trouble: Reply) -> None:
+    with pytest.raises(ServiceUnreachable, match="web search"):
+        await searched(provider, lambda request: trouble)
+
+
+async def test_slowness_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "TIMEOUT_S", 0.1)
+    with pytest.raises(ServiceUnreachable, match="does not answer"):
+        await searched("searxng", lambda request: json_reply({}, delay_s=5))
