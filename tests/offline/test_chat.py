@@ -42,13 +42,14 @@ REPORT = {
 
 def ask(text: str, *, system: str = "Help.", tools: list[Any] | None = None) -> Thought:
     messages: list[Any] = [{"role": "system", "content": system}, {"role": "user", "content": text}]
-    return think(messages, [WEATHER] if tools is None else tools)
+    offered: list[Any] = [WEATHER] if tools is None else tools
+    return think(messages, offered)
 
 
 def after_tool(text: str, result: Any) -> str:
     """The words after the tool answered `result`."""
     call = {"id": "c1", "type": "function", "function": {"name": "get_current_weather", "arguments": "{}"}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "user", "content": text},
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": result if isinstance(result, str) else json.dumps(result)},

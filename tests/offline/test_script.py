@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from backend.offline.script.brain import words_of
-from backend.offline.script.schema import Reply, ScriptError, Tone, load, parse
+from backend.offline.script.schema import (
+    CallSpec,
+    ChatReply,
+    Chirp,
+    ErrorSpec,
+    Hearing,
+    Reply,
+    Script,
+    ScriptError,
+    Tone,
+    Turn,
+    load,
+    parse,
+)
 from backend.offline.script.sound import sound_of
 
 
@@ -60,3 +75,17 @@ def test_tone_is_the_same_in_pieces_and_whole() -> None:
 def test_word_pieces_join_to_the_text() -> None:
     assert "".join(words_of("Two  words, spaced.")) == "Two  words, spaced."
     assert words_of("") == []
+
+
+def test_documented_example_is_valid() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "offline.md").read_text()
+    script = parse(page.split("```json\n")[1].split("```")[0])
+    assert len(script.turns) == 2
+    assert script.purposes["goodbye"].speech
+
+
+def test_every_field_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "offline.md").read_text()
+    models: list[type[BaseModel]] = [Script, Turn, Reply, Tone, Chirp, Hearing, CallSpec, ErrorSpec, ChatReply]
+    missing = [name for model in models for name in model.model_fields if not re.search(rf"\b{name}\b", page)]
+    assert missing == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import psutil
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -241,3 +242,15 @@ def test_process_ends_when_its_standard_input_closes() -> None:
     process.stdin.close()
     assert process.wait(5) == 0
     end(process)
+
+
+def test_killed_server_leaves_no_recogniser_behind() -> None:
+    process = start([])
+    peer = when_ready(process)
+    server = psutil.Process(peer.pid)
+    while not (children := server.children(recursive=True)):
+        assert process.poll() is None
+    process.kill()
+    end(process)
+    _gone, alive = psutil.wait_procs(children, timeout=10)
+    assert alive == []

@@ -16,7 +16,7 @@ MOST_WAITING = 32
 """Utterances waiting at once; one more is refused."""
 RECOGNISED_WITHIN_S = 10.0
 """Loading included: the first utterance may come before the recogniser is ready."""
-STOPPED_WITHIN_S = 2.0
+STOPPED_WITHIN_S = 1.0
 
 
 class EarsFailed(PeerError):
