@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from backend.audio.frame import FRAME_BYTES, Frame
+from backend.audio.frame import FRAME_BYTES, FRAME_MS, SILENCE, Frame, milliseconds
 
 KEPT_FRAMES = 50 * 60 * 10
 """Frames kept of what was heard: ten minutes."""
 AUDIBLE = 200
 """Sample value (of 32,767) above which a frame is not silence; codec noise stays far below."""
+GAP_S = 0.1
+"""Seconds a frame may be late, by the network, before its lateness is a pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,14 @@ class Ear:
             self.last_audible_at = at
 
     def pcm(self) -> bytes:
-        """All of it, 24 kHz mono PCM16."""
-        return b"".join(heard.frame for heard in self.frames)
+        """All of it, 24 kHz mono PCM16, with silence where for a while nothing came (a WebSocket carries none)."""
+        sound = bytearray()
+        for heard in self.frames:
+            late_s = heard.at - self.frames[0].at - milliseconds(len(sound)) / 1000
+            if late_s > GAP_S:
+                sound += SILENCE * int(late_s * 1000 / FRAME_MS)
+            sound += heard.frame
+        return bytes(sound)
 
 
 class Caller(Protocol):
@@ -61,7 +69,7 @@ class Caller(Protocol):
         ...
 
     async def said(self) -> None:
-        """Wait until everything has been spoken."""
+        """Wait until everything has been spoken, or the call is over."""
         ...
 
     @property

@@ -58,6 +58,8 @@ class Narrator:
         more = [self._text(data, "label") or self._text(data, "domain"), event]
         if event == "routed":
             more.append(f"“{self._text(data, 'query')}”")
+        if detail := self._text(data, "detail"):
+            more.append(detail)
         if event in ("complete", "failed", "stale"):
             more.append(f"after {float(data.get('elapsed_ms') or 0) / 1000:.1f} s")
         if source := self._text(data, "source"):

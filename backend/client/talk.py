@@ -10,6 +10,7 @@ from typing import Literal
 import httpx2
 from rich.console import Console
 
+from backend.audio.frame import BYTES_PER_MS, milliseconds
 from backend.audio.wav import read_wav, write_wav
 from backend.client.caller import Caller
 from backend.client.narrator import Narrator
@@ -18,14 +19,18 @@ from backend.client.signalling import Signalling, Ticket
 from backend.client.sse import page_events
 from backend.client.webrtc import WebRTCCaller
 from backend.client.websocket import WebSocketCaller
-from backend.errors import VoiceError
+from backend.errors import TransportLost, VoiceError
 from backend.transports.wire import IceServer, WireConfig
 
 LEAD_IN_MS = 300
 """Milliseconds of silence before the file, as before anybody's first word."""
 CALL_WITHIN_S = 60.0
 """Seconds the call may last after the file has been played."""
+SLACK_S = 10.0
+"""Seconds the file may take longer than its length."""
 LOOK_EVERY_S = 0.1
+LAST_WORD_WITHIN_S = 1.0
+"""Seconds the server has to tell why it hung up."""
 
 HEARD_AN_ANSWER = 0
 HEARD_NOTHING = 1
@@ -50,7 +55,9 @@ async def talk(
             caller, ticket = await _place(Signalling(http), transport, stack)
             narrator.connected(ticket.session_id, transport)
             progress = Progress(quiet_after_s)
-            await _converse(http, ticket, caller, bytes(48 * LEAD_IN_MS) + speech, progress, narrator, within_s)
+            await _converse(
+                http, ticket, caller, bytes(BYTES_PER_MS * LEAD_IN_MS) + speech, progress, narrator, within_s
+            )
             await _hang_up(Signalling(http), ticket)
     except VoiceError as error:
         narrator.failed(error)
@@ -104,8 +111,7 @@ async def _converse(
 ) -> None:
     listening = asyncio.create_task(_listen(http, ticket, progress, narrator), name="events")
     try:
-        caller.say(speech)
-        await caller.said()
+        await _say(caller, speech)
         loop = asyncio.get_running_loop()
         progress.asked(loop.time())
         until = loop.time() + within_s
@@ -113,11 +119,22 @@ async def _converse(
             await asyncio.sleep(LOOK_EVERY_S)
             if caller.ear.last_audible_at is not None:
                 progress.heard(caller.ear.last_audible_at)
+        if caller.hung_up:
+            await asyncio.wait([listening], timeout=LAST_WORD_WITHIN_S)
     finally:
         listening.cancel()
         await asyncio.wait([listening])
     if not listening.cancelled():
         listening.result()
+
+
+async def _say(caller: Caller, speech: bytes) -> None:
+    caller.say(speech)
+    try:
+        async with asyncio.timeout(milliseconds(len(speech)) / 1000 + SLACK_S):
+            await caller.said()
+    except TimeoutError:
+        raise TransportLost("The file could not be played to its end.", hint="Is the network very slow?") from None
 
 
 async def _listen(http: httpx2.AsyncClient, ticket: Ticket, progress: Progress, narrator: Narrator) -> None:

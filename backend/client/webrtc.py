@@ -44,7 +44,7 @@ class WebRTCCaller:
             wire or WireConfig(),
             next_packet=self._next_packet,
             on_packet=self._on_packet,
-            on_state=lambda _: self._news.set(),
+            on_state=self._on_state,
         )
 
     def __repr__(self) -> str:
@@ -83,7 +83,7 @@ class WebRTCCaller:
             self._silent.clear()
 
     async def said(self) -> None:
-        """Wait until everything has been spoken."""
+        """Wait until everything has been spoken, or the call is over."""
         await self._silent.wait()
 
     @property
@@ -103,6 +103,11 @@ class WebRTCCaller:
             return slot, self._speech.popleft()
         self._silent.set()
         return slot, SILENCE_PACKET
+
+    def _on_state(self, state: PeerState) -> None:
+        self._news.set()
+        if state in (PeerState.FAILED, PeerState.CLOSED):
+            self._silent.set()
 
     def _on_packet(self, packet: RtpPacket) -> None:
         if self._closed:

@@ -63,7 +63,7 @@ class WebSocketCaller:
             self._silent.clear()
 
     async def said(self) -> None:
-        """Wait until everything has been spoken."""
+        """Wait until everything has been spoken, or the call is over."""
         await self._silent.wait()
 
     @property

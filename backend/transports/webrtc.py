@@ -16,7 +16,7 @@ from backend.audio.frame import Frame
 from backend.audio.opus import SILENCE_PACKET, OpusEncoder
 from backend.audio.playout import Playout
 from backend.conversation.events import Heard
-from backend.errors import TransportLost
+from backend.errors import NeverConnected, TransportLost
 from backend.transports.alarm import Alarm
 from backend.transports.base import PlaybackListener
 from backend.transports.inbox import Inbox
@@ -131,7 +131,7 @@ class WebRTCTransport:
                 self._inlet = Inlet(_now(), lost_after_s=self._wire.lost_after_s)
                 self._alarm.set(self._inlet.deadline())
             case PeerState.FAILED:
-                self._end(TransportLost("The connection to the caller failed."))
+                self._end(self._lost("The connection to the caller failed."))
             case PeerState.CLOSED:
                 self._end(None)
 
@@ -139,12 +139,15 @@ class WebRTCTransport:
         """The timer: before the connection stands it means too late; then silence to put in, or nobody there."""
         now = _now()
         if self._inlet is None:
-            self._end(TransportLost("The caller did not connect in time."))
+            self._end(self._lost("The caller did not connect in time."))
         elif self._inlet.lost(now):
-            self._end(TransportLost("Nothing comes from the caller any more."))
+            self._end(self._lost("Nothing comes from the caller any more."))
         else:
             self._inbox.put(self._inlet.expire(now))
             self._alarm.set(self._inlet.deadline())
+
+    def _lost(self, why: str) -> TransportLost:
+        return TransportLost(why) if self._inlet is not None else NeverConnected(why)
 
     def _end(self, error: TransportLost | None) -> None:
         self._inbox.end(error)

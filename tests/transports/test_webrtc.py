@@ -13,7 +13,7 @@ import pytest
 
 from backend.audio.frame import SILENCE, Frame
 from backend.client.webrtc import WebRTCCaller
-from backend.errors import BadOffer, TransportLost
+from backend.errors import BadOffer, NeverConnected, TransportLost
 from backend.transports import peer as peers
 from backend.transports.webrtc import WebRTCTransport, accept_offer
 from backend.transports.wire import WireConfig
@@ -116,7 +116,7 @@ async def test_eight_calls_at_once_keep_their_voices_apart() -> None:
 async def test_a_caller_that_never_connects_is_lost() -> None:
     caller = WebRTCCaller()
     _, transport = await accept_offer(await caller.offer(), WireConfig(connect_within_s=0.3))
-    with pytest.raises(TransportLost, match="did not connect"):
+    with pytest.raises(NeverConnected, match="did not connect"):
         await read_all(transport, within_s=1)
     await transport.close()
     await caller.close()
@@ -127,7 +127,7 @@ async def test_a_caller_with_another_certificate_is_lost_at_once() -> None:
     offer = re.sub(r"sha-(256|384|512) ..", r"sha-\1 00", await caller.offer())
     answer, transport = await accept_offer(offer, WireConfig())
     await caller.accept(answer)
-    with pytest.raises(TransportLost, match="failed"):
+    with pytest.raises(NeverConnected, match="failed"):
         await read_all(transport, within_s=5)
     await transport.close()
     await caller.close()

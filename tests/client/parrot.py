@@ -1,0 +1,98 @@
+"""A whole server whose calls are answered by a parrot: it hears a question out, then plays a tone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from backend.http.app import build_app
+from backend.http.services import Services
+from backend.memory.fake import FakeMemory
+from backend.session.directory import Directory, Session
+from backend.settings import Settings
+from backend.transports.base import Transport
+from backend.transports.webrtc import accept_offer
+from backend.transports.websocket import WebSocketTransport
+from backend.transports.wire import WireConfig
+from tests.support.http_server import serve
+from tests.support.tones import audible, tone
+
+ANSWER_HZ = 900
+ANSWER_MS = 500
+QUESTION_ENDS_AFTER = 10
+"""Silent frames after the question."""
+
+RunCall = Callable[[Session, Transport], Awaitable[str]]
+
+
+async def parrot(session: Session, transport: Transport) -> str:
+    """Answer one question, with a Thinker on the way; then listen until the caller leaves."""
+    session.feed.publish("session_started", {"responder": "parrot", "model": "p-1", "offline": True})
+    spoken = silent = 0
+    async for frame in transport.frames():
+        spoken, silent = (spoken + 1, 0) if audible(frame) else (spoken, silent + 1)
+        if spoken >= 5 and silent == QUESTION_ENDS_AFTER:
+            answer(session, transport)
+    return "disconnected"
+
+
+def answer(session: Session, transport: Transport) -> None:
+    """Say, and tell, everything a real answer has."""
+    told = {"call_id": "c1", "domain": "weather", "label": "Weather", "query": "rain?", "elapsed_ms": 40}
+    publish = session.feed.publish
+    publish("transcript", {"role": "user", "item_id": "u1", "content": "Will it [bold]rain?"})
+    publish("thinker", told | {"event": "routed"})
+    publish("thinker", told | {"event": "complete", "source": "sample"})
+    transport.play("a1", tone(ANSWER_HZ, ANSWER_MS))
+    publish("transcript", {"role": "assistant", "item_id": "a1", "content": "It will."})
+
+
+async def mute(session: Session, transport: Transport) -> str:
+    """Listen and say nothing."""
+    async for _ in transport.frames():
+        pass
+    return "disconnected"
+
+
+async def impatient(session: Session, transport: Transport) -> str:
+    """Hang up soon."""
+    await asyncio.sleep(0.3)
+    return "idle"
+
+
+@asynccontextmanager
+async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) -> AsyncIterator[str]:
+    """The server's address."""
+
+    async def run(session: Session, transport: Transport) -> str:
+        try:
+            return await run_call(session, transport)
+        finally:
+            await transport.close()
+
+    directory = Directory(run, cap=cap, responder="parrot")
+    options: dict[str, Any] = {"_env_file": None, "data_dir": folder, "offers_per_minute": 0, "session_cap": cap}
+    services = Services(
+        settings=Settings(**options),
+        directory=directory,
+        memory=FakeMemory(),
+        accept_offer=partial(accept_offer, wire=WireConfig()),
+        attach_socket=WebSocketTransport,
+        page_config=lambda: {"ice_servers": []},
+        readiness=all_well,
+        frontend=folder / "none",
+    )
+    async with serve(build_app(services)) as url:
+        try:
+            yield url
+        finally:
+            await directory.close()
+
+
+async def all_well() -> dict[str, str]:
+    """Every check passes."""
+    return {}
