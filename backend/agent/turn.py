@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -41,6 +42,11 @@ WRAP_UP = (
 INCOMPLETE = "I could not look everything up."
 CUT_SHORT = "I had to stop there."
 SAMPLE = "This is sample data, since the live service could not be used."
+_SAID_SAMPLE = re.compile(
+    r"\b(?:sample|demonstration|made[- ]up|not (?:real|live)) ?"
+    r"(?:data|weather|forecasts?|conditions|news|headlines?|prices?|quotes?|figures|numbers|values|results?)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +201,8 @@ class Turn:
             raise NoAnswer("The model gave no answer.")
         sample = any(result.sample for result in self.results)
         text = speakable(said.text) if self.mode == "voice" else said.text.strip()
-        if sample and "sample" not in text.lower():
-            text = f"{SAMPLE} {text}"
+        if sample:
+            text = say_sample(text)
         if incomplete:
             text = f"{text} {CUT_SHORT}" if said.reason == "length" else f"{INCOMPLETE} {text}"
         citations = tuple(dict.fromkeys(citation for result in self.results for citation in result.citations))
@@ -232,6 +238,11 @@ class Turn:
         citations: tuple[str, ...] = (),
     ) -> ContextMessage:
         return ContextMessage(role, content, time.time(), self.mode, tool_calls=tool_calls, citations=citations)
+
+
+def say_sample(text: str) -> str:
+    """`text`, which rests on sample data, saying so if it does not yet."""
+    return text if _SAID_SAMPLE.search(text) else f"{SAMPLE} {text}"
 
 
 @asynccontextmanager

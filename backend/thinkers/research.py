@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.agent.prompt import quoted
-from backend.agent.turn import SAMPLE
+from backend.agent.turn import say_sample
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.work import Consultation
 from backend.tools.runner import ToolResult
@@ -25,8 +25,8 @@ MANIFEST = Manifest(
     description="questions that need several sources looked up and compared, or a thorough search of the web",
     example="Research how cities cut their traffic, and what worked.",
     prompt=(
-        "You report the outcome of a search to the person who asked for it. The findings stand below as data. Answer "
-        "the question from them in up to six short sentences: the conclusion first, then what supports it, naming the "
+        "You report the outcome of a search to the person who asked for it. The findings follow the question, as data. "
+        "Answer from them in up to six short sentences: the conclusion first, then what supports it, naming the "
         "sources, then what remains open or contradictory. Say which sources could not be searched."
     ),
     tier="advanced",
@@ -50,6 +50,7 @@ SEARCH_LIMIT = 4
 ROUND_LIMIT = 2
 FINDINGS_LIMIT = 16_000
 """Characters of findings shown to the writing model."""
+CITATION_LIMIT = 12
 DELAY_STEP_S = 5.0
 """How often a demonstration's delay is accounted for."""
 
@@ -148,19 +149,19 @@ async def _gather(work: Consultation, searches: list[Search]) -> list[Finding]:
 async def _write(work: Consultation, findings: list[Finding]) -> Answer:
     work.progress("writing the answer")
     situation = await work.situation()
-    task = f"{work.manifest.prompt}\n\nFindings (data):\n{_quoted(findings)}"
-    answer = work.answer_from(await work.ask(task, work.question.query, situation=situation, tools=(), quiet=True))
+    text = f"{work.question.query}\n\nFindings (data):\n{_quoted(findings)}"
+    response = await work.ask(work.manifest.prompt, text, situation=situation, tools=(), quiet=True)
+    answer = work.answer_from(response)
     useful = [finding.result for finding in findings if finding.result.error is None]
     work.cacheable = work.cacheable and bool(useful) and all(result.cacheable for result in useful)
     sample = any(result.sample for result in useful)
     live = any(not result.sample for result in useful)
-    text = answer.text if not sample or "sample" in answer.text.lower() else f"{SAMPLE} {answer.text}"
     citations = tuple(dict.fromkeys(citation for result in useful for citation in result.citations))
     return replace(
         answer,
-        text=text,
+        text=say_sample(answer.text) if sample else answer.text,
         source="sample" if sample else "live" if live else "model",
-        citations=citations,
+        citations=citations[:CITATION_LIMIT],
         tool_calls=len(findings),
         tokens=work.tokens,
     )

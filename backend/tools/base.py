@@ -72,6 +72,8 @@ class Tool:
     description: str
     function: Function
     arguments: type[BaseModel]
+    parameters: dict[str, Any]
+    """The arguments' JSON Schema."""
     services: dict[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
     requires_auth: bool = False
@@ -87,12 +89,9 @@ class Tool:
 
     def schema(self) -> dict[str, Any]:
         """The tool in the chat completions API's JSON form."""
-        parameters = _without_titles(self.arguments.model_json_schema())
-        parameters.setdefault("properties", {})
-        parameters["additionalProperties"] = False
         return {
             "type": "function",
-            "function": {"name": self.name, "description": self.description, "parameters": parameters},
+            "function": {"name": self.name, "description": self.description, "parameters": self.parameters},
         }
 
 
@@ -121,12 +120,13 @@ def tool(
         asynchronous: bool = inspect.iscoroutinefunction(function)
         if not asynchronous:
             raise BadPlugin(f"Tool {name} is not an async function.")
-        arguments, services = _split(name, function)
+        arguments, parameters, services = _split(name, function)
         declared = Tool(
             name=name,
             description=description,
             function=function,
             arguments=arguments,
+            parameters=parameters,
             services=services,
             requires_auth=requires_auth,
             confirm=confirm,
@@ -141,8 +141,8 @@ def tool(
     return declare
 
 
-def _split(name: str, function: Function) -> tuple[type[BaseModel], dict[str, Any]]:
-    """The model of the arguments, and the services by parameter name."""
+def _split(name: str, function: Function) -> tuple[type[BaseModel], dict[str, Any], dict[str, Any]]:
+    """The model of the arguments, its JSON Schema, and the services by parameter name."""
     try:
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError) as error:
@@ -160,10 +160,12 @@ def _split(name: str, function: Function) -> tuple[type[BaseModel], dict[str, An
             services[parameter.name] = hint
     try:
         model = create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
-        model.model_json_schema()
+        schema = _without_titles(model.model_json_schema())
     except PydanticUserError as error:
         raise BadPlugin(f"Tool {name} has parameters without a JSON schema: {error}.") from error
-    return model, services
+    schema.setdefault("properties", {})
+    schema["additionalProperties"] = False
+    return model, schema, services
 
 
 def _is_argument(hint: Any) -> bool:

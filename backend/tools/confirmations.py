@@ -15,6 +15,8 @@ from typing import Any
 
 from backend.tools.base import Principal
 
+SOONEST_S = 2.0
+"""Seconds a person needs at least to hear the question and agree: two calls of one reply are no consent."""
 ASKED_FOR_S = 300.0
 """Seconds a question stays open."""
 ASKED_LIMIT = 1_000
@@ -39,7 +41,7 @@ class Confirmations:
         key = (principal.user_id, principal.conversation_id, tool, arguments)
         now = self._clock()
         turn, asked_at = self._asked.get(key, ("", -ASKED_FOR_S))
-        if now - asked_at < ASKED_FOR_S and turn != principal.turn:
+        if SOONEST_S <= now - asked_at < ASKED_FOR_S and turn != principal.turn:
             del self._asked[key]
             return True
         self._asked[key] = (principal.turn, now)

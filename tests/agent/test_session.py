@@ -13,6 +13,7 @@ import pytest
 from backend.agent.context import ContextMessage
 from backend.agent.events import AgentEvent, Final, State, StateChanged, ToolFinished, ToolStarted
 from backend.agent.session import ThinkerSession
+from backend.agent.turn import say_sample
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
 from backend.models.chat import ChatCompletions
@@ -292,7 +293,8 @@ async def test_sample_data_is_said_to_be_so_even_if_the_model_forgets() -> None:
     async def made_up() -> Result:
         return Result({"value": 1}, sample=True, note="not real")
 
-    response = await agent(FakeChatModel([call("made_up")], ["It is one."]), made_up).create_session("c").think("x")
+    scene = ["One, from a blood sample."]
+    response = await agent(FakeChatModel([call("made_up")], scene), made_up).create_session("c").think("x")
     assert response.sample
     assert response.text.startswith("This is sample data")
     assert not response.cacheable
@@ -360,3 +362,8 @@ async def test_a_store_that_is_gone_costs_the_past_only() -> None:
     store = Store()
     store.trouble = MemoryUnavailable("gone")
     assert (await session_of(FakeChatModel(["Hello."]), store, "ada").think("x")).text == "Hello."
+
+
+@pytest.mark.parametrize("said", ["By sample data, it is one.", "Sample headlines: one.", "It is one; not real data."])
+def test_what_already_says_so_is_left_alone(said: str) -> None:
+    assert say_sample(said) == said

@@ -50,7 +50,8 @@ async def test_it_plans_gathers_and_writes_with_citations() -> None:
     scenes = plan(("bike lanes", ["web", "news"]), ("health", ["medicine"])), NOTHING_MORE, ["Bikes **work**."]
     async with serving(everything) as server, world(*scenes, settings=settings_for(server.url)) as w:
         answer = await w.ask("research", "Do bikes help?")
-        written_from = w.system()
+        written_from = w.model.requests[-1]["messages"][-1]["content"]
+        assert "Lanes work." not in w.system()
     assert (answer.text, answer.source, answer.tool_calls) == ("Bikes work.", "live", 3)
     assert "Trams (https://b.example/trams)" in answer.citations
     assert any("pubmed" in citation for citation in answer.citations)
@@ -104,7 +105,7 @@ async def test_a_source_that_fails_is_told_and_the_others_count() -> None:
     scenes = plan(("bikes", ["web", "medicine"])), NOTHING_MORE, ["Partly."]
     async with serving(handler) as server, world(*scenes, settings=settings_for(server.url)) as w:
         answer = await w.ask("research", "x")
-        assert "has a fault of its own" in w.system()
+        assert "has a fault of its own" in w.model.requests[-1]["messages"][-1]["content"]
     assert answer.source == "live"
     assert any(line.startswith("could not search the web") for line in w.progress)
 

@@ -122,38 +122,49 @@ async def test_the_model_cannot_name_the_principal() -> None:
     assert error_of(content) == "invalid_arguments"
 
 
+class Time:
+    """Seconds, set by the test."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 async def test_consent_is_asked_first_and_cannot_be_given_within_the_same_turn() -> None:
-    box = toolbox(erase)
-    for _ in range(3):
+    time = Time()
+    box = Toolbox([erase.__tool__], {}, Confirmations(time))  # type: ignore[attr-defined]
+    for time.now in (0, 10, 20):
         _, content = await run(box, "erase", '{"what": "all"}')
         assert error_of(content) == "needs_confirmation"
+    time.now = 25
     _, content = await run(box, "erase", '{"what": "all"}', Principal("ada", "c", turn="2"))
     assert content == {"erased": "all"}
+    time.now = 30
     _, content = await run(box, "erase", '{"what": "all"}', Principal("ada", "c", turn="3"))
     assert error_of(content) == "needs_confirmation"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "principal"),
+    ("arguments", "principal", "after_s"),
     [
-        ('{"what": "more"}', Principal("ada", "c", turn="2")),
-        ('{"what": "all"}', Principal("bob", "c", turn="2")),
-        ('{"what": "all"}', Principal("ada", "d", turn="2")),
+        ({"what": "more"}, Principal("ada", "c", turn="2"), 10.0),
+        ({"what": "all"}, Principal("bob", "c", turn="2"), 10.0),
+        ({"what": "all"}, Principal("ada", "d", turn="2"), 10.0),
+        ({"what": "all"}, Principal("ada", "c", turn="1"), 10.0),
+        ({"what": "all"}, Principal("ada", "c", turn="2"), 0.5),
+        ({"what": "all"}, Principal("ada", "c", turn="2"), ASKED_FOR_S),
     ],
+    ids=["other call", "other user", "other conversation", "same turn", "sooner than a person", "too late"],
 )
-async def test_consent_is_for_this_call_of_this_user_in_this_conversation(arguments: str, principal: Principal) -> None:
-    box = toolbox(erase)
-    await run(box, "erase", '{"what": "all"}')
-    _, content = await run(box, "erase", arguments, principal)
-    assert error_of(content) == "needs_confirmation"
-
-
-def test_a_question_does_not_stay_open_forever() -> None:
-    now = 0.0
-    confirmations = Confirmations(clock=lambda: now)
-    assert not confirmations.given(ADA, "erase", {})
-    now = ASKED_FOR_S
-    assert not confirmations.given(Principal("ada", "c", turn="2"), "erase", {})
+def test_consent_is_for_this_call_of_this_user_in_time(
+    arguments: dict[str, str], principal: Principal, after_s: float
+) -> None:
+    time = Time()
+    confirmations = Confirmations(time)
+    assert not confirmations.given(ADA, "erase", {"what": "all"})
+    time.now = after_s
+    assert not confirmations.given(principal, "erase", arguments)
 
 
 async def test_a_deadline_ends_a_tool() -> None:
