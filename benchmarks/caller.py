@@ -1,0 +1,133 @@
+"""One measured caller: a real WebRTC peer that notes when each packet left and came, and what was in it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+from aiortc.rtp import RtpPacket
+
+from backend.audio.opus import SILENCE_PACKET, BadPacket, OpusDecoder
+from backend.client.signalling import Signalling, Ticket
+from backend.errors import TransportLost
+from backend.transports.pacer import Pacer
+from backend.transports.peer import AudioPeer, PeerState
+from backend.transports.wire import WireConfig
+from benchmarks.figures import AUDIBLE
+from benchmarks.record import CallRecord, Kind, Utterance
+
+CONNECT_WITHIN_S = 10.0
+
+
+class MeasuredCaller:
+    """One call. `connect`, then `say` and the `until_…` waits, then `close`; everything goes into `record`."""
+
+    def __init__(self) -> None:
+        self.record = CallRecord(setup_s=0.0)
+        self.kept: list[bytes] = []
+        """What was heard between `keep_hearing` and `stop_keeping`, 24 kHz mono PCM16."""
+        self._keeping: bytearray | None = None
+        self._speech: deque[bytes] = deque()
+        self._began = self._ended = 0.0
+        self._said = asyncio.Event()
+        self._news = asyncio.Event()
+        self._decoder = OpusDecoder()
+        self._pacer = Pacer()
+        self._quiet_packets = 0
+        self._peer = AudioPeer(
+            WireConfig(), next_packet=self._next_packet, on_packet=self._on_packet, on_state=lambda _: self._news.set()
+        )
+
+    def __repr__(self) -> str:
+        return f"MeasuredCaller({self._peer.state}, {len(self.record.packets.at)} packets heard)"
+
+    async def connect(self, signalling: Signalling) -> Ticket:
+        """Place the call. Raises `CallRefused`, `TransportLost`."""
+        offer = await self._peer.offer()
+        posted = time.monotonic()
+        answer, ticket = await signalling.offer(offer)
+        await self._peer.accept(answer)
+        await self._until(lambda: self._peer.state not in (PeerState.NEW, PeerState.CONNECTING), CONNECT_WITHIN_S)
+        if self._peer.state is not PeerState.CONNECTED:
+            raise TransportLost("The connection failed.")
+        self.record.setup_s = time.monotonic() - posted
+        return ticket
+
+    async def say(self, packets: list[bytes], kind: Kind) -> None:
+        """Speak, and return when the last packet has been handed to the sender."""
+        self._said.clear()
+        self._began = 0.0
+        self._speech.extend(packets)
+        async with asyncio.timeout(len(packets) * 0.02 + CONNECT_WITHIN_S):
+            await self._said.wait()
+        self.record.said.append(Utterance(kind, self._began, self._ended))
+
+    async def until_audible(self, within_s: float) -> None:
+        """Wait for the next sound. Raises `TransportLost` when none comes."""
+        await self._until(lambda: self._quiet_packets == 0 and bool(self.record.packets.at), within_s)
+
+    async def until_quiet(self, packets: int, within_s: float) -> None:
+        """Wait until so many packets in a row were silent. Raises `TransportLost` when they never are."""
+        await self._until(lambda: self._quiet_packets >= packets, within_s)
+
+    def keep_hearing(self) -> None:
+        """Keep the sound from the next audible packet on."""
+        self._keeping = bytearray()
+
+    def stop_keeping(self) -> None:
+        """Put what was kept into `kept`."""
+        self.kept.append(bytes(self._keeping or b""))
+        self._keeping = None
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._peer.close()
+        self._decoder.close()
+
+    async def _until(self, fact: Callable[[], bool], within_s: float) -> None:
+        try:
+            async with asyncio.timeout(within_s):
+                while not fact():
+                    if self._peer.state in (PeerState.FAILED, PeerState.CLOSED):
+                        raise TransportLost("The call was lost.")
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise TransportLost(f"What was waited for did not come within {within_s:g} s.") from None
+
+    async def _next_packet(self) -> tuple[int, bytes]:
+        slot = await self._pacer.next_slot()
+        if not self._speech:
+            return slot, SILENCE_PACKET
+        now = time.monotonic()
+        self._began = self._began or now
+        packet = self._speech.popleft()
+        if not self._speech:
+            self._ended = now
+            self._said.set()
+        return slot, packet
+
+    def _on_packet(self, packet: RtpPacket) -> None:
+        now = time.monotonic()
+        try:
+            pcm = self._decoder.decode(packet.payload)
+        except BadPacket:
+            pcm = b""
+        peak = _peak(pcm)
+        packets = self.record.packets
+        packets.at.append(now)
+        packets.sequence.append(packet.sequence_number)
+        packets.timestamp.append(packet.timestamp)
+        packets.peak.append(peak)
+        self._quiet_packets = 0 if peak > AUDIBLE else self._quiet_packets + 1
+        if self._keeping is not None and (self._keeping or peak > AUDIBLE):
+            self._keeping += pcm
+        self._news.set()
+
+
+def _peak(pcm: bytes) -> int:
+    """The loudest sample, either way."""
+    samples = memoryview(pcm).cast("h")
+    return max(max(samples, default=0), -min(samples, default=0))

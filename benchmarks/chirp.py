@@ -1,0 +1,108 @@
+"""Whether a known chirp arrived whole: how many samples were lost or repeated on its way. Pure.
+
+Theory. The Responder says a sine whose pitch rises steadily, so every moment of it can be told from every other.
+What was heard is compared, in windows of 80 ms, with the chirp itself: the shift at which the two agree best is where
+in the chirp the window stands. A whole chirp has the same shift throughout, the codec's delay. Where the shift grows,
+that many samples are missing; where it shrinks, that many were repeated or put in. Shifts below a millisecond are
+the codec's own imprecision and are not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.audio.frame import SAMPLE_RATE
+
+WINDOW = 1920
+"""Samples compared at once: 80 ms."""
+SETTLED = 480
+"""Samples after which the codec follows a sudden beginning."""
+REACH = 4800
+"""The largest shift looked for, either way: 200 ms."""
+TOLERANCE = 24
+"""Samples (1 ms) a shift may waver by itself."""
+END_TOLERANCE = 120
+"""The same at the chirp's end, where the codec rings (5 ms)."""
+LIKENESS = 0.6
+"""Correlation below which a window is not the chirp at all."""
+QUIET = 0.1
+"""Share of the chirp's loudness below which it is over."""
+CODEC_DELAY = 156
+"""Samples our Opus encoder looks ahead at 24 kHz (6.5 ms), by which everything is heard later."""
+
+Complex = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, slots=True)
+class Chirp:
+    """As in the Responder's script: a sine rising linearly over `ms`."""
+
+    from_hz: float
+    to_hz: float
+    ms: int
+
+    @property
+    def samples(self) -> int:
+        """Its length at 24 kHz."""
+        return self.ms * SAMPLE_RATE // 1000
+
+    def analytic(self, first: int, count: int) -> Complex:
+        """Samples `first` to `first + count` as complex exponentials; outside the chirp there is nothing."""
+        at = np.arange(first, first + count)
+        seconds = at / SAMPLE_RATE
+        rise = (self.to_hz - self.from_hz) / (self.ms / 1000)
+        wave: Complex = np.exp(2j * np.pi * (self.from_hz * seconds + rise * seconds * seconds / 2))
+        wave[(at < 0) | (at >= self.samples)] = 0
+        return wave
+
+
+@dataclass(frozen=True, slots=True)
+class Wholeness:
+    """What became of one chirp, in samples at 24 kHz."""
+
+    lost: int
+    repeated: int
+    glitches: int
+    """Places where it happened, or where the sound was not the chirp."""
+
+
+def wholeness(heard: bytes, chirp: Chirp, delay: int = CODEC_DELAY) -> Wholeness:
+    """Compare PCM16 that begins with the first audible packet. `delay`: samples the codec puts in front."""
+    samples = np.frombuffer(heard, "<i2").astype(np.float64)
+    ahead, lost, repeated, glitches = -delay, 0, 0, 0  # ahead: how far the chirp is beyond our count of samples
+    at = SETTLED
+    while at + WINDOW <= len(samples) and at + ahead + WINDOW <= chirp.samples:
+        shift, likeness = _shift(samples[at : at + WINDOW], chirp, at + ahead)
+        if likeness < LIKENESS or abs(shift) > TOLERANCE:
+            at += WINDOW  # the slip is somewhere in this window: the next one stands wholly behind it
+            shift, likeness = _shift(samples[at : at + WINDOW], chirp, at + ahead)
+            shift = shift if likeness >= LIKENESS else 0
+            lost, repeated, glitches = lost + max(0, shift), repeated + max(0, -shift), glitches + 1
+            ahead += shift
+        at += WINDOW
+    missing = chirp.samples - (_end(samples) + ahead)
+    if missing > END_TOLERANCE:
+        return Wholeness(lost + missing, repeated, glitches + 1)
+    return Wholeness(lost, repeated, glitches)
+
+
+def _end(samples: NDArray[np.float64]) -> int:
+    """Where the sound stops."""
+    loud = np.flatnonzero(np.abs(samples) > QUIET * np.max(np.abs(samples), initial=1.0))
+    return int(loud[-1]) + 1 if len(loud) else 0
+
+
+def _shift(window: NDArray[np.float64], chirp: Chirp, first: int) -> tuple[int, float]:
+    """How far after `first` the window really stands in the chirp, and how like it is there (0 to 1)."""
+    reference = chirp.analytic(first - REACH, WINDOW + 2 * REACH)
+    if not np.any(window):
+        return 0, 0.0
+    size = 1 << (len(reference) + WINDOW).bit_length()
+    agreement = np.fft.ifft(np.fft.fft(reference, size) * np.conj(np.fft.fft(window, size)))
+    strengths = np.abs(agreement[: 2 * REACH + 1])
+    best = int(np.argmax(strengths))
+    strength = float(np.sqrt(np.sum(window**2) * len(window) / 2))
+    return best - REACH, float(strengths[best] / strength)

@@ -1,0 +1,83 @@
+"""What a measured call consists of: the Responder's script, and the caller's side of it.
+
+One round, about eight seconds: the caller asks; a long reply begins; after a second the caller speaks over it, which
+must silence it; that interruption is itself a question, and its answer, a known chirp, is heard to its end. In every
+second round the interrupted provider goes on sending for 300 ms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.caller import MeasuredCaller
+from benchmarks.chirp import Chirp, wholeness
+from benchmarks.record import Kind
+
+PROVIDER_DELAY_MS = 100
+"""The Responder's own configured delay, from being asked to its first audio."""
+LATE_MS = 300
+"""Audio that comes after a cancellation, in every second round."""
+LISTEN_S = 1.0
+"""How long a caller listens to the long reply before speaking over it."""
+ANSWER_WITHIN_S = 8.0
+PAUSE_PACKETS = 25
+"""Half a second of silence after the chirp."""
+CHIRP = Chirp(from_hz=300.0, to_hz=3000.0, ms=1600)
+LONG_REPLY_MS = 8000
+PACE = 2.0
+"""The Responder speaks so much faster than real time, as a model does; a cancellation finds it in the middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voices:
+    """What is said, as Opus packets, shared by all callers of a process."""
+
+    questions: list[list[bytes]]
+    interruptions: list[list[bytes]]
+
+
+def script() -> dict[str, Any]:
+    """For the offline Responder; see `backend/offline/script/schema.py`."""
+    long = {"from_hz": CHIRP.from_hz, "to_hz": CHIRP.to_hz, "ms": LONG_REPLY_MS}
+    story: dict[str, Any] = {"text": "A long story. " * 20, "chirp": long, "pace": PACE}
+    answer = {"text": "It is sunny.", "chirp": {"from_hz": CHIRP.from_hz, "to_hz": CHIRP.to_hz, "ms": CHIRP.ms}}
+    turns = [story, answer, story | {"late_ms": LATE_MS}, answer]
+    delayed = [{"hear": "a question", "reply": turn | {"first_audio_delay_ms": PROVIDER_DELAY_MS}} for turn in turns]
+    return {"turns": delayed, "loop": True}
+
+
+async def converse(caller: MeasuredCaller, voices: Voices, until: float, chance: random.Random) -> None:
+    """Rounds until `until` on the steady clock; a round begun is finished. Raises `TransportLost`."""
+    number = 0
+    while time.monotonic() < until:
+        late = number % 2 == 1
+        await _round(caller, voices, Kind.LATE_INTERRUPTION if late else Kind.INTERRUPTION, chance)
+        number += 1
+
+
+async def _round(caller: MeasuredCaller, voices: Voices, interruption: Kind, chance: random.Random) -> None:
+    await asyncio.sleep(chance.uniform(0.1, 0.6))
+    await caller.say(chance.choice(voices.questions), Kind.QUESTION)
+    await caller.until_audible(ANSWER_WITHIN_S)
+    await asyncio.sleep(LISTEN_S + chance.uniform(0.0, 0.2))
+    await caller.say(chance.choice(voices.interruptions), interruption)
+    await caller.until_quiet(1, ANSWER_WITHIN_S)
+    caller.keep_hearing()
+    await caller.until_audible(ANSWER_WITHIN_S)
+    await caller.until_quiet(PAUSE_PACKETS, ANSWER_WITHIN_S)
+    caller.stop_keeping()
+
+
+def judge(caller: MeasuredCaller) -> None:
+    """Look at the chirps that were heard. Takes a tenth of a second each: after the call."""
+    record = caller.record
+    for heard in caller.kept:
+        found = wholeness(heard, CHIRP)
+        record.chirps += 1
+        record.lost += found.lost
+        record.repeated += found.repeated
+        record.glitches += found.glitches

@@ -1,0 +1,231 @@
+"""From records to figures. Pure: what is measured is measured elsewhere, what is printed is printed elsewhere.
+
+Definitions, all at the caller's end of the wire:
+
+- *end of speech*: the moment the packet with the last voiced sample was handed to the sender. Utterances are cut so
+  that this sample is the last one of its packet: a microphone would have captured it just then;
+- *first reply audio*: the arrival of the first packet after that which decodes to more than silence (`AUDIBLE`);
+- *added latency* = first reply audio - end of speech - hangover - the Responder's own configured delay;
+- *barge-in time*: from handing the first packet of the interrupting speech to the sender, to the arrival of the first
+  of `QUIET_PACKETS` packets in a row that decode to silence;
+- *leak*: an audible packet after that, while the interruption is still being said;
+- *spacing*: time between arrivals of packets next to each other; a *gap* is one over 40 ms.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from benchmarks.record import CallersReport, CallRecord, Kind, Packets, ProviderTurn, Utterance
+
+AUDIBLE = 200
+"""Sample value above which a packet is not silence; what the codec rings on with stays below."""
+QUIET_PACKETS = 5
+"""Silent packets in a row (100 ms) that make a reply silenced, not merely between two words."""
+GAP_S = 0.040
+LEGS_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What has to be subtracted, in seconds."""
+
+    hangover_s: float
+    provider_delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Percentiles of one thing, in milliseconds, and of how many values."""
+
+    count: int
+    p50: float
+    p95: float
+    p99: float
+    worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """Where added latency goes, medians in milliseconds; None where the Responder's log could not be matched."""
+
+    to_provider: float
+    """End of speech to the request at the Responder, less the hangover: detector, corridor, commit."""
+    provider: float
+    """Request to first audio at the Responder, less its configured delay: not the server's doing."""
+    to_caller: float
+    """First audio at the Responder to first audible packet: corridor, playout, wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFigures:
+    """Everything the callers can tell of one run."""
+
+    calls: int
+    failed: int
+    seconds: float
+    added_latency: Spread
+    legs: Legs | None
+    barge_in: Spread
+    barge_in_late: Spread
+    leaks: int
+    spacing: Spread
+    gaps_percent: float
+    packets: int
+    packets_lost: int
+    """Sequence numbers that never came."""
+    slots_skipped: int
+    """20 ms slots the server left out of its timestamps after a stall."""
+    chirps: int
+    samples_lost: int
+    samples_repeated: int
+    glitches: int
+    setup: Spread
+    callers_lateness: Spread
+    speaking_percent: float
+    """Share of the time in which the caller speaks."""
+    hearing_percent: float
+    """Share of the packets received that are audible."""
+
+
+def media_figures(
+    report: CallersReport, provider: Sequence[Sequence[ProviderTurn]], settings: Settings
+) -> MediaFigures:
+    """All of them. `provider`: the Responder's log of each call, in the order of the calls; may be empty."""
+    good = [call for call in report.calls if not call.trouble]
+    during = [_during(call.packets, report.began, report.ended) for call in good]
+    spacings = [gap for packets in during for gap in spacing(packets)]
+    count = sum(len(packets.at) for packets in during)
+    seconds = report.ended - report.began
+    return MediaFigures(
+        calls=len(report.calls),
+        failed=len(report.calls) - len(good),
+        seconds=seconds,
+        added_latency=spread(late for call in good for late in added_latencies(call, settings)),
+        legs=legs(report.calls, provider, settings),
+        barge_in=spread(took for call in good for took in barge_ins(call, Kind.INTERRUPTION)),
+        barge_in_late=spread(took for call in good for took in barge_ins(call, Kind.LATE_INTERRUPTION)),
+        leaks=sum(leaks(call) for call in good),
+        spacing=spread(spacings),
+        gaps_percent=100 * sum(gap > GAP_S for gap in spacings) / max(1, len(spacings)),
+        packets=count,
+        packets_lost=sum(_jumps(packets.sequence, 1, 16) for packets in during),
+        slots_skipped=sum(_jumps(packets.timestamp, 960, 32) for packets in during),
+        chirps=sum(call.chirps for call in good),
+        samples_lost=sum(call.lost for call in good),
+        samples_repeated=sum(call.repeated for call in good),
+        glitches=sum(call.glitches for call in good),
+        setup=spread(call.setup_s for call in good),
+        callers_lateness=spread(late / 1000 for late in report.lateness_ms),
+        speaking_percent=100 * _spoken_s(good, report.began, report.ended) / max(1e-9, seconds * len(good)),
+        hearing_percent=100 * sum(peak > AUDIBLE for packets in during for peak in packets.peak) / max(1, count),
+    )
+
+
+def added_latencies(call: CallRecord, settings: Settings) -> list[float]:
+    """Seconds, for every utterance that was answered before the caller spoke again."""
+    heard = [(said, first_audible(call, said)) for said in call.said]
+    return [at - said.ended - settings.hangover_s - settings.provider_delay_s for said, at in heard if at is not None]
+
+
+def first_audible(call: CallRecord, said: Utterance) -> float | None:
+    """When the reply to `said` was first heard; None if the caller spoke again before."""
+    following = [other.began for other in call.said if other.began > said.began]
+    limit = min(following, default=math.inf)
+    packets = call.packets
+    for index in range(bisect_left(packets.at, said.ended), len(packets.at)):
+        if packets.at[index] >= limit:
+            return None
+        if packets.peak[index] > AUDIBLE:
+            return packets.at[index]
+    return None
+
+
+def barge_ins(call: CallRecord, kind: Kind) -> list[float]:
+    """Seconds from speech to silence, for every interruption of that kind that silenced the reply."""
+    silenced = [(said, silenced_at(call, said)) for said in call.said if said.kind is kind]
+    return [call.packets.at[index] - said.began for said, index in silenced if index is not None]
+
+
+def silenced_at(call: CallRecord, said: Utterance) -> int | None:
+    """The index of the first packet of the silence that `said` caused; None if there was none, or no reply before."""
+    packets = call.packets
+    start = bisect_left(packets.at, said.began)
+    if start == 0 or packets.peak[start - 1] <= AUDIBLE:
+        return None
+    run = 0
+    for index in range(start, len(packets.at)):
+        run = run + 1 if packets.peak[index] <= AUDIBLE else 0
+        if run == QUIET_PACKETS:
+            return index - QUIET_PACKETS + 1
+    return None
+
+
+def leaks(call: CallRecord) -> int:
+    """Audible packets between the silence an interruption caused and its own end."""
+    found = 0
+    for said in call.said:
+        index = silenced_at(call, said) if said.kind is not Kind.QUESTION else None
+        if index is not None:
+            end = bisect_left(call.packets.at, said.ended)
+            found += sum(peak > AUDIBLE for peak in call.packets.peak[index:end])
+    return found
+
+
+def spacing(packets: Packets) -> list[float]:
+    """Seconds between arrivals."""
+    return [later - earlier for earlier, later in pairwise(packets.at)]
+
+
+def legs(calls: Sequence[CallRecord], provider: Sequence[Sequence[ProviderTurn]], settings: Settings) -> Legs | None:
+    """The parts of added latency, each the median over all answers that the Responder's log can be matched with."""
+    parts: list[tuple[float, float, float]] = []
+    for call, turns in zip(calls, provider, strict=False):
+        for said in call.said:
+            heard = first_audible(call, said)
+            turn = next((t for t in turns if said.ended <= t.asked < said.ended + LEGS_WITHIN_S), None)
+            if heard is not None and turn is not None and turn.answered <= heard:
+                to_provider = turn.asked - said.ended - settings.hangover_s
+                thinking = turn.answered - turn.asked - settings.provider_delay_s
+                parts.append((to_provider, thinking, heard - turn.answered))
+    if not parts:
+        return None
+    first, second, third = (percentile(sorted(column), 50) * 1000 for column in zip(*parts, strict=True))
+    return Legs(first, second, third)
+
+
+def spread(seconds: Iterable[float]) -> Spread:
+    """In milliseconds. Of nothing: NaN."""
+    ordered = sorted(value * 1000 for value in seconds)
+    return Spread(len(ordered), *(percentile(ordered, share) for share in (50, 95, 99, 100)))
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The smallest value that `share` percent of all do not exceed (nearest rank)."""
+    if not ordered:
+        return math.nan
+    return ordered[max(0, math.ceil(share / 100 * len(ordered)) - 1)]
+
+
+def _during(packets: Packets, began: float, ended: float) -> Packets:
+    first, last = bisect_left(packets.at, began), bisect_left(packets.at, ended)
+    columns = (packets.at, packets.sequence, packets.timestamp, packets.peak)
+    return Packets(*(column[first:last] for column in columns))  # type: ignore[arg-type]
+
+
+def _jumps(numbers: Sequence[int], step: int, bits: int) -> int:
+    """How many steps are missing in a counter of `bits` bits; steps back are somebody else's reordering."""
+    missing = 0
+    for earlier, later in pairwise(numbers):
+        ahead = (later - earlier) % (1 << bits)
+        if step < ahead < 1 << (bits - 1):
+            missing += ahead // step - 1
+    return missing
+
+
+def _spoken_s(calls: Sequence[CallRecord], began: float, ended: float) -> float:
+    return sum(max(0.0, min(said.ended, ended) - max(said.began, began)) for call in calls for said in call.said)

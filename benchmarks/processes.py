@@ -1,0 +1,181 @@
+"""The processes of a run: started on the cores they belong to, ended by their own pids, and read while they live."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+READY_WITHIN_S = 40.0
+END_WITHIN_S = 15.0
+SERVE = "from backend.cli import main; main()"
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """Who runs where; the same cores twice where there is only one."""
+
+    server: frozenset[int]
+    others: frozenset[int]
+
+    @classmethod
+    def available(cls) -> Cores:
+        """The first core for the server, all others for everything else."""
+        first, *rest = sorted(os.sched_getaffinity(0))
+        return cls(frozenset({first}), frozenset(rest or {first}))
+
+
+class Child:
+    """One process of the run, and what it prints."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin and process.stdout
+        self.process = process
+        self.stdin, self._stdout = process.stdin, process.stdout
+        self._printed = bytearray()
+
+    def __repr__(self) -> str:
+        return f"Child(pid {self.process.pid}, status {self.process.poll()})"
+
+    def until(self, mark: bytes, within_s: float) -> bytes:
+        """What it prints, up to and with `mark`. Raises `TimeoutError`, or `EOFError` when it ended before."""
+        deadline = time.monotonic() + within_s
+        while (end := self._printed.find(mark)) < 0:
+            if not select.select([self._stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise TimeoutError(f"a child of the benchmark did not answer within {within_s:g} s")
+            piece = os.read(self._stdout.fileno(), 1 << 16)
+            if not piece:
+                raise EOFError("a child of the benchmark ended early; its last words are above")
+            self._printed += piece
+        taken = bytes(self._printed[: end + len(mark)])
+        del self._printed[: end + len(mark)]
+        return taken
+
+    def end(self) -> None:
+        """SIGTERM, then SIGKILL to that very process."""
+        self.process.terminate()
+        try:
+            self.process.wait(END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.stdin.close()
+        self._stdout.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """A process and its children, so far."""
+
+    cpu_s: float
+    """The process itself, all threads, user and system."""
+    children_cpu_s: float
+    """Its living children: the embedded Redis."""
+    waited_s: float
+    """How long its threads stood ready while something else had the core; 0 where the system does not tell."""
+    rss: int
+    """Resident bytes of the process itself."""
+
+    def since(self, earlier: Usage) -> Usage:
+        """The difference; memory as it is now."""
+        return Usage(
+            self.cpu_s - earlier.cpu_s,
+            self.children_cpu_s - earlier.children_cpu_s,
+            self.waited_s - earlier.waited_s,
+            self.rss,
+        )
+
+
+def usage(pid: int) -> Usage:
+    """As it is now."""
+    process = psutil.Process(pid)
+    times = process.cpu_times()
+    children = [_cpu_s(child) for child in process.children(recursive=True)]
+    return Usage(times.user + times.system, sum(children), _waited_s(pid), process.memory_info().rss)
+
+
+@contextmanager
+def provider(script: Mapping[str, Any], cores: frozenset[int]) -> Iterator[str]:
+    """The offline Responder following `script`, on `cores`; its base address."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "script.json"
+        path.write_text(json.dumps(script))
+        command = [sys.executable, "-m", "backend.offline", "--exit-with-parent", "--script", str(path)]
+        with started(command, cores, folder) as child:
+            yield str(json.loads(child.until(b"\n", READY_WITHIN_S))["listening"])
+
+
+@contextmanager
+def server(provider_url: str, cores: frozenset[int], **env: str) -> Iterator[tuple[str, int]]:
+    """`responder-thinker serve` on `cores`, without limits, upstream of `provider_url`: its address and pid."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {
+            "OPENAI_API_KEY": "x",
+            "OPENAI_BASE_URL": f"{provider_url}/v1",
+            "DATA_DIR": f"{folder}/var",
+            "OFFERS_PER_MINUTE": "0",
+            "SESSION_CAP": "0",
+            "COLUMNS": "200",
+        }
+        command = [sys.executable, "-c", SERVE, "serve", "--port", "0"]
+        with started(command, cores, folder, settings | env) as child:
+            found = re.search(r"http://[\w.]+:(\d+)", child.until(b"Ctrl-C", READY_WITHIN_S).decode())
+            assert found, "the server did not say where it listens"
+            yield f"http://127.0.0.1:{found[1]}", child.process.pid
+
+
+@contextmanager
+def started(
+    command: Sequence[str], cores: frozenset[int], folder: str, env: Mapping[str, str] | None = None
+) -> Iterator[Child]:
+    """A child on `cores` from its very first instruction, ended on the way out: SIGTERM, then SIGKILL."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)  # inherited by the child, all its threads and children
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=kept | {"PYTHONPATH": str(ROOT)} | dict(env or {}),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+    finally:
+        os.sched_setaffinity(0, own)
+    child = Child(process)
+    try:
+        yield child
+    finally:
+        child.end()
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return float(times.user + times.system)
+
+
+def _waited_s(pid: int) -> float:
+    """Second column of Linux's schedstat: nanoseconds spent runnable but not running."""
+    waited = 0
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            waited += int(path.read_text().split()[1])
+        except (OSError, IndexError, ValueError):
+            continue  # the thread has ended, or the system does not tell
+    return waited / 1e9

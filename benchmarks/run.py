@@ -1,0 +1,118 @@
+"""One run: a fresh server, a fresh Responder, N calls; what it cost and what the callers got."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict, dataclass
+
+import msgspec
+
+from benchmarks import conversation, processes
+from benchmarks.callers import FINISH_WITHIN_S, Plan
+from benchmarks.figures import MediaFigures, Settings, media_figures
+from benchmarks.processes import Child, Cores, Usage, usage
+from benchmarks.provider_log import provider_turns
+from benchmarks.record import CallersReport, decode
+
+HANGOVER_FRAMES = 15
+SERVER_SETTINGS = {"VAD__HANGOVER_FRAMES": str(HANGOVER_FRAMES)}
+SUBTRACTED = Settings(hangover_s=HANGOVER_FRAMES * 0.02, provider_delay_s=conversation.PROVIDER_DELAY_MS / 1000)
+IDLE_S = 3.0
+"""How long the server is watched with no call, after one that has warmed it up."""
+PLACE_WITHIN_S = 20.0
+"""For starting the callers, and again for every call's set-up and for judging what it heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFigures:
+    """What the server cost, per call and second of call unless said."""
+
+    cpu_ms: float
+    """CPU of the server process in milliseconds, all threads, user and system, less what it uses with no call."""
+    idle_cpu_ms: float
+    """CPU per second with no call."""
+    redis_cpu_ms: float
+    """CPU of its children: the embedded Redis."""
+    waited_ms: float
+    """Ready to run, but something else had the core: how disturbed the run was."""
+    core_percent: float
+    """Share of the server's core that the server used, its children included."""
+    rss_idle_mb: float
+    """Resident memory after one call, before the run's first."""
+    rss_per_call_mb: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything about one run."""
+
+    media: MediaFigures
+    server: ServerFigures
+    told: dict[str, float]
+    """Medians of the server's own `turn_metrics`, in milliseconds."""
+
+
+def run(calls: int, seconds: float, cores: Cores, seed: int) -> Run:
+    """Measure `calls` calls for `seconds`. Raises `EOFError` or `TimeoutError` when a process fails."""
+    with (
+        processes.provider(conversation.script(), cores.others) as provider_url,
+        processes.server(provider_url, cores.server, **SERVER_SETTINGS) as (url, pid),
+    ):
+        _place(Plan(url, 1, 1.0, seed), cores, pid)  # warms up what is loaded at the first call
+        before = usage(pid)
+        time.sleep(IDLE_S)
+        idle = usage(pid).since(before)
+        report, spent = _place(Plan(url, calls, seconds, seed), cores, pid)
+        turns = provider_turns(provider_url, time.time() - time.monotonic())[1:]
+    media = media_figures(report, turns if len(turns) == calls else (), SUBTRACTED)
+    return Run(media, server_figures(idle, spent, calls, report.ended - report.began), _told(report))
+
+
+def server_figures(idle: Usage, spent: Usage, calls: int, seconds: float) -> ServerFigures:
+    """Per call and second; `idle` covers `IDLE_S` seconds without calls."""
+    call_seconds = calls * seconds
+    idle_cpu = idle.cpu_s / IDLE_S
+    return ServerFigures(
+        cpu_ms=1000 * (spent.cpu_s - idle_cpu * seconds) / call_seconds,
+        idle_cpu_ms=1000 * idle_cpu,
+        redis_cpu_ms=1000 * spent.children_cpu_s / call_seconds,
+        waited_ms=1000 * spent.waited_s / call_seconds,
+        core_percent=100 * (spent.cpu_s + spent.children_cpu_s) / seconds,
+        rss_idle_mb=idle.rss / 1e6,
+        rss_per_call_mb=(spent.rss - idle.rss) / 1e6 / calls,
+    )
+
+
+def as_json(result: Run) -> dict[str, object]:
+    """Plain data."""
+    return asdict(result)
+
+
+def _place(plan: Plan, cores: Cores, pid: int) -> tuple[CallersReport, Usage]:
+    """Run the callers' process; its report, and what the server spent while it measured."""
+    command = [sys.executable, "-m", "benchmarks.callers"]
+    with processes.started(command, cores.others, str(processes.ROOT)) as callers:
+        callers.stdin.write(msgspec.json.encode(plan) + b"\n")
+        callers.stdin.flush()
+        _phase(callers, "connected", PLACE_WITHIN_S * (1 + plan.calls))
+        _phase(callers, "measuring", PLACE_WITHIN_S)
+        before = usage(pid)
+        _phase(callers, "measured", plan.seconds + PLACE_WITHIN_S)
+        spent = usage(pid).since(before)
+        report = callers.until(b"\n", FINISH_WITHIN_S + PLACE_WITHIN_S * (1 + plan.calls))
+    return decode(report), spent
+
+
+def _phase(callers: Child, phase: str, within_s: float) -> None:
+    line = callers.until(b"\n", within_s)
+    assert msgspec.json.decode(line) == {"phase": phase}, line[:200]
+
+
+def _told(report: CallersReport) -> dict[str, float]:
+    columns: dict[str, list[float]] = {}
+    for call in report.calls:
+        for legs in call.told:
+            for name, value in legs.items():
+                columns.setdefault(name, []).append(value)
+    return {name: sorted(values)[len(values) // 2] for name, values in columns.items()}

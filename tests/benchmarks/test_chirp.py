@@ -1,0 +1,71 @@
+"""A known sound, through the codec, whole and cut: what is missing is found, to the millisecond."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.audio.frame import FRAME_BYTES, SILENCE, Frame
+from backend.audio.opus import OpusDecoder, OpusEncoder
+from benchmarks.chirp import Chirp, Wholeness, wholeness
+
+CHIRP = Chirp(from_hz=300, to_hz=3000, ms=1600)
+PCM: NDArray[np.int16] = (CHIRP.analytic(0, CHIRP.samples).imag * 10_000).astype("<i2")
+FRAME = 480
+HERE = 20_000
+
+
+def heard(samples: NDArray[np.int16]) -> bytes:
+    """What the codec makes of it, between silences."""
+    pcm = samples.tobytes()
+    pcm += bytes(-len(pcm) % FRAME_BYTES)
+    frames = [Frame(pcm[at : at + FRAME_BYTES]) for at in range(0, len(pcm), FRAME_BYTES)]
+    encoder, decoder = OpusEncoder(), OpusDecoder()
+    sound = [decoder.decode(encoder.encode(frame)) for frame in [SILENCE] * 5 + frames + [SILENCE] * 5]
+    return b"".join(sound[5:])
+
+
+def without(count: int, at: int = HERE) -> NDArray[np.int16]:
+    return np.concatenate([PCM[:at], PCM[at + count :]])
+
+
+def test_a_whole_chirp_has_lost_nothing() -> None:
+    assert wholeness(heard(PCM), CHIRP) == Wholeness(lost=0, repeated=0, glitches=0)
+
+
+@pytest.mark.parametrize("count", [48, 240, FRAME, 5 * FRAME])
+def test_lost_samples_are_counted(count: int) -> None:
+    found = wholeness(heard(without(count)), CHIRP)
+    assert abs(found.lost - count) <= 24
+    assert (found.repeated, found.glitches) == (0, 1)
+
+
+def test_a_repeated_frame_is_counted() -> None:
+    found = wholeness(heard(np.concatenate([PCM[:HERE], PCM[HERE - FRAME :]])), CHIRP)
+    assert abs(found.repeated - FRAME) <= 24
+    assert (found.lost, found.glitches) == (0, 1)
+
+
+def test_silence_put_in_counts_as_repeated() -> None:
+    found = wholeness(heard(np.concatenate([PCM[:HERE], np.zeros(FRAME, "<i2"), PCM[HERE:]])), CHIRP)
+    assert abs(found.repeated - FRAME) <= 24
+
+
+def test_a_missing_beginning_is_counted() -> None:
+    assert abs(wholeness(heard(PCM[FRAME:]), CHIRP).lost - FRAME) <= 24
+
+
+def test_a_missing_end_is_counted() -> None:
+    assert abs(wholeness(heard(PCM[: -2 * FRAME]), CHIRP).lost - 2 * FRAME) <= 240
+
+
+def test_two_slips_are_two_glitches() -> None:
+    twice = np.concatenate([PCM[:10_000], PCM[10_000 + FRAME : 25_000], PCM[25_000 + FRAME :]])
+    found = wholeness(heard(twice), CHIRP)
+    assert abs(found.lost - 2 * FRAME) <= 48
+    assert found.glitches == 2
+
+
+def test_silence_instead_of_the_chirp_is_all_lost() -> None:
+    assert wholeness(bytes(CHIRP.samples * 2), CHIRP).lost >= CHIRP.samples
