@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import uvloop
@@ -27,37 +24,35 @@ def main() -> int:
     """Parse the command line and serve. Returns the exit status."""
     options = _options()
     try:
-        script = load(options.script) if options.script else None
+        uvloop.run(_serve(load(options.script) if options.script else None, options))
     except SetupError as error:
         sys.stderr.write(f"{error}\n{error.hint}\n")
         return 2
-    uvloop.run(_serve(script, options))
     return 0
 
 
 async def _serve(script: Script | None, options: argparse.Namespace) -> None:
     ears = Ears()
-    house = House(lambda: DemonstrationBrain(ears, speak), speak, script, required_key=options.require_key)
-    listening = listen(options.host, options.port)
-    server = Server(create_app(house, lambda _app: _awake(ears, house)))
-    if options.exit_with_parent:
-        parent.when_gone(server.stop)
-    host = f"[{options.host}]" if ":" in options.host else options.host
-    sys.stdout.write(json.dumps({"listening": f"http://{host}:{listening.getsockname()[1]}"}) + "\n")
-    sys.stdout.flush()
-    await server.serve(listening)
-
-
-@asynccontextmanager
-async def _awake(ears: Ears, house: House) -> AsyncIterator[None]:
-    """Ears and voice, loading while the first caller is still dialling; a script needs neither until it says so."""
-    if house.script is None:
-        await ears.start()
-        await asyncio.to_thread(the_voice)
     try:
-        yield
+        if script is None:
+            # Loading while the first caller is still dialling; a script needs neither until it says so.
+            await ears.start()
+            the_voice()
+        house = House(lambda: DemonstrationBrain(ears, speak), speak, script, required_key=options.require_key)
+        listening = listen(options.host, options.port)
+        server = Server(create_app(house))
+        if options.exit_with_parent:
+            parent.when_gone(server.stop)
+        _announce(options.host, listening.getsockname()[1])
+        await server.serve(listening)
     finally:
         await ears.close()
+
+
+def _announce(host: str, port: int) -> None:
+    address = f"[{host}]" if ":" in host else host
+    sys.stdout.write(json.dumps({"listening": f"http://{address}:{port}"}) + "\n")
+    sys.stdout.flush()
 
 
 def speak(words: str) -> bytes:

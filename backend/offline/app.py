@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from starlette.applications import Starlette
@@ -63,10 +62,9 @@ class House:
         self.records.clear()
 
 
-def create_app(house: House, lifespan: Callable[[Starlette], AbstractAsyncContextManager[None]]) -> Starlette:
-    """The ASGI application; `lifespan` owns what has to be started and ended."""
+def create_app(house: House) -> Starlette:
+    """The ASGI application."""
     app = Starlette(
-        lifespan=lifespan,
         routes=[
             WebSocketRoute("/v1/realtime", realtime),
             Route("/v1/chat/completions", chat_completions, methods=["POST"]),

@@ -11,6 +11,8 @@ from starlette.applications import Starlette
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
+from backend.errors import SetupError
+
 ABORT = "offline.abort"
 """The ASGI extension that holds a function which breaks the connection without a close frame."""
 MAX_MESSAGE_BYTES = 21 * 1024 * 1024
@@ -30,9 +32,14 @@ class AbortableWebSocket(WebSocketsSansIOProtocol):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one. Raises `OSError`."""
+    """A listening socket; port 0 takes a free one. Raises `SetupError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=512)
+    try:
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise SetupError(
+            f"Cannot listen on {host} port {port}: {error.strerror}.", hint="Choose another --host or --port."
+        ) from error
 
 
 class Server:
@@ -46,7 +53,7 @@ class Server:
             ws_max_size=MAX_MESSAGE_BYTES,
             log_level="warning",
             access_log=False,
-            lifespan="on",
+            lifespan="off",
             timeout_graceful_shutdown=GRACE_S,
         )
         self._server = uvicorn.Server(config)

@@ -65,13 +65,14 @@ class Response:
         return self.order.response_id
 
     def begin(self) -> Iterator[Event]:
-        """It exists now."""
-        self.begun = True
-        yield {"type": "response.created", "response": self._shown("in_progress")}
+        """It exists now; a second time changes nothing."""
+        if not self.begun:
+            self.begun = True
+            yield {"type": "response.created", "response": self._shown("in_progress")}
 
     def words(self, delta: str) -> Iterator[Event]:
         """More of its words."""
-        yield from self._ensure_begun()
+        yield from self.begin()
         item = yield from self._ensure_open()
         item.words += delta
         stream = "output_audio_transcript" if item.kind == "output_audio" else "output_text"
@@ -81,14 +82,14 @@ class Response:
         """More of its sound; a text reply has none."""
         if self.order.modality == "text":
             return
-        yield from self._ensure_begun()
+        yield from self.begin()
         item = yield from self._ensure_open()
         item.audio_bytes += len(pcm)
         yield self._at(item, "response.output_audio.delta", delta=base64.b64encode(pcm).decode())
 
     def call(self, name: str, arguments: str) -> Iterator[Event]:
         """A whole function call."""
-        yield from self._ensure_begun()
+        yield from self.begin()
         yield from self._close("completed")
         item = Item(self.ids.new("item"), "function_call", status="in_progress", name=name)
         item.call_id = self.ids.new("call")
@@ -106,7 +107,7 @@ class Response:
         """It is over; a cancellation wins over any other end."""
         if self.cancelled:
             status, details = "cancelled", {"reason": self.cancelled}
-        yield from self._ensure_begun()
+        yield from self.begin()
         yield from self._close("completed" if status == "completed" else "incomplete")
         self.done = True
         shown_details = {"type": status, **details} if status != "completed" else None
@@ -116,10 +117,6 @@ class Response:
     def __repr__(self) -> str:
         state = "done" if self.done else f"cancelled ({self.cancelled})" if self.cancelled else "in progress"
         return f"<Response {self.id} {state}, {len(self.output)} items>"
-
-    def _ensure_begun(self) -> Iterator[Event]:
-        if not self.begun:
-            yield from self.begin()
 
     def _ensure_open(self) -> Generator[Event, None, Item]:
         if self._open is None:
