@@ -78,7 +78,12 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         stack.push_async_callback(opened.memory.close)
         settings, child = await _with_offline_child(settings, stack)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
-        model = ChatCompletions(base_url=settings.openai_base_url, api_key=_key(settings))
+        everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
+        model = ChatCompletions(
+            base_url=settings.openai_base_url,
+            api_key=_key(settings),
+            fallbacks={everyday: advanced, advanced: everyday},
+        )
         stack.push_async_callback(model.close)
         thinkers = build_thinkers(settings, model=model, memory=opened.memory, http=http)
         outbox = Outbox(opened.memory)
