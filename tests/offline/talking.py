@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from backend.offline.realtime.core import Answer, Effect, Listen, Realtime, Send
+from backend.offline.realtime.core import Knobs, Realtime
+from backend.offline.realtime.effects import Answer, Effect, Listen, Send
 from backend.offline.realtime.parts import ReplyPart
 from backend.offline.realtime.response import Order
 from tests.offline.realtime_client import check_client_event, check_server_event
@@ -16,8 +17,6 @@ MANUAL = {"type": "realtime", "audio": {"input": {"turn_detection": None, "trans
 
 def a_core(**knobs: Any) -> Realtime:
     """A core with manual turns and transcription, its session set up."""
-    from backend.offline.realtime.core import Knobs
-
     core = Realtime("offline", knobs=Knobs(**knobs))
     core.open()
     tell(core, "session.update", session=MANUAL)

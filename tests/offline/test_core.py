@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from backend.offline.realtime.core import HangUp, Realtime, Stop
+from backend.offline.realtime.core import Realtime
+from backend.offline.realtime.effects import HangUp, Stop
 from backend.offline.realtime.parts import Audio, Begin, Call, End, TranscriptDone, TranscriptFailed, Words
 from tests.offline.talking import a_core, append, ask, commit, error_code, events, message, said, tell, told
 

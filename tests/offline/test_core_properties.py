@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.offline.realtime.core import Answer, Effect, Listen, Realtime, Stop
+from backend.offline.realtime.core import Realtime
+from backend.offline.realtime.effects import Answer, Effect, Listen, Stop
 from backend.offline.realtime.parts import Audio, Begin, Call, End, ReplyPart, TranscriptDone, Words
 from tests.offline.talking import events, message
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from backend.offline.realtime.core import Answer, Listen, Realtime, Stop
+from backend.offline.realtime.core import Realtime
+from backend.offline.realtime.effects import Answer, Listen, Stop
 from backend.offline.realtime.parts import Audio, Begin
 from backend.offline.realtime.session import VAD_DEFAULTS
 from backend.offline.realtime.turn_detection import TurnDetector, VoiceBegan, VoiceEnded

@@ -1,14 +1,8 @@
 """The Realtime conversation, pure: client events and a brain's parts in, server events and orders out.
 
 No sockets, no clock, no asyncio. `receive` answers a client event; `heard` and `said` take what a brain makes of the
-caller's audio and of a reply; `tick` is told the time. Each returns effects, in the order they must happen:
-
-    Send        a server event
-    Listen      transcribe a committed user item; `heard` brings the outcome
-    Answer      make a reply; `said` brings its parts, `End` last
-    Stop        stop making a reply; then call `stopped`
-    HangUp      close the connection (code 1001 and the like)
-    Abort       break it without a word
+caller's audio and of a reply; `tick` is told the time. Each returns effects (`effects.py`), in the order they must
+happen. One reply writes to the conversation at a time; from `Answer` to the `End` of its parts it is the active one.
 """
 
 from __future__ import annotations
@@ -18,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.offline.realtime.conversation import Conversation
+from backend.offline.realtime.effects import Abort, Answer, Effect, Effects, HangUp, Listen, Send, Stop
 from backend.offline.realtime.faults import Fault, active_response, error_event, invalid, missing
 from backend.offline.realtime.fields import (
     mapping,
@@ -59,52 +54,6 @@ CREATE_FIELDS = frozenset(
         *("parallel_tool_calls", "prompt", "reasoning", "tool_choice", "tools"),
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    """A server event, `event_id` included."""
-
-    event: Event
-
-
-@dataclass(frozen=True, slots=True)
-class Listen:
-    """Transcribe user item `item`, whose audio is `pcm` (24 kHz mono PCM16)."""
-
-    item: Item
-    pcm: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Make the reply that `order` describes."""
-
-    order: Order
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Stop making reply `response_id`."""
-
-    response_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class HangUp:
-    """Close with this WebSocket code."""
-
-    code: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Abort:
-    """Break the connection."""
-
-
-Effect = Send | Listen | Answer | Stop | HangUp | Abort
-Effects = Iterator[Effect]
 
 
 @dataclass(slots=True)

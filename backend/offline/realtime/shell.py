@@ -11,7 +11,8 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from backend.offline.brain import Brain
-from backend.offline.realtime.core import Abort, Answer, Effect, HangUp, Listen, Realtime, Send, Stop
+from backend.offline.realtime.core import Realtime
+from backend.offline.realtime.effects import Abort, Answer, Effect, HangUp, Listen, Send, Stop
 from backend.offline.realtime.items import Item
 from backend.offline.realtime.parts import HearingPart, ReplyPart
 from backend.offline.realtime.response import Order

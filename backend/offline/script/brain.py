@@ -156,26 +156,28 @@ def _transcript(hearing: Hearing) -> Iterator[HearingPart]:
 async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterator[ReplyPart]:
     """Chunks of sound with their share of the words before them, at the reply's pace."""
     words, given = words_of(reply.text), 0
-    started = asyncio.get_running_loop().time()
+    clock = asyncio.get_running_loop().time
+    started = clock()
     for start in range(0, sound.length_ms, reply.chunk_ms):
-        if reply.pace:
-            await asyncio.sleep(max(0.0, started + start / 1000 / reply.pace - asyncio.get_running_loop().time()))
-        else:
-            await asyncio.sleep(0)
+        due = started + start / 1000 / reply.pace if reply.pace else 0.0
+        await asyncio.sleep(max(0.0, due - clock()))
         end = min(start + reply.chunk_ms, sound.length_ms)
         share = -(-len(words) * end // sound.length_ms)
         for word in words[given:share]:
             yield Words(word)
         given = share
-        for limit, ending in ((reply.stall_after_ms, None), (reply.drop_after_ms, Drop())):
-            if limit is not None and start >= limit:
-                if ending:
-                    yield ending
-                await _forever()
+        if _reached(reply.drop_after_ms, start):
+            yield Drop()
+        if _reached(reply.stall_after_ms, start) or _reached(reply.drop_after_ms, start):
+            await _forever()
         if not text_only:
             yield Audio(sound.between(start, end))
     for word in words[given:]:
         yield Words(word)
+
+
+def _reached(limit_ms: int | None, now_ms: int) -> bool:
+    return limit_ms is not None and now_ms >= limit_ms
 
 
 def words_of(text: str) -> list[str]:

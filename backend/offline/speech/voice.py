@@ -19,7 +19,7 @@ _POSITION_CHARACTER = 1
 _RATE, _PITCH, _RANGE, _GAP = 1, 3, 4, 7
 _OK = 0
 
-VOICE = b"en-us+f3"
+VOICE = b"en-us+f2"
 WORDS_PER_MINUTE = 155
 PITCH = 48
 """0 to 100."""
