@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,22 +20,23 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
-from backend.errors import NeverConnected, ResponderUnavailable, TransportLost
+from backend.errors import BadRequest, NeverConnected, ResponderUnavailable, TransportLost
 from backend.responder.base import Briefing, Dial, Responder
 from backend.session.clips import clip_audio
 from backend.session.desk import Desk
 from backend.session.directory import Session
 from backend.session.hearing import Hearing
-from backend.session.history import History, Keep
+from backend.session.history import History, Keep, careful
 from backend.session.metrics import Metrics
+from backend.session.redial import dial_patiently
 from backend.session.summary import keep_summary
 from backend.thinkers.registry import Thinkers
 from backend.transports.base import Transport
 
 log = logging.getLogger(__name__)
 
-RECONNECT_PAUSES_S = (0.0, 0.3, 1.0, 2.0, 3.0)
-"""Pauses before each attempt to reach the Responder; when the last fails, the call ends with a word."""
+EARLY_LIMIT = 16
+"""Typed messages kept for a Responder that is still being dialled; older ones fall off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class Call:
         self._transport = transport
         self._machine = TurnMachine(line.limits)
         self._hearing = line.open_hearing()
-        self._history = History(session.id, line.keep)
+        self._keep = careful(line.keep)
+        self._history = History(session.id, self._keep)
         self._desk = Desk(
             line.thinkers,
             session_id=session.id,
@@ -86,6 +88,8 @@ class Call:
         self._rearmed = asyncio.Event()
         self._over = asyncio.Event()
         self._reason = "error"
+        self._failure: Exception | None = None
+        self._early: deque[ev.TextTyped] = deque(maxlen=EARLY_LIMIT)
         self._told: deque[ev.Event | None] = deque()
         self._telling = False
         self._ends_at = _now() + line.max_s if line.max_s else float("inf")
@@ -96,8 +100,17 @@ class Call:
     # --- what others ask of a live call ---------------------------------------------------------------
 
     def type_text(self, text: str) -> None:
-        """Typed input into the same conversation."""
-        self._tell(ev.TextTyped(text))
+        """Typed input into the same conversation; before the Responder is there, it is kept for it.
+
+        Raises `BadRequest` when the call is over.
+        """
+        if self._over.is_set():
+            raise BadRequest("This call is over.", hint="Connect again, then type.")
+        typed = ev.TextTyped(text)
+        if self._ready.is_set():
+            self._tell(typed)
+        else:
+            self._early.append(typed)
 
     def hang_up(self, reason: str) -> None:
         """End in order; the caller hears a word unless `reason` is 'deleted' or 'disconnected'."""
@@ -114,6 +127,8 @@ class Call:
             async with asyncio.TaskGroup() as pumps:
                 tasks = [pumps.create_task(pump()) for pump in (self._uplink, self._downlink, self._clock)]
                 await self._over.wait()
+                if self._failure:
+                    raise self._failure
                 for task in tasks:
                     task.cancel()
         except* Exception:
@@ -154,10 +169,12 @@ class Call:
             self._tell(ev.ResponderGone(str(error)))
 
     async def _answer_the_line(self, briefing: Briefing) -> None:
-        self._responder = await self._dial(briefing, ())
+        self._responder = await dial_patiently(self._line.dial, briefing, self._history)
         self._publish("session_started", self._started())
         self._tell(ev.CallStarted())
         self._ready.set()
+        while self._early:
+            self._tell(self._early.popleft())
 
     async def _listen_to_responder(self) -> None:
         """Until the connection breaks. Raises `ResponderRejected` when no other will do."""
@@ -175,21 +192,8 @@ class Call:
             await responder.close()
 
     async def _reconnect(self, briefing: Briefing) -> None:
-        self._responder = await self._dial(briefing, self._history.tail())
+        self._responder = await dial_patiently(self._line.dial, briefing, self._history)
         self._tell(ev.ResponderRestored())
-
-    async def _dial(self, briefing: Briefing, history: Sequence[Any]) -> Responder:
-        failure: ResponderUnavailable | None = None
-        for pause in RECONNECT_PAUSES_S:
-            await asyncio.sleep(pause)
-            try:
-                return await self._line.dial(briefing, history)
-            except ResponderUnavailable as error:
-                failure = error
-                if not error.retryable:
-                    break
-        assert failure is not None
-        raise failure
 
     async def _clock(self) -> None:
         """Wakes at the machine's deadline, or earlier when that moves."""
@@ -211,14 +215,23 @@ class Call:
         return None if due == float("inf") else due
 
     async def _clean_up(self) -> None:
-        """Tasks and sockets back to where they were; the record of the call into memory."""
+        """Tasks and sockets back to where they were; the record of the call into memory.
+
+        Every step is taken, whatever became of the one before it. The session keeps this call meanwhile: who
+        asks for its end then waits for it, instead of breaking it off.
+        """
+        self._over.set()
+        async with contextlib.AsyncExitStack() as steps:
+            steps.callback(self._record_end)
+            steps.callback(self._hearing.close)
+            steps.push_async_callback(self._transport.close)
+            if self._responder:
+                steps.push_async_callback(self._responder.close)
+            steps.push_async_callback(self._desk.close)
+
+    def _record_end(self) -> None:
         self._session.call = None
-        await self._desk.close()
-        if self._responder:
-            await self._responder.close()
-        await self._transport.close()
-        self._hearing.close()
-        keep_summary(self._line.keep, self._session, self._reason)
+        keep_summary(self._keep, self._session, self._reason)
         self._line.metrics.session_ended(self._reason)
 
     # --- events in, commands out ----------------------------------------------------------------------
@@ -226,7 +239,8 @@ class Call:
     def _tell(self, event: ev.Event | None) -> None:
         """Give the machine an event (None: a deadline has come) and do what it says, at once.
 
-        Events caused by carrying out a command wait until the commands before them are done.
+        Events caused by carrying out a command wait until the commands before them are done. A fault in here ends
+        the call through `run`, not whoever brought the event: that may be a transport's clock or a request.
         """
         self._told.append(event)
         if self._telling:
@@ -236,6 +250,9 @@ class Call:
             while self._told:
                 for command in self._ask_machine(self._told.popleft()):
                     self._execute(command)
+        except Exception as error:  # noqa: BLE001 - `run` raises it again
+            self._failure = error
+            self._over.set()
         finally:
             self._telling = False
         self._rearmed.set()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
-from backend.errors import VoiceError
+from backend.errors import NoAnswer, VoiceError
 from backend.session.metrics import Metrics
 from backend.thinkers.base import Answer, Progress, Question
 from backend.thinkers.registry import Thinkers
@@ -23,6 +23,9 @@ CALL_LIMIT = 16
 
 WORK_KEPT = 64
 """Pieces of work remembered of one call."""
+
+STOP_WITHIN_S = 2.0
+"""Seconds cancelled work gets to tidy up."""
 
 ThinkerEvent = ThinkerFinished | ThinkerFailed
 OUTCOMES = frozenset({"complete", "failed", "stale"})
@@ -89,7 +92,8 @@ class Desk:
         while len(self._work) >= WORK_KEPT:
             del self._work[next(iter(self._work))]
         self._work[call] = work
-        self._tasks[call] = asyncio.create_task(self._answer(work, name, arguments), name=f"thinker {call}")
+        answering = self._answer(work, name, arguments, full=len(self._tasks) >= CALL_LIMIT)
+        self._tasks[call] = asyncio.create_task(answering, name=f"thinker {call}")
 
     def cancel(self, call: str) -> None:
         """Nobody waits for it any more: stop the model and the tools."""
@@ -107,15 +111,16 @@ class Desk:
         return work.shown(event)
 
     async def close(self) -> None:
-        """Cancel what still works, and wait until it has stopped."""
+        """Cancel what still works, and wait until it has stopped; not for one that will not stop."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
 
-    async def _answer(self, work: Work, name: str, arguments: str) -> None:
+    async def _answer(self, work: Work, name: str, arguments: str, *, full: bool) -> None:
         try:
-            event = await self._think(work, name, arguments)
+            event = await self._think(work, name, arguments, full=full)
         except asyncio.CancelledError:
             self._metrics.thinker_finished(work.domain, "cancelled", time.monotonic() - work.since)
             raise
@@ -130,12 +135,12 @@ class Desk:
             self._tasks.pop(work.call, None)
         self._tell(event)
 
-    async def _think(self, work: Work, name: str, arguments: str) -> ThinkerEvent:
+    async def _think(self, work: Work, name: str, arguments: str, *, full: bool) -> ThinkerEvent:
         work.domain, work.query = self._thinkers.parse(name, arguments)
         work.label = self._thinkers.manifest_of(work.domain).label
         self._publish("thinker", work.shown("routed"))
-        if len(self._tasks) > CALL_LIMIT:
-            return ThinkerFailed(work.call, "Too many questions at once. Ask again when one is answered.")
+        if full:
+            raise NoAnswer("Too many questions at once. Ask again when one is answered.")
 
         def on_progress(progress: Progress) -> None:
             self._publish("thinker", work.shown("working") | {"detail": progress.detail})

@@ -164,10 +164,12 @@ class Directory:
         if task is None:
             self._ended(session, reason)
             return
+        await asyncio.sleep(0)  # a task just created has not told us its call yet
         if session.call is not None:
             session.call.hang_up(reason)
             await asyncio.wait([task], timeout=END_WITHIN_S)
         if not task.done():
+            session.ended_reason = reason
             task.cancel()
             await asyncio.wait([task], timeout=END_WITHIN_S)
 
@@ -196,7 +198,7 @@ class Directory:
         try:
             reason = await self._run_call(session, transport)
         except asyncio.CancelledError:
-            reason = "cancelled"
+            reason = session.ended_reason or "error"
             raise
         except Exception:
             log.exception("call %s failed", session.id[:6])

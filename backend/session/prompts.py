@@ -60,7 +60,9 @@ def brief(
         parts.append(KNOWN.format(facts=facts))
     purposes = dict(PURPOSES)
     if greeting:
-        purposes[Purpose.GREETING] = f"Open the call. Say exactly this, and nothing else: {json.dumps(greeting)}"
+        purposes[Purpose.GREETING] = (
+            f"Open the call. Say exactly this, and nothing else: {json.dumps(greeting, ensure_ascii=False)}"
+        )
     return Briefing("\n\n".join(parts), tools, endpointing, purposes)
 
 

@@ -1,0 +1,52 @@
+"""What the microphone becomes: frames for the Responder and events for the turn machine, in order."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.audio.frame import SILENCE, Frame
+from backend.conversation import events as ev
+from backend.session.hearing import LocalHearing, OpenHearing, open_hearing
+from backend.settings import VadSettings
+from tests.session.world import VOICE, hearing
+
+LOUD = Frame(VOICE)
+
+
+def heard(frames: list[Frame]) -> list[Frame | ev.SpeechEvent]:
+    local = hearing()
+    return [piece for frame in frames for piece in local.hear(frame)]
+
+
+def test_an_utterance_becomes_events_around_its_frames() -> None:
+    assert heard([SILENCE, LOUD, LOUD, SILENCE, LOUD, SILENCE, SILENCE, SILENCE, SILENCE]) == [
+        ev.SpeechStarted(),
+        LOUD,
+        LOUD,
+        ev.SpeechPaused(40),
+        ev.SpeechResumed(40),
+        LOUD,
+        ev.SpeechPaused(60),
+        ev.SpeechStopped(60, 60),
+    ]
+
+
+def test_silence_is_nothing() -> None:
+    assert heard([SILENCE] * 20) == []
+
+
+def test_without_local_endpointing_every_frame_goes_on_and_nothing_is_decided() -> None:
+    opened = open_hearing(VadSettings.model_validate({"enabled": False}))
+    assert isinstance(opened, OpenHearing)
+    assert (opened.name, opened.endpointing) == ("provider", "provider")
+    assert [piece for frame in (SILENCE, LOUD) for piece in opened.hear(frame)] == [SILENCE, LOUD]
+    opened.close()
+
+
+@pytest.mark.parametrize("engine", ["ten", "silero"])
+def test_the_hearing_is_the_engine_that_was_asked_for(engine: str) -> None:
+    opened = open_hearing(VadSettings.model_validate({"engine": engine}))
+    assert isinstance(opened, LocalHearing)
+    assert (opened.name, opened.endpointing) == (engine, "local")
+    assert [*opened.hear(SILENCE)] == []
+    opened.close()

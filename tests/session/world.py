@@ -1,0 +1,186 @@
+"""A call without a wire: a fake transport, fake Responders and Thinkers of the test's own, in this very loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from backend.audio.frame import Frame
+from backend.audio.segmenter import Segmenter
+from backend.conversation.commands import ResponderCommand
+from backend.conversation.limits import TurnLimits
+from backend.errors import VoiceError
+from backend.memory.base import MemoryJob
+from backend.memory.fake import FakeMemory
+from backend.models.fake import FakeChatModel
+from backend.responder.base import Briefing, Remembered
+from backend.responder.fake import FakeResponder
+from backend.session.call import Call, Line
+from backend.session.directory import Session
+from backend.session.feed import PageEvent
+from backend.session.hearing import LocalHearing
+from backend.session.metrics import Metrics
+from backend.session.prompts import brief
+from backend.settings import load_settings
+from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.registry import Thinker, Thinkers
+from backend.thinkers.work import Consultation, Desk
+from backend.transports.fake import FakeTransport
+from tests.support.minds import agent, toolbox
+from tests.support.tones import audible, tone
+
+Think = Callable[[Consultation], Awaitable[Answer]]
+VOICE = tone(300, 20)
+TONE = tone(440, 200)
+
+
+async def think_at_once(work: Consultation) -> Answer:
+    """The shortest way to an answer."""
+    return Answer(f"About {work.question.query}.", "live", ("a book",))
+
+
+def thinkers(**thinks: Think) -> Thinkers:
+    """A registry with a Thinker for each name; none when there is no name."""
+    desk = Desk(agent(FakeChatModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
+    return Thinkers([Thinker(_manifest(domain), think) for domain, think in thinks.items()], desk)
+
+
+def _manifest(domain: str) -> Manifest:
+    return Manifest(
+        domain=domain,
+        label=domain.title(),
+        description=f"questions about {domain}",
+        example=f"What about {domain}?",
+        prompt="Answer.",
+        cache_ttl_s=0,
+    )
+
+
+class LoudnessVad:
+    """Every frame that can be heard is speech."""
+
+    name = "loudness"
+
+    def score(self, frame: Frame) -> float:
+        """1 or 0."""
+        return float(audible(frame))
+
+    def reset(self) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def hearing() -> LocalHearing:
+    """No pre-roll, no post-roll, three frames of hangover."""
+    return LocalHearing(LoudnessVad(), Segmenter(0, 0, 3), 0.5)
+
+
+@dataclass
+class PlacedCall:
+    """One running call, and everything around it."""
+
+    session: Session
+    transport: FakeTransport
+    line: Line
+    responders: list[FakeResponder]
+    histories: list[list[Remembered]]
+    jobs: list[MemoryJob]
+    task: asyncio.Task[str]
+    events: list[PageEvent] = field(default_factory=list)
+
+    @property
+    def responder(self) -> FakeResponder:
+        """The newest connection."""
+        return self.responders[-1]
+
+    @property
+    def live(self) -> Call:
+        """The call as the session knows it."""
+        assert isinstance(self.session.call, Call)
+        return self.session.call
+
+    def told(self, type_: str) -> list[dict[str, Any]]:
+        """The data of every page event of a type."""
+        return [event.data for event in self.events if event.type == type_]
+
+    def done(self, kind: type[ResponderCommand]) -> list[Any]:
+        """The orders of a kind that the newest connection was given."""
+        return [command for command in self.responder.done if isinstance(command, kind)]
+
+    async def speak(self, frames: int, *, then_silent: int = 0) -> None:
+        """The caller's voice, and silence after it."""
+        self.transport.feed(*[Frame(VOICE)] * frames, *[Frame(bytes(960))] * then_silent)
+        await settle()
+
+
+async def settle() -> None:
+    """Let everything that can go on go on."""
+    for _ in range(60):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def placed_call(
+    *dials: FakeResponder | VoiceError | asyncio.Event,
+    thinkers: Thinkers = thinkers(),  # noqa: B008 - nothing in it changes
+    limits: TurnLimits | None = None,
+    **line: Any,
+) -> AsyncIterator[PlacedCall]:
+    """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for."""
+    responders: list[FakeResponder] = []
+    histories: list[list[Remembered]] = []
+    jobs: list[MemoryJob] = []
+    coming: Iterator[Any] = iter(dials)
+
+    async def dial(briefing: Briefing, history: Sequence[Remembered]) -> FakeResponder:
+        histories.append(list(history))
+        next_ = next(coming, None)
+        if isinstance(next_, VoiceError):
+            raise next_
+        if isinstance(next_, asyncio.Event):
+            await next_.wait()
+        responders.append(next_ if isinstance(next_, FakeResponder) else FakeResponder())
+        return responders[-1]
+
+    async def known(_user: str) -> dict[str, Any]:
+        return {}
+
+    def briefed(known: Mapping[str, Any]) -> Briefing:
+        return brief(thinkers, known, endpointing="local")
+
+    whole = Line(
+        dial=dial,
+        brief=briefed,
+        known=known,
+        thinkers=thinkers,
+        keep=jobs.append,
+        open_hearing=hearing,
+        limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
+        max_s=0,
+        about={"responder": "fake", "model": "fake", "offline": True},
+        metrics=Metrics(manifest.domain for manifest in thinkers.manifests),
+    )
+    whole = replace(whole, **line)
+    session, transport = Session("ada", "fake"), FakeTransport()
+    task = asyncio.create_task(Call(whole, session, transport).run())
+    placed = PlacedCall(session, transport, whole, responders, histories, jobs, task)
+    reading = asyncio.create_task(_read(placed))
+    try:
+        await settle()
+        yield placed
+    finally:
+        reading.cancel()
+        task.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await task
+
+
+async def _read(placed: PlacedCall) -> None:
+    async with aclosing(placed.session.feed.read()) as events:  # type: ignore[type-var]
+        async for event in events:
+            placed.events.append(event)
