@@ -27,16 +27,25 @@ class Wire(StrEnum):
     WS = "ws"
 
 
+class LogLevel(StrEnum):
+    """How much `serve` tells."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8000,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8000,
+    log_level: Annotated[LogLevel, typer.Option(help="The least urgent messages to print.")] = LogLevel.WARNING,
 ) -> None:
     """Serve the page and the API. Settings come from the environment and .env."""
     from backend.server import serve as serve_until_signal  # heavy imports, not needed to print help
 
-    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    logging.basicConfig(level=log_level.value.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     uvloop.run(serve_until_signal(load_settings(), host, port))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import sys
@@ -45,8 +44,7 @@ class OfflineChild:
         """End it. Safe to call twice."""
         if self._keeper:
             self._keeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._keeper
+            await asyncio.wait([self._keeper])
             self._keeper = None
         process = self._process
         if process is None or process.returncode is not None:
@@ -64,7 +62,10 @@ class OfflineChild:
         if self._script:
             command += ["--script", str(self._script)]
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for us; the calls that are still being ended need the child
         )
         self._process = process
         assert process.stdout is not None
@@ -85,5 +86,5 @@ class OfflineChild:
             await asyncio.sleep(RESTART_AFTER_S)
             try:
                 await self._launch(int(self.url.rsplit(":", 1)[1]))
-            except SetupError as error:
-                log.error("%s %s", error, error.hint)
+            except (SetupError, OSError) as error:
+                log.error("it did not come back: %s", error)

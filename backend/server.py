@@ -17,6 +17,8 @@ from backend.settings import Settings
 log = logging.getLogger(__name__)
 
 CONNECTIONS_CLOSE_WITHIN_S = 5
+BACKLOG = 2048
+"""Connections the kernel keeps waiting; uvicorn's own figure."""
 
 
 async def serve(settings: Settings, host: str, port: int) -> None:
@@ -25,6 +27,7 @@ async def serve(settings: Settings, host: str, port: int) -> None:
     try:
         async with open_house(settings) as house:
             server = Server(house)
+            listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
             _announce(house, listening)
             await server.serve(sockets=[listening])
     finally:
@@ -54,14 +57,18 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal says goodbye to callers; a second one leaves at once."""
         if self._ending is not None:
-            super().handle_exit(sig, frame)
+            self.should_exit = self.force_exit = True
             return
-        self._ending = asyncio.get_running_loop().create_task(self._end(sig), name="shutdown")
+        self._ending = asyncio.get_running_loop().create_task(self._end(), name="shutdown")
 
-    async def _end(self, sig: int) -> None:
+    async def _end(self) -> None:
+        # Not through uvicorn's own `handle_exit`: it raises the signal again once it has shut down, and that would
+        # kill us before memory has been written out and the child processes have been ended.
         log.info("ending %s calls", self._house.directory.live)
-        await self._house.directory.close("shutdown")
-        super().handle_exit(sig, None)
+        try:
+            await self._house.directory.close("shutdown")
+        finally:
+            self.should_exit = True
 
 
 def _listen(host: str, port: int) -> socket.socket:
