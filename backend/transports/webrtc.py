@@ -112,9 +112,14 @@ class WebRTCTransport:
 
     async def _next_packet(self) -> tuple[int, bytes]:
         slot = await self._pacer.next_slot()
-        frame = self._playout.pull()
+        try:
+            frame = self._playout.pull()
+            payload = SILENCE_PACKET if frame is None else self._encoder.encode(frame)
+        except Exception:
+            self._end(TransportLost("Outgoing audio failed."))  # rather than a caller who hears nothing, for ever
+            raise
         self._packets_out += 1
-        return slot, SILENCE_PACKET if frame is None else self._encoder.encode(frame)
+        return slot, payload
 
     def _on_packet(self, packet: RtpPacket) -> None:
         if self._inlet is None or self._inbox.ended:

@@ -7,7 +7,8 @@ WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 3
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import logging
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import Any, Protocol
 
 from starlette.websockets import WebSocketDisconnect
@@ -33,6 +34,8 @@ from backend.transports.messages import (
 )
 from backend.transports.pacer import Pacer
 from backend.transports.quiet import Quiet
+
+log = logging.getLogger(__name__)
 
 LOST_AFTER_S = 30.0
 """Seconds without any message."""
@@ -85,8 +88,8 @@ class WebSocketTransport:
         self._open = True
         self._counts = {"messages_in": 0, "messages_out": 0}
         self._tasks = [
-            asyncio.create_task(self._hear(), name="websocket in"),
-            asyncio.create_task(self._speak(), name="websocket out"),
+            asyncio.create_task(self._run(self._hear()), name="websocket in"),
+            asyncio.create_task(self._run(self._speak()), name="websocket out"),
         ]
         self._alarm.set(self._quiet.deadline())
 
@@ -125,7 +128,7 @@ class WebSocketTransport:
         self._alarm.stop()
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.wait(self._tasks)
         await self._leave(NORMAL, "ended")
 
     def stats(self) -> dict[str, float]:
@@ -137,6 +140,14 @@ class WebSocketTransport:
             "worst_gap_ms": self._pacer.worst_gap_ms,
             "queued_ms": self._playout.queued_ms,
         }
+
+    async def _run(self, work: Coroutine[None, None, None]) -> None:
+        """A mistake of ours ends the call, rather than leaving a caller who hears nothing for ever."""
+        try:
+            await work
+        except Exception:
+            log.exception("a WebSocket call failed")
+            self._end(TransportLost("This call's audio failed."))
 
     async def _hear(self) -> None:
         while not self._inbox.ended:

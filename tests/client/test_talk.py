@@ -40,7 +40,7 @@ async def test_a_question_is_asked_and_the_answer_printed_and_saved(
 ) -> None:
     out, console = tmp_path / "reply.wav", screen()
     async with parrot_server(tmp_path) as url:
-        code = await talk(question(tmp_path), out=out, url=url, transport=transport, quiet_after_s=0.5, console=console)
+        code = await talk(question(tmp_path), out=out, url=url, transport=transport, quiet_after_s=0.2, console=console)
     assert code == HEARD_AN_ANSWER
     lines = shown(console).splitlines()
     assert "you: Will it [bold]rain?" in lines
@@ -54,8 +54,8 @@ async def test_a_question_is_asked_and_the_answer_printed_and_saved(
 
 
 async def test_a_call_leaves_nothing_behind(tmp_path: Path) -> None:
-    async with parrot_server(tmp_path) as url:
-        await talk(question(tmp_path), url=url, quiet_after_s=0.1, console=screen())
+    async with parrot_server(tmp_path) as url, httpx2.AsyncClient(base_url=url) as http:
+        await Signalling(http).config()  # starts the server's own worker thread
         before = holdings()
         await talk(question(tmp_path), url=url, quiet_after_s=0.1, console=screen())
         await released(before)

@@ -23,12 +23,12 @@ IN_FLIGHT = 2
 @on_every_wire
 async def test_the_callers_frames_arrive_in_order(open_rig: OpenRig) -> None:
     async with open_rig() as rig, collected(rig.transport) as frames:
-        await rig.say(tone(500, 200) + tone(1000, 200) + tone(2000, 200))
+        await rig.say(tone(500, 120) + tone(1000, 120) + tone(2000, 120))
         await rig.pass_time(100)
         speech = b"".join(frame for frame in frames if audible(frame))
     third = len(speech) // 3 // FRAME_BYTES * FRAME_BYTES
     pitches = [pitch(speech[at : at + third]) for at in (0, third, 2 * third)]
-    assert pitches == pytest.approx([500, 1000, 2000], rel=0.1)
+    assert pitches == pytest.approx([500, 1000, 2000], rel=0.15)
 
 
 @on_every_wire
@@ -42,9 +42,9 @@ async def test_every_frame_is_twenty_milliseconds(open_rig: OpenRig) -> None:
 @on_every_wire
 async def test_what_is_played_is_heard(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
-        speech = tone(700, 500)
+        speech = tone(700, 300)
         assert rig.transport.play("a", speech)
-        await rig.pass_time(700)
+        await rig.pass_time(460)
         heard = b"".join(rig.heard())
         assert pitch(heard) == pytest.approx(700, rel=0.05)
         assert len(heard) == pytest.approx(len(speech), abs=FRAME_BYTES)
@@ -60,7 +60,7 @@ async def test_an_item_starts_once_and_the_queue_drains_once(open_rig: OpenRig) 
         rig.transport.play("a", tone(700, 100))
         rig.transport.play("a", tone(700, 100))
         rig.transport.play("b", tone(900, 50))
-        await rig.pass_time(500)
+        await rig.pass_time(400)
         assert events == [PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("b", 50)]
 
 
@@ -71,7 +71,7 @@ async def test_hold_is_silent_within_a_frame(open_rig: OpenRig) -> None:
         await rig.pass_time(200)
         rig.transport.hold()
         before = len(rig.heard())
-        await rig.pass_time(300)
+        await rig.pass_time(200)
         assert before > 0
         assert len(rig.heard()) <= before + IN_FLIGHT
 
@@ -81,16 +81,16 @@ async def test_resume_goes_on_without_losing_a_frame(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         events: list[PlaybackEvent] = []
         rig.transport.listen(events.append)
-        speech = tone(700, 600)
+        speech = tone(700, 400)
         rig.transport.play("a", speech)
-        await rig.pass_time(200)
+        await rig.pass_time(140)
         rig.transport.hold()
-        await rig.pass_time(200)
+        await rig.pass_time(100)
         rig.transport.resume()
-        await rig.pass_time(700)
+        await rig.pass_time(500)
         heard = rig.heard()
-        assert events[-1] == PlaybackDrained("a", 600)
-        assert len(heard) == pytest.approx(30, abs=0 if rig.exact else IN_FLIGHT)
+        assert events[-1] == PlaybackDrained("a", 400)
+        assert len(heard) == pytest.approx(20, abs=0 if rig.exact else IN_FLIGHT)
         if rig.exact:
             assert b"".join(heard) == speech
 
@@ -100,9 +100,9 @@ async def test_flush_tells_how_much_was_really_heard(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         rig.transport.play("a", tone(700, 2000))
         rig.transport.play("b", tone(700, 500))
-        await rig.pass_time(400)
+        await rig.pass_time(300)
         told = rig.transport.flush()
-        await rig.pass_time(200)
+        await rig.pass_time(120)
         assert [heard.item for heard in told] == ["a", "b"]
         assert told[1].played_ms == 0
         tolerance = 0 if rig.exact else FRAME_MS

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, cast
 
 import pytest
+from aioice import stun
 
 from backend.client.webrtc import WebRTCCaller
 from backend.errors import SettingsError, TooMany
@@ -134,6 +137,54 @@ async def test_without_ice_servers_nothing_but_own_addresses_is_offered() -> Non
     assert "srflx" not in answer
     await transport.close()
     await caller.close()
+
+
+async def test_a_stun_server_adds_the_address_it_sees() -> None:
+    caller = WebRTCCaller(LOOPBACK_ONLY)
+    async with stun_server("203.0.113.44") as url:
+        answer, transport = await accept_offer(await caller.offer(), WireConfig(ice_servers=(IceServer((url,)),)))
+    assert ("203.0.113.44", 40_404) in advertised(answer)
+    assert "typ srflx" in answer
+    await transport.close()
+    await caller.close()
+
+
+async def test_a_forced_address_needs_no_stun_server() -> None:
+    caller = WebRTCCaller(LOOPBACK_ONLY)
+    async with stun_server("203.0.113.44") as url:
+        wire = WireConfig(ice_servers=(IceServer((url,)),), force_host="203.0.113.7")
+        answer, transport = await accept_offer(await caller.offer(), wire)
+    assert {host for host, _ in advertised(answer)} == {"203.0.113.7"}
+    await transport.close()
+    await caller.close()
+
+
+class StunServer(asyncio.DatagramProtocol):
+    """Tells everybody the same address, port 40404."""
+
+    def __init__(self, seen_as: str) -> None:
+        self._seen_as = seen_as
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+        request = stun.parse_message(data)
+        response = stun.Message(request.message_method, stun.Class.RESPONSE, request.transaction_id)
+        response.attributes["XOR-MAPPED-ADDRESS"] = (self._seen_as, 40_404)
+        self._transport.sendto(bytes(response), addr)
+
+
+@asynccontextmanager
+async def stun_server(seen_as: str) -> AsyncIterator[str]:
+    """Its URL."""
+    loop = asyncio.get_running_loop()
+    host = next((address for address in own_addresses() if ":" not in address), "127.0.0.1")
+    transport, _ = await loop.create_datagram_endpoint(lambda: StunServer(seen_as), local_addr=(host, 0))
+    try:
+        yield f"stun:{host}:{transport.get_extra_info('sockname')[1]}"
+    finally:
+        transport.close()
 
 
 @pytest.mark.parametrize("host", ["voice.example.com", "0.0.0.0", "224.0.0.1", "10.0.0"])

@@ -13,6 +13,7 @@ import pytest
 
 from backend.audio.frame import SILENCE, Frame
 from backend.client.webrtc import WebRTCCaller
+from backend.conversation.events import PlaybackEvent
 from backend.errors import BadOffer, NeverConnected, TransportLost
 from backend.transports import peer as peers
 from backend.transports.webrtc import WebRTCTransport, accept_offer
@@ -140,13 +141,13 @@ async def test_five_percent_loss_leaves_the_frames_steady_and_on_time() -> None:
     async with read_call() as (_, caller, reader):
         network = Network(caller)
         network.loss = 0.05
-        caller.say(tone(500, 3000))
+        caller.say(tone(500, 2000))
         await caller.said()
         last_said = asyncio.get_running_loop().time()
         await asyncio.sleep(0.2)
         speech = reader.speech()
-        assert network.lost > 3
-        assert len(speech) == pytest.approx(150, abs=8)
+        assert network.lost > 2
+        assert len(speech) == pytest.approx(100, abs=6)
         assert speech[-1][0] < last_said + 0.1
         assert reader.worst_gap() < 0.2
 
@@ -167,9 +168,9 @@ async def test_silence_fills_in_for_a_microphone_that_sends_nothing() -> None:
         await asyncio.sleep(0.2)
         before = len(reader.frames)
         network.loss = 1.0
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(0.6)
         filled = reader.frames[before:]
-        assert len(filled) == pytest.approx(50, abs=10)
+        assert len(filled) == pytest.approx(30, abs=8)
         assert all(frame == SILENCE for _, frame in filled[2:])
 
 
@@ -235,6 +236,17 @@ async def test_our_path_adds_less_than_a_frame_and_a_bit_each_way() -> None:
             inward.append(next(at for at, _ in reader.speech() if at > said_at) - said_at)
     assert sorted(outward)[2] < 0.025 + 0.010
     assert sorted(inward)[2] < 0.025 + 0.010
+
+
+async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
+    def stumble(event: PlaybackEvent) -> None:
+        raise RuntimeError("a mistake")
+
+    async with webrtc_call() as (transport, _):
+        transport.listen(stumble)
+        transport.play("a", tone(500, 100))
+        with pytest.raises(TransportLost, match="Outgoing audio failed"):
+            await read_all(transport, within_s=2)
 
 
 # --- what is left behind ------------------------------------------------------------------------------

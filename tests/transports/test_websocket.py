@@ -17,6 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from backend.audio.frame import SILENCE, Frame
+from backend.conversation.events import PlaybackEvent
 from backend.errors import TransportLost
 from backend.transports.websocket import WebSocketTransport
 from tests.support.callers import websocket_call
@@ -203,9 +204,20 @@ async def test_a_client_that_takes_nothing_is_lost() -> None:
     assert not socket.closed, "there is no telling it goodbye"
 
 
+async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
+    def stumble(event: PlaybackEvent) -> None:
+        raise RuntimeError("a mistake")
+
+    async with raw_call() as (transport, _):
+        transport.listen(stumble)
+        transport.play("a", tone(500, 100))
+        with pytest.raises(TransportLost, match="audio failed"):
+            await read_all(transport)
+
+
 async def test_calls_leave_nothing_behind() -> None:
     before = holdings()
-    for _ in range(5):
+    for _ in range(3):
         async with websocket_call() as (transport, _):
             transport.play("a", tone(500, 100))
     await released(before)
