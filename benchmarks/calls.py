@@ -38,6 +38,8 @@ def main() -> int:
         for calls in options.calls:
             result = run(calls, options.seconds, cores, seed=repeat + 1)
             runs[calls].append(result)
+            for trouble in result.media.troubles:
+                console.print(f"a call failed: {trouble}", markup=False)
             latency = report.spread_text(result.media.added_latency)
             console.print(
                 f"{calls} calls, run {repeat + 1}: added latency {latency}; {result.server.cpu_ms:.1f} ms CPU"

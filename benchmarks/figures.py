@@ -67,6 +67,8 @@ class MediaFigures:
 
     calls: int
     failed: int
+    troubles: tuple[str, ...]
+    """What went wrong, each once."""
     seconds: float
     added_latency: Spread
     legs: Legs | None
@@ -104,6 +106,7 @@ def media_figures(
     return MediaFigures(
         calls=len(report.calls),
         failed=len(report.calls) - len(good),
+        troubles=tuple(sorted({call.trouble for call in report.calls if call.trouble})),
         seconds=seconds,
         added_latency=spread(late for call in good for late in added_latencies(call, settings)),
         legs=legs(report.calls, provider, settings),

@@ -103,6 +103,7 @@ def test_a_call_that_went_wrong_is_counted_and_its_figures_are_not() -> None:
     bad.trouble = "The call was lost."
     figures = media_figures(report(good, bad), (), NOTHING_SUBTRACTED)
     assert (figures.calls, figures.failed, figures.setup.count) == (2, 1, 1)
+    assert figures.troubles == ("The call was lost.",)
 
 
 def test_legs_add_up_to_the_added_latency() -> None:
