@@ -20,6 +20,7 @@ export function showTranscript(store) {
     if (state.transcript === before.transcript) return;
     const stick = nearEnd(list);
     empty.hidden = state.transcript.entries.length > 0;
+    list.closest(".talk")?.classList.toggle("begun", empty.hidden);
     follow(list, shown, state.transcript.entries, (entry) => entry.id, createEntry, updateEntry);
     if (stick) list.scrollTop = list.scrollHeight;
     latest.hidden = stick;

@@ -9,13 +9,15 @@ import pytest
 import pytest_asyncio
 
 from tests.support.browser import Tab, chromium
-from tests.support.microphone import SKY, WEATHER, microphone_wav
+from tests.support.microphone import UNIVERSE, WEATHER, microphone_wav
 from tests.support.real_server import real_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 QUIET, LOUD = 1e-4, 1e-3
 """Energy of silence and of speech: the demonstration's voice measures about 1e-1, a silent line 1e-9."""
+QUIET_WITHIN_S = 1.0
+"""The server falls silent within a frame; what the browser has buffered plays on, and its statistics lag."""
 CAP = 4
 WHILE_CONNECTING_S = 3.0
 INTO_THE_ANSWER_S = 4.5
@@ -53,15 +55,13 @@ async def test_a_spoken_question_is_shown_thought_about_and_answered_aloud(serve
 
 
 async def test_speaking_over_the_answer_silences_it_and_shows_what_was_cut(server: str, tmp_path: Path) -> None:
-    wav = microphone_wav(tmp_path / "twice.wav", WHILE_CONNECTING_S, WEATHER, INTO_THE_ANSWER_S, SKY, 60.0)
+    wav = microphone_wav(tmp_path / "twice.wav", WHILE_CONNECTING_S, WEATHER, INTO_THE_ANSWER_S, UNIVERSE, 60.0)
     async with chromium(speaks=wav) as tab:
         await calling(tab, server)
-        await tab.loud_within(15, LOUD)
-        await tab.sees("floor", "Paused")
-        await tab.quiet_within(1.5, QUIET)
-        await tab.page.locator("[data-testid=entry-assistant][data-state=interrupted]").wait_for()
-        assert await tab.page.locator("[data-state=interrupted] s").inner_text() != ""
-        await tab.sees("entry-user", "Why is the sky blue")
+        await tab.watch()
+        await tab.page.locator("[data-testid=entry-assistant][data-state=interrupted] s:not(:empty)").wait_for()
+        await tab.sees("entry-user", "How old is the universe")
+        assert await tab.quiet_after_hold(QUIET) < QUIET_WITHIN_S
         await tab.loud_within(10, LOUD)
         turns = [(role, state) for role, state, _ in await tab.transcript()]
         assert turns.index(("assistant", "interrupted")) < turns.index(("user", "final"), 1)

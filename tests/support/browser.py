@@ -45,6 +45,24 @@ HEARD = """async () => {
   };
 }"""
 
+WATCH = """() => {
+  const watched = window.testWatched = { floors: [], energies: [] };
+  const presence = document.querySelector("[data-testid=presence]");
+  const noteFloor = () => watched.floors.push([performance.now(), presence.dataset.floor]);
+  new MutationObserver(noteFloor).observe(presence, { attributeFilter: ["data-floor"] });
+  let before = null;
+  setInterval(async () => {
+    const heard = [...(await window.testPeers.at(-1).getStats()).values()].find((r) => r.type === "inbound-rtp");
+    if (!heard) return;
+    const now = [heard.totalSamplesDuration ?? 0, heard.totalAudioEnergy ?? 0];
+    if (before && now[0] > before[0]) {
+      watched.energies.push([performance.now(), (now[1] - before[1]) / (now[0] - before[0])]);
+    }
+    before = now;
+  }, 50);
+}"""
+"""Notes who had the floor and how loud the voice was, on the page's own clock: the test's own glances may come late."""
+
 ENTRIES = """nodes => nodes.map((node) => {
   return [node.dataset.testid.slice(6), node.dataset.state, node.querySelector(".words").textContent];
 })"""
@@ -98,26 +116,31 @@ class Tab:
         """What the newest call has received so far."""
         return Heard(await self.page.evaluate(HEARD), time.monotonic())
 
+    async def watch(self) -> None:
+        """From now on, note floor and loudness inside the page."""
+        await self.page.evaluate(WATCH)
+
+    async def quiet_after_hold(self, threshold: float) -> float:
+        """From the first time the voice was held until it was no louder than `threshold`: seconds."""
+        watched = await self.page.evaluate("testWatched")
+        held_at = next(at for at, floor in watched["floors"] if floor == "held")
+        quiet_at = next(at for at, energy in watched["energies"] if at > held_at and energy <= threshold)
+        return float(quiet_at - held_at) / 1000
+
     async def loudness(self, seconds: float) -> float:
         """Mean energy of the assistant's voice over the next `seconds` (1 = full scale; silence is about 0)."""
         before = await self.heard()
         await asyncio.sleep(seconds)
         return (await self.heard()).energy_since(before)
 
-    async def loud_within(self, seconds: float, threshold: float) -> float:
-        """Wait until a tenth of a second is louder than `threshold`; the seconds it took."""
-        return await self._until(seconds, lambda energy: energy > threshold, f"louder than {threshold}")
-
-    async def quiet_within(self, seconds: float, threshold: float) -> float:
-        """Wait until a tenth of a second is no louder than `threshold`; the seconds it took."""
-        return await self._until(seconds, lambda energy: energy <= threshold, f"quieter than {threshold}")
-
-    async def _until(self, seconds: float, holds: Any, wanted: str) -> float:
-        begun = time.monotonic()
-        while (spent := time.monotonic() - begun) < seconds:
-            if holds(await self.loudness(0.1)):
-                return spent
-        raise AssertionError(f"the voice was not {wanted} within {seconds} s")
+    async def loud_within(self, seconds: float, threshold: float) -> None:
+        """Wait until a tenth of a second is louder than `threshold`."""
+        try:
+            async with asyncio.timeout(seconds):
+                while await self.loudness(0.1) <= threshold:
+                    pass
+        except TimeoutError:
+            raise AssertionError(f"the voice was not louder than {threshold} within {seconds} s") from None
 
     async def screenshot(self, path: Path) -> None:
         """Write a picture of what is in the window."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WEATHER = EXAMPLES / "whats-the-weather-in-seattle.wav"
-SKY = EXAMPLES / "why-is-the-sky-blue.wav"
+UNIVERSE = EXAMPLES / "how-old-is-the-universe.wav"
 RATE = 16_000
 
 
