@@ -46,9 +46,9 @@ def ask(text: str, *, system: str = "Help.", tools: list[Any] | None = None) -> 
     return think(messages, offered)
 
 
-def after_tool(text: str, result: Any) -> str:
+def after_tool(text: str, result: Any, name: str = "get_current_weather") -> str:
     """The words after the tool answered `result`."""
-    call = {"id": "c1", "type": "function", "function": {"name": "get_current_weather", "arguments": "{}"}}
+    call = {"id": "c1", "type": "function", "function": {"name": name, "arguments": "{}"}}
     messages: list[dict[str, Any]] = [
         {"role": "user", "content": text},
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -88,6 +88,49 @@ def test_result_is_worded_for_now_and_for_a_named_day() -> None:
     assert "between 50 and 60" in after_tool("What about Friday in Seattle?", REPORT)
 
 
+def a_tool(name: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "parameters": {"properties": properties}}}
+
+
+STOCKS = a_tool("get_stock_price", company={"type": "string"})
+NEWS = a_tool("get_news_headlines", topic={}, category={"anyOf": [{"enum": ["sports", "science"]}, {"type": "null"}]})
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tool", "arguments"),
+    [
+        ("How is Apple stock doing?", STOCKS, [{"company": "Apple"}]),
+        ("What's the stock price of Microsoft today?", STOCKS, [{"company": "Microsoft"}]),
+        ("What is the price of Tesla stock?", STOCKS, [{"company": "Tesla"}]),
+        ("How are Apple and Google doing today?", STOCKS, [{"company": "Apple"}, {"company": "Google"}]),
+        ("Tesla shares", STOCKS, [{"company": "Tesla"}]),
+        ("What's in the news?", NEWS, [{}]),
+        ("Any news about space today?", NEWS, [{"topic": "space"}]),
+        ("Give me the sports news", NEWS, [{"category": "sports"}]),
+        ("Search the web for jazz clubs.", a_tool("web_search", query={}), [{"query": "jazz clubs"}]),
+    ],
+)
+def test_skills_fill_their_tools(sentence: str, tool: dict[str, Any], arguments: list[dict[str, str]]) -> None:
+    assert [json.loads(call.arguments) for call in ask(sentence, tools=[tool]).calls] == arguments
+
+
+def test_watched_shares_stand_in_for_my_stocks() -> None:
+    thought = ask("How are my stocks doing?", system='{"watched_tickers": ["AAPL", "MSFT"]}', tools=[STOCKS])
+    assert [json.loads(call.arguments)["company"] for call in thought.calls] == ["AAPL", "MSFT"]
+    assert ask("How are my stocks doing?", tools=[STOCKS]).text == "Which company do you mean?"
+
+
+def test_each_result_is_worded_by_its_skill() -> None:
+    price = {"company": "Apple", "price": 201.5, "currency": "USD", "change_percent": -1.2, "direction": "down"}
+    assert after_tool("?", price, "get_stock_price") == "Apple is at 201.50 dollars, down 1.2 percent today."
+    news = {"headlines": [{"title": "Moon found.", "source": "The Times"}]}
+    assert after_tool("?", news, "get_news_headlines") == "Here are the headlines. Moon found, says The Times."
+    assert after_tool("?", {"headlines": []}, "get_news_headlines") == "I found no headlines about that."
+    pages = {"results": [{"title": "Jazz", "excerpt": "A long word. " * 40}]}
+    told = after_tool("?", pages, "web_search")
+    assert told.startswith("Jazz: A long word.") and len(told) < 260 and told.endswith(".")
+
+
 def test_sample_data_is_called_sample_data() -> None:
     words = after_tool("Weather in Seattle?", {**REPORT, "sample": True, "note": "because"})
     assert words.startswith("I could not reach the live service, so this is sample data: In Seattle")
@@ -101,6 +144,10 @@ def test_failed_tool_is_admitted() -> None:
 
 def test_unreadable_result_is_not_dressed_up() -> None:
     assert after_tool("Weather in Seattle?", {"something": "else"}) == "I got an answer that I cannot put into words."
+
+
+def test_material_under_a_question_is_not_taken_for_it() -> None:
+    assert ask("Why do cats purr?\n\nFindings (data): rainbow, capital of France", tools=[]).text == UNKNOWN
 
 
 def test_general_questions_are_answered_by_heart_or_not_at_all() -> None:

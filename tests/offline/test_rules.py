@@ -67,6 +67,22 @@ def test_domain_comes_from_what_is_offered() -> None:
     assert understand("Will it rain in Rome?", ()) is Talk.OTHER
 
 
+@pytest.mark.parametrize(
+    ("words", "domain"),
+    [
+        ("How is Apple doing today?", "stocks"),
+        ("What's in the news?", "news"),
+        ("What helps against a headache?", "medical"),
+        ("Research how cities cut their traffic.", "research"),
+        ("Is it cold in Chicago?", "weather"),
+        ("Who wrote Hamlet?", "knowledge"),
+    ],
+)
+def test_each_domain_gets_its_questions(words: str, domain: str) -> None:
+    offered = ("knowledge", "medical", "news", "research", "stocks", "weather")
+    assert understand(words, offered) == Question(domain, words)
+
+
 def test_follow_up_becomes_a_whole_question() -> None:
     assert understand("And in Paris?", DOMAINS, last_domain="weather") == Question(
         "weather", "What's the weather in Paris?"

@@ -42,8 +42,11 @@ UNKNOWN = (
 
 
 def recall(sentence: str) -> str:
-    """The answer to a general question, or the honest statement that there is none."""
-    plain = sentence.lower().strip(" ?.!")
+    """The answer to a general question, or the honest statement that there is none.
+
+    Only the first line counts: what follows it is material, not the question.
+    """
+    plain = sentence.strip().partition("\n")[0].lower().strip(" ?.!")
     return _capital(plain) or _author(plain) or _subject(plain) or UNKNOWN
 
 

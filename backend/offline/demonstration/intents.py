@@ -68,7 +68,12 @@ _DOMAINS: tuple[tuple[str, str, str], ...] = (
     ("stocks", r"stock|financ|market", r"\b(?:stocks?|shares?|nasdaq|dow jones|market)\b|"
                                        r"\bhow is (?:apple|microsoft|google|amazon|tesla) doing\b"),
     ("news", r"news", r"\b(?:news|headlines?)\b"),
-    ("search", r"search|web|browse", r"\b(?:search|look up|google|find out|website)\b"),
+    (
+        "medical",
+        r"medic|health",
+        r"\b(?:headaches?|fever|symptoms?|vitamins?|diseases?|diabetes|medicines?|doctor|flu|bmi|cough)\b",
+    ),
+    ("search", r"search|web|browse", r"\b(?:search|research|look up|google|find out|website)\b"),
 )  # fmt: skip
 _FOLLOW_UP = re.compile(r"^(?:and|what about|how about|and what about)\s+(?:in\s+)?", re.IGNORECASE)
 _ASKS = re.compile(

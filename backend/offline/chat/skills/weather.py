@@ -56,7 +56,9 @@ def _word(asked: Asked, result: Mapping[str, Any]) -> str:
             + _rain(day)
         )
     now = data.get("current", data)
-    words = f"In {name} it is {now['temperature']} {degrees}, with {now['conditions']}"
+    conditions = str(now["conditions"])
+    joint = "and" if re.search(r"(?:clear|cloudy|overcast|sunny)$", conditions) else "with"
+    words = f"In {name} it is {now['temperature']} {degrees}, {joint} {conditions}"
     feels = now.get("feels_like")
     return words + (f"; it feels like {feels}." if feels not in (None, now["temperature"]) else ".")
 
