@@ -80,6 +80,10 @@ class Phase(StrEnum):
     CANCELLING = "cancelling"
 
 
+ALLOWED = {Floor.LISTENING: tuple(Purpose), Floor.ASSISTANT: (Purpose.ANSWER, Purpose.RESULT)}
+"""What may be asked for while the floor is so, most urgent first. Speech of ours may queue behind speech of ours."""
+
+
 @dataclass(slots=True)
 class Reply:
     """The one reply in flight."""
@@ -127,6 +131,7 @@ class TurnMachine:
         self._discard_commit = False
         self._discarded: str | None = None
         self._notes: list[str] = []
+        self._typed_meanwhile: list[str] = []
 
     def __repr__(self) -> str:
         reply = f"{self._reply.purpose} {self._reply.phase}" if self._reply else "none"
@@ -311,11 +316,15 @@ class TurnMachine:
             self._give_floor(Floor.LISTENING)
         self._begin_turn(now, 0)
         self._untranscribed = False
-        if self._lost_at is None:
-            self._out.append(do.AddUserText(text))
         self._tell("transcript", role="user", item_id=f"typed-{self.turn}", content=text)
-        self._out.append(do.Remember("user", text))
+        if self._lost_at is None:
+            self._add_typed(text)
+        else:
+            self._typed_meanwhile.append(text)
         self._want(Purpose.ANSWER)
+
+    def _add_typed(self, text: str) -> None:
+        self._out += [do.AddUserText(text), do.Remember("user", text)]
 
     def _begin_turn(self, now: float, hangover_ms: int) -> None:
         """The caller has said something new: what was under way for the last turn is stale from here on."""
@@ -338,15 +347,11 @@ class TurnMachine:
 
     def _next_wanted(self) -> Purpose | None:
         """The most urgent purpose that may be asked for now, retries' pauses aside."""
-        if self._reply is not None or self._lost_at is not None:
+        if not self._wanted or self._reply is not None or self._lost_at is not None:
             return None
-        allowed: tuple[Purpose, ...] = ()
+        allowed = ALLOWED.get(self.floor, ())
         if self._leaving:
             allowed = (Purpose.GOODBYE,) if self.floor is Floor.LISTENING else ()
-        elif self.floor is Floor.LISTENING:
-            allowed = tuple(Purpose)
-        elif self.floor is Floor.ASSISTANT:
-            allowed = (Purpose.ANSWER, Purpose.RESULT)
         return next((purpose for purpose in allowed if purpose in self._wanted), None)
 
     def _ask_next(self, now: float) -> None:
@@ -581,8 +586,13 @@ class TurnMachine:
 
     def _on_responder_restored(self, now: float) -> None:
         self._lost_at = None
+        if self._wanted and self._owed_since is None:
+            self._owed_since = now  # "one moment" was no answer
         self._out.extend(do.AddNote(note) for note in self._notes)
         self._notes.clear()
+        for text in self._typed_meanwhile:
+            self._add_typed(text)
+        self._typed_meanwhile.clear()
         self._admit_missing(now)
 
     def _admit_missing(self, now: float) -> None:

@@ -410,6 +410,15 @@ def test_a_result_whose_line_broke_comes_back_as_a_note() -> None:
     assert purposes(story)[-1] is Purpose.RESULT
 
 
+def test_what_is_typed_while_the_line_is_down_is_sent_once_it_is_back() -> None:
+    story = Story()
+    story.tell(ev.ResponderLost("closed"), ev.TextTyped("hello?"))
+    assert not story.all(do.AddUserText) and not story.all(do.Remember)
+    story.tell(ev.ResponderRestored())
+    assert story.all(do.AddUserText) == [do.AddUserText("hello?")]
+    assert purposes(story) == [Purpose.ANSWER]
+
+
 def test_a_long_reconnection_is_spoken_about() -> None:
     story = Story()
     story.ask()

@@ -235,6 +235,7 @@ class World:
                 self.tell(ev.SpeechStopped(self.voiced_ms, 300))
 
     def type_text(self, amount: int) -> None:
+        self.owed_since = None if self.speaking else self.now
         self.tell(ev.TextTyped("and tomorrow?"))
 
     def transcribe(self, amount: int) -> None:
@@ -331,7 +332,7 @@ class World:
         self.fall_silent(0)
         self.restore_line(0)
         for _ in range(20):
-            if self.closed:
+            if self.closed or (self.machine.floor is Floor.LISTENING and not self.called - set(self.answered)):
                 return
             self.start_reply(1)
             self.send_audio(1)
