@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from aiortc.rtp import RtpPacket
 
 from backend.audio.frame import Frame
-from backend.audio.opus import SILENCE_PACKET, OpusEncoder
+from backend.audio.opus import OpusEncoder
 from backend.audio.playout import Playout
 from backend.conversation.events import Heard
 from backend.errors import NeverConnected, TransportLost
@@ -114,7 +114,7 @@ class WebRTCTransport:
         slot = await self._pacer.next_slot()
         try:
             frame = self._playout.pull()
-            payload = SILENCE_PACKET if frame is None else self._encoder.encode(frame)
+            payload = self._encoder.rest() if frame is None else self._encoder.encode(frame)
         except Exception:
             self._end(TransportLost("Outgoing audio failed."))  # rather than a caller who hears nothing, for ever
             raise
