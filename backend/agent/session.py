@@ -34,7 +34,7 @@ from backend.tools.runner import Toolbox
 
 log = logging.getLogger(__name__)
 
-STOP_WITHIN_S = 0.08
+STOP_WITHIN_S = 0.05
 """How long a cancelled turn may take to put its things away before it is left behind."""
 STORE_WITHIN_S = 0.5
 """How long loading or saving a conversation may take before the turn goes on without."""
@@ -211,6 +211,7 @@ class ThinkerSession:
         except asyncio.CancelledError:
             self.cancel()
             await asyncio.wait({task}, timeout=STOP_WITHIN_S)
+            turn.keep_partial()
             raise
         finally:
             self._metrics.total_ms = (time.perf_counter() - began) * 1000

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx2
 
 from backend.agent.session import Agent
+from backend.errors import BadPlugin
 from backend.memory.base import Memory
 from backend.models.base import ChatModel
 from backend.settings import Settings
@@ -16,6 +17,7 @@ from backend.thinkers.registry import Thinkers
 from backend.thinkers.work import Desk
 from backend.tools import registry as tools
 from backend.tools.clock import Clock
+from backend.tools.discovery import folder_modules
 
 
 def build(
@@ -32,7 +34,15 @@ def build(
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
     folders = tuple(folders)
+    _check_plugins(folders)
     services = {httpx2.AsyncClient: http, Settings: settings, Memory: memory, Clock: Clock(clock)}
     toolbox = tools.discover(services, folders)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
     return Thinkers.discover(Desk(agent, toolbox, memory, settings, clock), folders=folders)
+
+
+def _check_plugins(folders: Iterable[Path]) -> None:
+    """A file that was put among the plugins and holds none is a mistake, and better said than skipped."""
+    for module in (module for folder in folders for module in folder_modules(folder)):
+        if not hasattr(module, "MANIFEST") and not tools.tools_of(module):
+            raise BadPlugin(f"{module.__file__} holds neither a MANIFEST nor a tool.")

@@ -56,9 +56,12 @@ def slot_for(manifest: Manifest, question: Question, situation: Situation, day: 
 
 
 def normalised(query: str) -> str:
-    """The question without what does not change it: letter case, spacing, the final mark, curly quotes."""
+    """The question without what does not change it: letter case, spacing, a final stop, curly quotes.
+
+    An exclamation mark stays, for it may be a factorial; so does a leading point, for it may be a decimal one.
+    """
     text = unicodedata.normalize("NFKC", query).casefold().replace("’", "'")
-    return re.sub(r"\s+", " ", text).strip(" .?!")
+    return re.sub(r"\s+", " ", text).strip().rstrip(" .?")
 
 
 @dataclass

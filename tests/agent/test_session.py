@@ -236,7 +236,7 @@ async def test_a_tool_that_will_not_stop_does_not_hold_the_caller() -> None:
 
 async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
     slow = Slow()
-    session = agent(FakeChatModel([call("slow")]), slow.tool).create_session("c")
+    session = agent(FakeChatModel(["Hm. ", call("slow")]), slow.tool).create_session("c")
     task = asyncio.create_task(session.think("x"))
     await until(lambda: slow.running == 1)
     task.cancel()
@@ -244,6 +244,22 @@ async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
         await task
     assert slow.stopped == 1
     assert session.state is State.CANCELLED
+    assert [m.content for m in session.get_context().messages] == ["x", "Hm. "]
+
+
+async def test_cancel_while_the_conversation_is_being_loaded_asks_no_model() -> None:
+    class SlowStore(Store):
+        async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
+            await asyncio.sleep(0.02)
+            return []
+
+    model = FakeChatModel(["Never."])
+    session = session_of(model, SlowStore(), "ada")
+    task = asyncio.create_task(session.think("x"))
+    await asyncio.sleep(0)
+    session.cancel()
+    assert (await task).state is State.CANCELLED
+    assert model.requests == []
 
 
 async def test_cancel_with_nothing_running_does_nothing() -> None:

@@ -188,6 +188,8 @@ async def test_work_goes_on_for_who_still_waits_and_stops_with_the_last() -> Non
         ("What is 2.5 + 1?", "What is 25 + 1?", False),
         ("What is C?", "What is C++?", False),
         ("Is it -5?", "Is it 5?", False),
+        (".5 + 1?", "5 + 1?", False),
+        ("What is 5!", "What is 5", False),
     ],
 )
 def test_only_what_changes_nothing_is_normalised(one: str, other: str, same: bool) -> None:

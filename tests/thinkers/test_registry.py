@@ -97,9 +97,10 @@ async def test_a_thinker_with_code_of_its_own_is_run_by_it(tmp_path: Path) -> No
         ({"a.py": MOON_TOOL, "b.py": MOON_TOOL}, "moon_phase"),
         ({"a.py": "MANIFEST = 3"}, "Manifest"),
         ({"a.py": "this is not Python"}, "a.py"),
+        ({"a.py": "manifest = 3"}, "neither"),
         ({"a.py": OWN_CODE.format(body="pass").replace('"dice",', '"dice", takes_unknown=True,', 1)}, "unknown"),
     ],
-    ids=["missing tool", "domain twice", "tool twice", "no manifest", "no python", "two catch-alls"],
+    ids=["missing tool", "domain twice", "tool twice", "no manifest", "no python", "nothing", "two catch-alls"],
 )
 async def test_a_broken_file_is_refused_at_the_start(tmp_path: Path, files: dict[str, str], complaint: str) -> None:
     for name, text in files.items():
