@@ -9,6 +9,7 @@ import { EventFeed } from "./events.js";
 import {
   AUTOPLAY_REFUSED,
   CONNECTION_LOST,
+  MICROPHONE_LOST,
   microphoneFailure,
   NEVER_CONNECTED,
   OFFLINE,
@@ -63,11 +64,14 @@ export class Conversation {
     await call?.hangUp();
   }
 
-  /** The page is going away. */
+  /** The page is going away; a browser that keeps it for the way back must not show a call that is gone. */
   abandon() {
-    this.call?.abandon();
+    if (!this.call) return;
+    this.attempt += 1;
+    this.call.abandon();
     this.feed?.close();
     this.#drop();
+    this.store.dispatch("page_closed");
   }
 
   /** Type into the conversation. Resolves to whether the server took it. @param {string} text */
@@ -92,7 +96,7 @@ export class Conversation {
       const stream = await openMicrophone(deviceId);
       await this.call.replaceStream(stream);
       this.call.mute(this.store.state.microphone.muted);
-      this.levels.tap(/** @type {AudioContext} */ (this.context), "in", stream);
+      this.#heed(stream);
     } catch (error) {
       this.store.dispatch("page_failed", { ...microphoneFailure(error), ways: ["dismiss"] });
     }
@@ -147,7 +151,7 @@ export class Conversation {
       onVoice: (voice) => attempt === this.attempt && this.#play(voice),
     });
     this.call = call;
-    this.levels.tap(/** @type {AudioContext} */ (this.context), "in", stream);
+    this.#heed(stream);
     try {
       await call.dial(await fingerprintIfReady());
     } catch (error) {
@@ -155,6 +159,21 @@ export class Conversation {
       return;
     }
     if (attempt === this.attempt && call.session) this.#follow(call.session, attempt);
+  }
+
+  /** Show how loud the caller is, and notice when the microphone is pulled out. @param {MediaStream} stream */
+  #heed(stream) {
+    this.levels.tap(/** @type {AudioContext} */ (this.context), "in", stream);
+    const [track] = stream.getAudioTracks();
+    track.addEventListener("ended", () => this.call?.stream === stream && void this.#microphoneLost(this.call));
+  }
+
+  /** Silence in its place, since a line without packets is taken for a lost one. @param {Call} call */
+  async #microphoneLost(call) {
+    const silence = silentStream(/** @type {AudioContext} */ (this.context));
+    await call.replaceStream(silence);
+    this.store.dispatch("page_microphone", { mode: "silent" });
+    this.store.dispatch("page_failed", MICROPHONE_LOST);
   }
 
   /** @param {{id: string, token: string}} session @param {number} attempt */

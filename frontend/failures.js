@@ -61,6 +61,14 @@ const MICROPHONE = {
   ),
 };
 
+/** @type {Failure} */
+export const MICROPHONE_LOST = failure(
+  "microphone-lost",
+  "The microphone went away.",
+  "You can go on by typing; to speak again, disconnect, choose a microphone and connect.",
+  ["dismiss"],
+);
+
 /** A request was refused, or never arrived. @param {unknown} error @param {number} now page clock, ms @returns {Failure} */
 export function requestFailure(error, now) {
   if (!(error instanceof ApiError)) return brokenCall(error);

@@ -23,7 +23,9 @@ export class Levels {
   /** Listen to a stream in place of the direction's last one. @param {AudioContext} context @param {Direction} direction @param {MediaStream} stream */
   tap(context, direction, stream) {
     this.taps.get(direction)?.source.disconnect();
-    const source = context.createMediaStreamSource(stream);
+    this.taps.delete(direction);
+    const source = sourceOf(context, stream);
+    if (!source) return;
     const analyser = context.createAnalyser();
     analyser.fftSize = 1024;
     source.connect(analyser);
@@ -59,6 +61,16 @@ export class Levels {
       this.shown[direction] = Math.max(loudness(samples), this.shown[direction] * RELEASE);
     }
     this.onLevels(this.shown);
+  }
+}
+
+/** A browser may refuse a stream of another sample rate: then there is no meter, but still a call. @param {AudioContext} context @param {MediaStream} stream */
+function sourceOf(context, stream) {
+  try {
+    return context.createMediaStreamSource(stream);
+  } catch (error) {
+    if (error instanceof DOMException) return null;
+    throw error;
   }
 }
 

@@ -136,6 +136,17 @@ async def test_processing_is_on_for_callers_and_off_for_measuring(browser: Brows
             assert await tab.page.evaluate(settings) == [not raw] * 3
 
 
+async def test_a_microphone_pulled_out_is_told_and_the_line_stays(browser: Browser) -> None:
+    async with page_on_stand_in(browser) as (tab, _):
+        await tab.connect()
+        await tab.page.evaluate("testPeers[0].getSenders()[0].track.dispatchEvent(new Event('ended'))")
+        await tab.sees("notice", "The microphone went away.")
+        await tab.sees("state", "Connected, without a microphone")
+        sent = (await tab.heard()).counters["packetsSent"]
+        await tab.loudness(0.5)
+        assert (await tab.heard()).counters["packetsSent"] > sent + 10
+
+
 # --- what is shown -------------------------------------------------------------------------------------
 
 
