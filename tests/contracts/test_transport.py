@@ -12,12 +12,12 @@ from backend.audio.frame import FRAME_BYTES, FRAME_MS, Frame
 from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from backend.transports.base import Transport
 from tests.support.callers import OpenRig, fake_rig, webrtc_rig, websocket_rig
-from tests.support.tones import audible, pitch, tone
+from tests.support.tones import audible, pitch, sounding_ms, tone
 
 on_every_wire = pytest.mark.parametrize("open_rig", [fake_rig, websocket_rig, webrtc_rig])
 
-IN_FLIGHT = 2
-"""Frames that may still be on the wire, or ringing in the codec, when an order is given."""
+IN_FLIGHT = 3
+"""Frames that may still be on the wire (two, after a stall), or ringing in the codec, when an order is given."""
 
 
 @on_every_wire
@@ -44,7 +44,7 @@ async def test_what_is_played_is_heard(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         speech = tone(700, 300)
         assert rig.transport.play("a", speech)
-        await rig.pass_time(460)
+        await rig.pass_time(600)
         heard = b"".join(rig.heard())
         assert pitch(heard) == pytest.approx(700, rel=0.05)
         assert len(heard) == pytest.approx(len(speech), abs=FRAME_BYTES)
@@ -60,7 +60,7 @@ async def test_an_item_starts_once_and_the_queue_drains_once(open_rig: OpenRig) 
         rig.transport.play("a", tone(700, 100))
         rig.transport.play("a", tone(700, 100))
         rig.transport.play("b", tone(900, 50))
-        await rig.pass_time(400)
+        await rig.pass_time(500)
         assert events == [PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("b", 50)]
 
 
@@ -87,12 +87,13 @@ async def test_resume_goes_on_without_losing_a_frame(open_rig: OpenRig) -> None:
         rig.transport.hold()
         await rig.pass_time(100)
         rig.transport.resume()
-        await rig.pass_time(500)
+        await rig.pass_time(600)
         heard = rig.heard()
         assert events[-1] == PlaybackDrained("a", 400)
-        assert len(heard) == pytest.approx(20, abs=0 if rig.exact else IN_FLIGHT)
         if rig.exact:
             assert b"".join(heard) == speech
+        else:  # a codec rings on for some milliseconds into the frame after a sound ends, here twice
+            assert sounding_ms(heard) == pytest.approx(400, abs=25)
 
 
 @on_every_wire

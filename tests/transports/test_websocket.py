@@ -99,11 +99,13 @@ async def test_ten_seconds_at_once_are_all_taken() -> None:
 
 async def test_silence_fills_in_for_a_client_that_sends_nothing() -> None:
     async with raw_call() as (transport, _):
+        begun = asyncio.get_running_loop().time()
         reader = asyncio.create_task(read_all(transport))
         await asyncio.sleep(0.6)
+        elapsed = asyncio.get_running_loop().time() - begun
         await transport.close()
         frames = await reader
-        assert len(frames) == pytest.approx(29, abs=6)
+        assert len(frames) == pytest.approx(elapsed / 0.02, abs=8)
         assert set(frames) == {SILENCE}
 
 
@@ -111,7 +113,7 @@ async def test_messages_of_a_second_each_are_not_torn_apart_by_silence() -> None
     async with raw_call() as (transport, client):
         reader = asyncio.create_task(read_all(transport))
         await client.send(tone(500, 400))
-        await asyncio.sleep(0.4)
+        await asyncio.sleep(0.3)
         await client.send(tone(500, 400))
         await asyncio.sleep(0.1)
         await transport.close()
@@ -184,10 +186,10 @@ async def test_a_client_without_any_message_is_lost() -> None:
 
 
 async def test_pings_keep_a_silent_client() -> None:
-    async with raw_call(lost_after_s=0.3) as (transport, client):
+    async with raw_call(lost_after_s=0.5) as (transport, client):
         reader = asyncio.create_task(read_all(transport))
-        for _ in range(5):
-            await asyncio.sleep(0.15)
+        for _ in range(4):
+            await asyncio.sleep(0.2)
             await client.send('{"type":"ping"}')
         assert not reader.done()
         await transport.close()
