@@ -20,6 +20,10 @@ app = typer.Typer(
 )
 
 
+documents = typer.Typer(help="The documents that Thinkers search.", no_args_is_help=True)
+app.add_typer(documents, name="kb")
+
+
 class Wire(StrEnum):
     """How `talk` carries its audio."""
 
@@ -61,6 +65,18 @@ def talk(
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     raise typer.Exit(asyncio.run(place_call(wav, out=out, url=url, transport=transport.value)))
+
+
+@documents.command("add")
+def add_documents(
+    path: Annotated[Path, typer.Argument(help="A Markdown or text file, or a folder of them.")],
+) -> None:
+    """Index documents, so that Thinkers can search and cite them. Adding again brings the index up to date."""
+    from backend.tools.kb_search import kb_path
+    from backend.tools.kb_store import KnowledgeBase
+
+    count = KnowledgeBase(kb_path(load_settings())).add(path)
+    Console(highlight=False).print(f"{count} document{'' if count == 1 else 's'} can be searched.", markup=False)
 
 
 def main() -> None:

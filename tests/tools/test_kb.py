@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,6 +55,22 @@ async def test_a_passage_is_found_with_its_document_and_section(tmp_path: Path) 
     }
     assert result.citations[0] == "Handbook, Holidays"
     assert str(tmp_path) not in str(result)
+
+
+async def test_the_command_adds_documents_for_the_server_to_search(tmp_path: Path) -> None:
+    (tmp_path / "handbook.md").write_text(HANDBOOK)
+    command = [sys.executable, "-c", "from backend.cli import main; main()", "kb", "add"]
+    environment = {**os.environ, "DATA_DIR": str(tmp_path / "var")}
+
+    def run(path: str) -> subprocess.CompletedProcess[str]:
+        argv = [*command, str(tmp_path / path)]
+        return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    assert run("handbook.md").stdout == "1 document can be searched.\n"
+    assert (await asked(tmp_path, "holidays")).data["passages"]
+    missing = run("missing.md")
+    assert missing.returncode == 2
+    assert "SetupError" in missing.stderr
 
 
 async def test_words_are_found_without_their_accents(tmp_path: Path) -> None:
