@@ -1,0 +1,42 @@
+"""The processes behind a server: found by what they run, watched until they are gone."""
+
+from __future__ import annotations
+
+import psutil
+
+from tests.support.waiting import until
+
+
+def children(pid: int) -> list[psutil.Process]:
+    """Everything a process has started, and what that has started."""
+    offspring: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
+    return offspring
+
+
+def child(pid: int, *words: str) -> psutil.Process:
+    """The one descendant whose command line holds all of `words`, as arguments or within its first."""
+    [found] = [process for process in children(pid) if _runs(process, words)]
+    return found
+
+
+def _runs(process: psutil.Process, words: tuple[str, ...]) -> bool:
+    line = process.cmdline()
+    return bool(line) and all(word in line or word in line[0] for word in words)
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Those that still run; one that has ended and is not yet reaped does not."""
+    return [process for process in processes if process.is_running() and _status(process) != psutil.STATUS_ZOMBIE]
+
+
+def _status(process: psutil.Process) -> str:
+    try:
+        status: str = process.status()
+        return status
+    except psutil.NoSuchProcess:
+        return psutil.STATUS_ZOMBIE
+
+
+async def gone(processes: list[psutil.Process], within_s: float) -> None:
+    """Wait until none of them runs."""
+    await until(lambda: not alive(processes), within_s)
