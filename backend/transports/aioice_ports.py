@@ -21,6 +21,8 @@ from aioice.ice import StunProtocol, get_host_addresses, server_reflexive_candid
 from backend.errors import TooMany
 
 LOOPBACK = "127.0.0.1"
+"""Enough for programs. Chromium gathers nothing on a machine that has only this, unless it is started with
+`--allow-loopback-in-peer-connection` and has leave to use the microphone; the WebSocket is the way there."""
 RECEIVE_BUFFER = 256 * 1024
 """Bytes the kernel keeps of a call's packets: seconds of speech, should our process stall."""
 STUN_WITHIN_S = 5
