@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -13,11 +14,13 @@ from backend.errors import BadPlugin
 from backend.memory.base import Memory
 from backend.models.base import ChatModel
 from backend.settings import Settings
+from backend.thinkers.preferences import MemoryPreferences
 from backend.thinkers.registry import Thinkers
 from backend.thinkers.work import Desk
 from backend.tools import registry as tools
 from backend.tools.clock import Clock
 from backend.tools.discovery import folder_modules
+from backend.tools.remember_preference import Preferences
 
 
 def build(
@@ -35,7 +38,13 @@ def build(
     """
     folders = tuple(folders)
     _check_plugins(folders)
-    services = {httpx2.AsyncClient: http, Settings: settings, Memory: memory, Clock: Clock(clock)}
+    services: dict[Any, Any] = {
+        httpx2.AsyncClient: http,
+        Settings: settings,
+        Memory: memory,
+        Clock: Clock(clock),
+        Preferences: MemoryPreferences(memory),
+    }
     toolbox = tools.discover(services, folders)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
     return Thinkers.discover(Desk(agent, toolbox, memory, settings, clock), folders=folders)

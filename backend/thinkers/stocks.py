@@ -14,7 +14,7 @@ MANIFEST = Manifest(
         "once; never guess a price. If the user asks about their own stocks, those are the watched tickers, if any are "
         "known."
     ),
-    tools=("get_stock_price",),
+    tools=("get_stock_price", "remember_preference"),
     cache_ttl_s=60,
     filler="Still getting the quote.",
     preferences=("watched_tickers", "time_zone"),

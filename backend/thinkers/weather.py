@@ -14,7 +14,7 @@ MANIFEST = Manifest(
         "If no place is named, use the user's default location if it is known, and otherwise ask which place is meant. "
         "If a preferred temperature unit is known, ask the tool for it."
     ),
-    tools=("get_current_weather",),
+    tools=("get_current_weather", "remember_preference"),
     cache_ttl_s=600,
     filler="Still checking the forecast.",
     history_turns=0,

@@ -46,3 +46,11 @@ async def test_the_users_home_and_unit_and_zone_are_known_to_it() -> None:
         assert "Ada" not in w.system()
         await w.ask("weather", "will it rain?", user="bob")
         assert "Oslo" not in w.system()
+
+
+async def test_what_the_user_says_of_themselves_is_known_the_next_time() -> None:
+    home = call("remember_preference", '{"name": "default_location", "value": "Oslo"}')
+    async with world([home], ["Noted."], ["Cold."]) as w:
+        await w.ask("weather", "I live in Oslo, by the way.")
+        await w.ask("weather", "Will it rain?")
+        assert '"default_location": "Oslo"' in w.system()
