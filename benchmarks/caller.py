@@ -19,6 +19,7 @@ from benchmarks.figures import AUDIBLE
 from benchmarks.record import CallRecord, Kind, Utterance
 
 CONNECT_WITHIN_S = 10.0
+CONNECTING = (PeerState.NEW, PeerState.CONNECTING)
 
 
 class MeasuredCaller:
@@ -49,7 +50,7 @@ class MeasuredCaller:
         posted = time.monotonic()
         answer, ticket = await signalling.offer(offer)
         await self._peer.accept(answer)
-        await self._until(lambda: self._peer.state not in (PeerState.NEW, PeerState.CONNECTING), CONNECT_WITHIN_S)
+        await self._until("a connection", lambda: self._peer.state not in CONNECTING, CONNECT_WITHIN_S)
         if self._peer.state is not PeerState.CONNECTED:
             raise TransportLost("The connection failed.")
         self.record.setup_s = time.monotonic() - posted
@@ -64,13 +65,13 @@ class MeasuredCaller:
             await self._said.wait()
         self.record.said.append(Utterance(kind, self._began, self._ended))
 
-    async def until_audible(self, within_s: float) -> None:
-        """Wait for the next sound. Raises `TransportLost` when none comes."""
-        await self._until(lambda: self._quiet_packets == 0 and bool(self.record.packets.at), within_s)
+    async def until_audible(self, what: str, within_s: float) -> None:
+        """Wait for the next sound, expected to be `what`. Raises `TransportLost` when none comes."""
+        await self._until(what, lambda: self._quiet_packets == 0 and bool(self.record.packets.at), within_s)
 
-    async def until_quiet(self, packets: int, within_s: float) -> None:
+    async def until_quiet(self, what: str, packets: int, within_s: float) -> None:
         """Wait until so many packets in a row were silent. Raises `TransportLost` when they never are."""
-        await self._until(lambda: self._quiet_packets >= packets, within_s)
+        await self._until(what, lambda: self._quiet_packets >= packets, within_s)
 
     def keep_hearing(self) -> None:
         """Keep the sound from the next audible packet on."""
@@ -86,7 +87,7 @@ class MeasuredCaller:
         await self._peer.close()
         self._decoder.close()
 
-    async def _until(self, fact: Callable[[], bool], within_s: float) -> None:
+    async def _until(self, what: str, fact: Callable[[], bool], within_s: float) -> None:
         try:
             async with asyncio.timeout(within_s):
                 while not fact():
@@ -95,7 +96,9 @@ class MeasuredCaller:
                     self._news.clear()
                     await self._news.wait()
         except TimeoutError:
-            raise TransportLost(f"What was waited for did not come within {within_s:g} s.") from None
+            raise TransportLost(
+                f"After {len(self.record.said)} utterances {what} did not come within {within_s:g} s."
+            ) from None
 
     async def _next_packet(self) -> tuple[int, bytes]:
         slot = await self._pacer.next_slot()

@@ -62,13 +62,13 @@ async def converse(caller: MeasuredCaller, voices: Voices, until: float, chance:
 async def _round(caller: MeasuredCaller, voices: Voices, interruption: Kind, chance: random.Random) -> None:
     await asyncio.sleep(chance.uniform(0.1, 0.6))
     await caller.say(chance.choice(voices.questions), Kind.QUESTION)
-    await caller.until_audible(ANSWER_WITHIN_S)
+    await caller.until_audible("the long reply", ANSWER_WITHIN_S)
     await asyncio.sleep(LISTEN_S + chance.uniform(0.0, 0.2))
     await caller.say(chance.choice(voices.interruptions), interruption)
-    await caller.until_quiet(1, ANSWER_WITHIN_S)
+    await caller.until_quiet("the silence after an interruption", 1, ANSWER_WITHIN_S)
     caller.keep_hearing()
-    await caller.until_audible(ANSWER_WITHIN_S)
-    await caller.until_quiet(PAUSE_PACKETS, ANSWER_WITHIN_S)
+    await caller.until_audible("the answer to an interruption", ANSWER_WITHIN_S)
+    await caller.until_quiet("the end of an answer", PAUSE_PACKETS, ANSWER_WITHIN_S)
     caller.stop_keeping()
 
 

@@ -48,6 +48,7 @@ ROWS: tuple[Row, ...] = (
     ("set-up p50, ms", lambda r: r.media.setup.p50, ".0f"),
     ("calls that failed", lambda r: r.media.failed, ".0f"),
     ("answers measured", lambda r: r.media.added_latency.count, ".0f"),
+    ("yardstick: encoding a frame on the server's core, µs", lambda r: r.yardstick_us, ".0f"),
     ("disturbance: waited for the core, ms per call-second", lambda r: r.server.waited_ms, ".1f"),
     ("disturbance: callers' loop late p99, ms", lambda r: r.media.callers_lateness.p99, ".1f"),
 )

@@ -14,6 +14,7 @@ from benchmarks.figures import MediaFigures, Settings, media_figures
 from benchmarks.processes import Child, Cores, Usage, usage
 from benchmarks.provider_log import provider_turns
 from benchmarks.record import CallersReport, decode
+from benchmarks.yardstick import encode_us
 
 HANGOVER_FRAMES = 15
 SERVER_SETTINGS = {"VAD__HANGOVER_FRAMES": str(HANGOVER_FRAMES)}
@@ -51,10 +52,13 @@ class Run:
     server: ServerFigures
     told: dict[str, float]
     """Medians of the server's own `turn_metrics`, in milliseconds."""
+    yardstick_us: float
+    """See `benchmarks.yardstick`; before the run."""
 
 
 def run(calls: int, seconds: float, cores: Cores, seed: int) -> Run:
     """Measure `calls` calls for `seconds`. Raises `EOFError` or `TimeoutError` when a process fails."""
+    yardstick_us = encode_us(cores.server)
     with (
         processes.provider(conversation.script(), cores.others) as provider_url,
         processes.server(provider_url, cores.server, **SERVER_SETTINGS) as (url, pid),
@@ -66,7 +70,7 @@ def run(calls: int, seconds: float, cores: Cores, seed: int) -> Run:
         report, spent = _place(Plan(url, calls, seconds, seed), cores, pid)
         turns = provider_turns(provider_url, time.time() - time.monotonic())[1:]
     media = media_figures(report, turns if len(turns) == calls else (), SUBTRACTED)
-    return Run(media, server_figures(idle, spent, calls, report.ended - report.began), _told(report))
+    return Run(media, server_figures(idle, spent, calls, report.ended - report.began), _told(report), yardstick_us)
 
 
 def server_figures(idle: Usage, spent: Usage, calls: int, seconds: float) -> ServerFigures:
