@@ -91,7 +91,7 @@ class Walk:
 
 
 @given(STEPS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_walk_keeps_the_protocol(steps: list[Any]) -> None:
     walk = Walk()
     for step in steps:

@@ -73,14 +73,13 @@ def through_opus(pcm: bytes) -> bytes:
     return decoded
 
 
-@pytest.mark.parametrize("voice", VOICES)
-async def test_most_domain_sentences_are_understood(peer: OfflinePeer, voice: str) -> None:
+async def test_most_domain_sentences_are_understood_in_either_voice(peer: OfflinePeer) -> None:
     await peer.follow(None)
     missed = []
     async with call(peer) as client:
         await client.setup(tools=[ROUTE])
-        for sentence, domain, heard_word in SENTENCES:
-            heard, output = await answer_to(client, spoken_by(voice, sentence))
+        for number, (sentence, domain, heard_word) in enumerate(SENTENCES):
+            heard, output = await answer_to(client, spoken_by(VOICES[number % 2], sentence))
             if domain_of(output) != domain or heard_word not in heard:
                 missed.append((sentence, heard))
     assert len(missed) <= len(SENTENCES) - 12, missed

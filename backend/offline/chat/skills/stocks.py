@@ -42,8 +42,11 @@ def _companies(asked: Asked) -> list[str]:
 def _word(asked: Asked, result: Mapping[str, Any]) -> str:
     currency = "dollars" if result.get("currency", "USD") == "USD" else result["currency"]
     moved = result.get("direction", "unchanged")
-    change = f", {moved} {abs(result['change_percent'])} percent today" if moved != "unchanged" else ", unchanged today"
-    return f"{result['company']} is at {result['price']:.2f} {currency}{change}."
+    change = (
+        f", {moved} {abs(result['change_percent']):g} percent today" if moved != "unchanged" else ", unchanged today"
+    )
+    price = f"{result['price']:.2f}".removesuffix(".00")
+    return f"{result['company']} is at {price} {currency}{change}."
 
 
 SKILL = Skill(
