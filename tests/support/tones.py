@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from backend.audio.frame import FRAME_BYTES, SAMPLE_RATE, Frame
@@ -29,3 +31,9 @@ def pitch(pcm: bytes) -> float:
 def audible(frame: Frame) -> bool:
     """Whether a frame holds more than silence and codec noise."""
     return bool(np.abs(np.frombuffer(frame, dtype="<i2").astype(int)).max() > 200)
+
+
+def sounding_ms(frames: Iterable[Frame]) -> int:
+    """How many milliseconds of it are louder than what a codec leaves of a sound that has ended."""
+    samples = np.abs(np.frombuffer(b"".join(frames), dtype="<i2").astype(int))
+    return int((samples.reshape(-1, SAMPLE_RATE // 1000).max(axis=1) > 1000).sum())
