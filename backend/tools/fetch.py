@@ -33,7 +33,7 @@ async def fetch_json(
     """The JSON at `url`. `service` names it in errors. Raises as `fetch_text` does."""
     text = await fetch_text(http, service, url, params, {"accept": "application/json", **(headers or {})})
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_no_constant)
     except ValueError as error:
         raise ServiceUnreachable(f"{service} answers with something that is not JSON.") from error
 
@@ -71,6 +71,11 @@ def refused(message: str) -> ToolFailed:
     error = ToolFailed(message)
     error.retryable = False
     return error
+
+
+def _no_constant(name: str) -> None:
+    """NaN and the infinities are no JSON, though Python would read them."""
+    raise ValueError(name)
 
 
 async def _read(service: str, response: httpx2.Response) -> bytes:

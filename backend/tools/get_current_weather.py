@@ -139,7 +139,7 @@ def _report(place: dict[str, Any], forecast: dict[str, Any], unit: str) -> dict[
             },
             "daily": [_day(daily, index) for index in range(len(daily["time"]))],
         }
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         raise ServiceUnreachable(f"{SERVICE} answers with a forecast we cannot read.") from error
 
 

@@ -6,6 +6,7 @@ Documented at finnhub.io/docs/api: `/quote`, `/stock/profile2`, `/search`.
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -56,7 +57,8 @@ class _Finnhub:
     async def quote(self, symbol: str) -> dict[str, Any] | None:
         """The quote; None for a symbol the service does not know (it answers with zeros)."""
         quote = await self._get("/quote", symbol=symbol)
-        if not isinstance(quote.get("c"), (int, float)):
+        numbers = [quote.get("c"), quote.get("d") or 0, quote.get("dp") or 0]
+        if not all(isinstance(one, (int, float)) and math.isfinite(one) for one in numbers):
             raise ServiceUnreachable(f"{SERVICE} answers with a quote we cannot read.")
         return quote if quote["c"] else None
 

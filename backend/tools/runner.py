@@ -87,8 +87,12 @@ class Toolbox:
             known = ", ".join(self._tools) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
         outcome = await self._checked(tool, arguments, principal)
-        elapsed_ms = round((time.perf_counter() - started) * 1000)
-        return _packed(tool, outcome, elapsed_ms) if isinstance(outcome, Result) else outcome
+        if isinstance(outcome, ToolResult):
+            return outcome
+        try:
+            return _packed(tool, outcome, elapsed_ms=round((time.perf_counter() - started) * 1000))
+        except (AttributeError, TypeError, ValueError, RecursionError) as error:
+            return _broken(tool, error)  # no `Result`, or data that JSON cannot hold
 
     async def _checked(self, tool: Tool, arguments: str, principal: Principal) -> Result | ToolResult:
         if tool.requires_auth and not principal.authenticated:
@@ -122,8 +126,7 @@ class Toolbox:
             retryable = isinstance(error, PeerError) and error.retryable
             return failure(tool.name, "failed", " ".join(filter(None, (str(error), error.hint))), retryable=retryable)
         except Exception as error:  # noqa: BLE001 - a tool file is a plugin: its fault costs a result, not the turn
-            log.error("tool %s is broken: %s", tool.name, _where(error))
-            return failure(tool.name, "failed", "The tool is broken. Answer without it and say so.")
+            return _broken(tool, error)
 
     def _check_services(self, tool: Tool) -> None:
         for parameter, kind in tool.services.items():
@@ -140,7 +143,7 @@ def failure(name: str, kind: str, message: str, *, retryable: bool = False) -> T
     return ToolResult(name, content, error=kind, retryable=retryable, cacheable=False)
 
 
-def _packed(tool: Tool, result: Result, elapsed_ms: int) -> ToolResult:
+def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
     data: dict[str, Any] = {"sample": True} if result.sample else {}
     if result.note:
         data["note"] = result.note
@@ -171,7 +174,8 @@ def _capped(content: str, cap: int) -> str:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """Raises `ValueError` for NaN and infinities, which JSON does not have."""
+    return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
 
 
 def _readable(error: ValidationError) -> str:
@@ -181,6 +185,11 @@ def _readable(error: ValidationError) -> str:
         where = ".".join(str(part) for part in problem["loc"]) or "arguments"
         lines.append(f"{where}: {problem['msg']}")
     return "; ".join(lines)
+
+
+def _broken(tool: Tool, error: Exception) -> ToolResult:
+    log.error("tool %s is broken: %s", tool.name, _where(error))
+    return failure(tool.name, "failed", "The tool is broken. Answer without it and say so.")
 
 
 def _where(error: Exception) -> str:

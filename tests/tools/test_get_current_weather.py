@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx2
@@ -13,7 +14,7 @@ from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_current_weather import get_current_weather
 from tests.support import open_meteo
-from tests.support.api_server import Handler, Reply, json_reply, serving
+from tests.support.api_server import Handler, Reply, Request, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 
@@ -105,6 +106,18 @@ async def test_nobody_there_gives_a_labelled_sample() -> None:
 async def test_a_request_that_is_refused_is_a_failure_and_no_sample() -> None:
     with pytest.raises(ToolFailed, match="refuses"):
         await weather("Seattle", lambda request: json_reply({"error": True, "reason": "no"}, 400))
+
+
+@pytest.mark.parametrize("wrong", [float("inf"), float("nan"), "warm", None])
+async def test_a_temperature_that_is_none_gives_a_labelled_sample(wrong: Any) -> None:
+    def handler(request: Request) -> Reply:
+        if request.path == "/v1/search":
+            return open_meteo.answering(request)
+        forecast = open_meteo.forecast(request.query)
+        forecast["current"]["temperature_2m"] = wrong
+        return text_reply(json.dumps(forecast).replace("Infinity", "1e999"))
+
+    assert (await weather("Seattle", handler)).sample
 
 
 async def test_an_endless_answer_is_cut_off() -> None:

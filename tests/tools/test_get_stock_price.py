@@ -11,7 +11,7 @@ from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_stock_price import best_symbol, get_stock_price
 from tests.support import finnhub
-from tests.support.api_server import ApiServer, Handler, Reply, json_reply, serving
+from tests.support.api_server import ApiServer, Handler, Reply, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 
@@ -109,6 +109,11 @@ async def test_trouble_gives_a_sample_that_is_labelled(trouble: Reply) -> None:
     assert result.sample
     assert "sample" in result.note
     assert "as_of" not in result.data
+
+
+@pytest.mark.parametrize("quote", ['{"c": 1e999}', '{"c": 5, "dp": "high"}', '{"c": NaN}', '{"c": null}'])
+async def test_numbers_that_are_none_give_a_labelled_sample(quote: str) -> None:
+    assert (await price("AAPL", lambda request: text_reply(quote))).sample
 
 
 async def test_slowness_gives_a_labelled_sample(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from datetime import date
 from typing import Annotated, Any
 
 import pytest
@@ -212,6 +213,25 @@ async def test_a_broken_tool_is_logged_by_place_and_never_by_text(caplog: pytest
     assert error_of(content) == "failed"
     assert "minds.py" in caplog.text
     assert "secret" not in caplog.text + result.content
+
+
+@pytest.mark.parametrize("given", [{"plain": "dict"}, None, Result({"number": float("nan")})])
+async def test_what_is_no_result_or_no_json_is_a_broken_tool_and_raises_nothing(given: Any) -> None:
+    @tool("odd", "Is odd.")
+    async def odd() -> Result:
+        return given  # type: ignore[no-any-return]
+
+    _, content = await run(toolbox(odd), "odd")
+    assert error_of(content) == "failed"
+
+
+async def test_what_json_does_not_know_is_written_as_text() -> None:
+    @tool("today", "Tells the date.")
+    async def today() -> Result:
+        return Result({"date": date(2026, 11, 21)})
+
+    _, content = await run(toolbox(today), "today")
+    assert content == {"date": "2026-11-21"}
 
 
 async def test_a_sample_is_labelled_and_never_cached() -> None:
