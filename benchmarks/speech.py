@@ -25,10 +25,11 @@ QUESTIONS = (
     "Who wrote the music for that film?",
 )
 INTERRUPTIONS = (
-    "No wait, tell me about Paris instead.",
-    "Stop. I have another question for you.",
-    "Please hold on, that is not what I meant.",
+    "No tell me about Paris instead.",
+    "Stop there is something else I want to know.",
+    "Please hold on that is not what I meant.",
 )
+"""Without commas and full stops inside: a pause nearly as long as the hangover would make two turns of one."""
 LOUD = 300
 """Sample value (of 32,767) from which flite's clean output is speech."""
 

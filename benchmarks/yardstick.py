@@ -1,4 +1,4 @@
-"""How fast the server's core was just now: figures from different machines and moments are comparable only beside it."""
+"""How fast the server's core was just now: only beside it are figures of different machines and moments comparable."""
 
 from __future__ import annotations
 
