@@ -19,7 +19,11 @@ export function getConfig() {
   return request("GET", "/api/config");
 }
 
-/** @param {string} sdp @param {string | undefined} fingerprint @returns {Promise<{sdp: string, session_id: string, token: string}>} */
+/**
+ * @param {string} sdp
+ * @param {string | undefined} fingerprint
+ * @returns {Promise<{sdp: string, session_id: string, token: string}>}
+ */
 export function postOffer(sdp, fingerprint) {
   return request("POST", "/api/rtc/offer", { sdp, fingerprint });
 }
@@ -29,7 +33,10 @@ export function postDisconnect({ id, token }) {
   return request("POST", "/api/rtc/disconnect", { session_id: id, token });
 }
 
-/** The same while the page goes away: queued by the browser, answer unread. @param {{id: string, token: string}} session */
+/**
+ * The same while the page goes away: queued by the browser, answer unread.
+ * @param {{id: string, token: string}} session
+ */
 export function beaconDisconnect({ id, token }) {
   navigator.sendBeacon("/api/rtc/disconnect", JSON.stringify({ session_id: id, token }));
 }
@@ -51,7 +58,10 @@ export function getTranscript({ id, token }) {
 
 /** @param {string} method @param {string} path @param {any} [body] @param {string} [token] */
 async function request(method, path, body, token) {
-  const headers = { ...(body && { "Content-Type": "application/json" }), ...(token && { Authorization: `Bearer ${token}` }) };
+  const headers = {
+    ...(body && { "Content-Type": "application/json" }),
+    ...(token && { Authorization: `Bearer ${token}` }),
+  };
   let response;
   try {
     response = await fetch(path, {

@@ -69,7 +69,12 @@ export const MICROPHONE_LOST = failure(
   ["dismiss"],
 );
 
-/** A request was refused, or never arrived. @param {unknown} error @param {number} now page clock, ms @returns {Failure} */
+/**
+ * A request was refused, or never arrived.
+ * @param {unknown} error
+ * @param {number} now page clock, ms
+ * @returns {Failure}
+ */
 export function requestFailure(error, now) {
   if (!(error instanceof ApiError)) return brokenCall(error);
   if (error.status === 0) return unreachable();
@@ -143,7 +148,11 @@ export const AUTOPLAY_REFUSED = failure(
   ["hear"],
 );
 
-/** A problem the server tells of while the call goes on. @param {{message: string, hint?: string}} data @returns {Failure} */
+/**
+ * A problem the server tells of while the call goes on.
+ * @param {{message: string, hint?: string}} data
+ * @returns {Failure}
+ */
 export function spokenError({ message, hint }) {
   return failure("told-by-server", message, hint || "", ["dismiss"]);
 }

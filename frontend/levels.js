@@ -6,13 +6,18 @@ const CEILING_DB = -12;
 const RELEASE = 0.85;
 const CALM_INTERVAL_MS = 200;
 
-/** @typedef {"in" | "out"} Direction */
+/**
+ * @typedef {"in" | "out"} Direction
+ * @typedef {{source: MediaStreamAudioSourceNode, analyser: AnalyserNode, samples: Float32Array<ArrayBuffer>}} Tap
+ */
 
 export class Levels {
   /** @param {(levels: Record<Direction, number>) => void} onLevels */
   constructor(onLevels) {
     this.onLevels = onLevels;
-    /** @type {Map<Direction, {source: MediaStreamAudioSourceNode, analyser: AnalyserNode, samples: Float32Array<ArrayBuffer>}>} */
+    /**
+     * @type {Map<Direction, Tap>}
+     */
     this.taps = new Map();
     this.shown = { in: 0, out: 0 };
     this.running = false;
@@ -20,7 +25,12 @@ export class Levels {
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
   }
 
-  /** Listen to a stream in place of the direction's last one. @param {AudioContext} context @param {Direction} direction @param {MediaStream} stream */
+  /**
+   * Listen to a stream in place of the direction's last one.
+   * @param {AudioContext} context
+   * @param {Direction} direction
+   * @param {MediaStream} stream
+   */
   tap(context, direction, stream) {
     this.taps.get(direction)?.source.disconnect();
     this.taps.delete(direction);
@@ -64,7 +74,11 @@ export class Levels {
   }
 }
 
-/** A browser may refuse a stream of another sample rate: then there is no meter, but still a call. @param {AudioContext} context @param {MediaStream} stream */
+/**
+ * A browser may refuse a stream of another sample rate: then there is no meter, but still a call.
+ * @param {AudioContext} context
+ * @param {MediaStream} stream
+ */
 function sourceOf(context, stream) {
   try {
     return context.createMediaStreamSource(stream);

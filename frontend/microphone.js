@@ -22,7 +22,10 @@ export function openMicrophone(deviceId) {
   });
 }
 
-/** The microphones there are; names are known only once one was allowed. @returns {Promise<{id: string, label: string}[]>} */
+/**
+ * The microphones there are; names are known only once one was allowed.
+ * @returns {Promise<{id: string, label: string}[]>}
+ */
 export async function listMicrophones() {
   const devices = (await navigator.mediaDevices?.enumerateDevices?.()) ?? [];
   return devices

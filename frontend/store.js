@@ -16,13 +16,19 @@ import { sessionEndedFailure, spokenError } from "./failures.js";
  * @typedef {import("./failures.js").Failure} Failure
  * @typedef {{type: string, data?: any, at?: number}} Action  at: page clock, ms
  *
+ * @typedef {object} Microphone
+ * @property {"unknown" | "on" | "silent"} mode silent: the caller only types
+ * @property {boolean} muted
+ * @property {string} chosen a device's id; "" for the system's default
+ * @property {readonly {id: string, label: string}[]} devices
+ *
  * @typedef {object} State
  * @property {Phase} phase
  * @property {string} step what a connecting call is doing: "microphone" or "answer"
  * @property {Floor} floor
  * @property {any} config what /api/config told, or null
  * @property {any} session the `session_started` event of this call, or null
- * @property {{mode: "unknown" | "on" | "silent", muted: boolean, chosen: string, devices: readonly {id: string, label: string}[]}} microphone
+ * @property {Microphone} microphone
  * @property {import("./state/transcript.js").Transcript} transcript
  * @property {readonly import("./state/thinkers.js").Thinker[]} thinkers
  * @property {any} metrics the last `turn_metrics` event, or null
@@ -45,7 +51,10 @@ export const INITIAL_STATE = Object.freeze({
   failure: null,
 });
 
-/** What each action changes; an unknown one changes nothing but the log. @type {Record<string, (state: State, data: any, at: number) => Partial<State>>} */
+/**
+ * What each action changes; an unknown one changes nothing but the log.
+ * @type {Record<string, (state: State, data: any, at: number) => Partial<State>>}
+ */
 const CHANGES = {
   page_configured: (state, config) => ({ config, phase: state.phase === "loading" ? "ready" : state.phase }),
   page_connecting: (state, { step }) => ({
@@ -112,7 +121,10 @@ export class Store {
     this.state = reduce(this.state, { type, data, at: Date.now() });
   }
 
-  /** Calls `subscriber` now and after every change. @param {(state: State, before: State | Record<string, never>) => void} subscriber */
+  /**
+   * Calls `subscriber` now and after every change.
+   * @param {(state: State, before: State | Record<string, never>) => void} subscriber
+   */
   subscribe(subscriber) {
     this.#subscribers.add(subscriber);
     subscriber(this.state, {});

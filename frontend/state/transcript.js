@@ -23,21 +23,33 @@ export function userSpeaks(transcript) {
   return { ...transcript, anchor: transcript.entries.at(-1)?.id ?? "" };
 }
 
-/** @param {Transcript} transcript @param {{role: Entry["role"], item_id: string, delta: string}} data @returns {Transcript} */
+/**
+ * @param {Transcript} transcript
+ * @param {{role: Entry["role"], item_id: string, delta: string}} data
+ * @returns {Transcript}
+ */
 export function addDelta(transcript, { role, item_id, delta }) {
   const known = find(transcript, item_id);
   if (known && known.state !== "live") return transcript;
   return put(transcript, { id: item_id, role, text: (known?.text ?? "") + delta, heard: "", state: "live" });
 }
 
-/** All of a reply is generated; it may still be playing. @param {Transcript} transcript @param {{item_id: string, content: string}} data */
+/**
+ * All of a reply is generated; it may still be playing.
+ * @param {Transcript} transcript
+ * @param {{item_id: string, content: string}} data
+ */
 export function generated(transcript, { item_id, content }) {
   const known = find(transcript, item_id);
   if (known && known.state !== "live") return transcript;
   return put(transcript, { id: item_id, role: "assistant", text: content, heard: "", state: "done" });
 }
 
-/** Said by the user, or heard to its end. Nothing recognised: the entry goes. @param {Transcript} transcript @param {{role: Entry["role"], item_id: string, content: string}} data */
+/**
+ * Said by the user, or heard to its end. Nothing recognised: the entry goes.
+ * @param {Transcript} transcript
+ * @param {{role: Entry["role"], item_id: string, content: string}} data
+ */
 export function settled(transcript, { role, item_id, content }) {
   if (find(transcript, item_id)?.state === "interrupted") return transcript;
   if (!content.trim()) return without(transcript, item_id);
@@ -45,7 +57,11 @@ export function settled(transcript, { role, item_id, content }) {
   return role === "assistant" ? releaseAnchor(next, item_id) : next;
 }
 
-/** Cut off by the user: `heard` is what was really played. @param {Transcript} transcript @param {{item_id: string, heard: string, content: string}} data */
+/**
+ * Cut off by the user: `heard` is what was really played.
+ * @param {Transcript} transcript
+ * @param {{item_id: string, heard: string, content: string}} data
+ */
 export function interrupted(transcript, { item_id, heard, content }) {
   const entry = { id: item_id, role: "assistant", text: content, heard, state: "interrupted" };
   return releaseAnchor(put(transcript, /** @type {Entry} */ (entry)), item_id);
@@ -80,7 +96,12 @@ function find(transcript, id) {
   return transcript.entries.find((entry) => entry.id === id);
 }
 
-/** Replace the entry in its place, or give it one. @param {Transcript} transcript @param {Entry} entry @returns {Transcript} */
+/**
+ * Replace the entry in its place, or give it one.
+ * @param {Transcript} transcript
+ * @param {Entry} entry
+ * @returns {Transcript}
+ */
 function put(transcript, entry) {
   const at = transcript.entries.findIndex((other) => other.id === entry.id);
   if (at >= 0) return { ...transcript, entries: transcript.entries.with(at, entry) };
@@ -97,7 +118,12 @@ function anchoredPlace({ entries, anchor }) {
   return at < 0 ? entries.length : at + 1;
 }
 
-/** A reply behind the anchor is over: words that still come are not the ones it answered. @param {Transcript} transcript @param {string} id @returns {Transcript} */
+/**
+ * A reply behind the anchor is over: words that still come are not the ones it answered.
+ * @param {Transcript} transcript
+ * @param {string} id
+ * @returns {Transcript}
+ */
 function releaseAnchor(transcript, id) {
   const at = transcript.entries.findIndex((entry) => entry.id === id);
   return at >= anchoredPlace(transcript) ? { ...transcript, anchor: null } : transcript;

@@ -18,7 +18,9 @@ export function showComposer(store, conversation) {
   });
   input.addEventListener("input", () => arm(send, input, store.state));
   store.subscribe((state, before) => {
-    if (state.config !== before.config) examples.replaceChildren(...chips(state.config, (text) => offer(text, input, store, conversation)));
+    if (state.config !== before.config) {
+      examples.replaceChildren(...chips(state.config, (text) => offer(text, input, store, conversation)));
+    }
     if (state.phase !== before.phase) {
       input.placeholder = live(state) ? "Speak, or type here" : "Connect, then speak — or type here";
       arm(send, input, state);
@@ -36,7 +38,11 @@ function arm(send, input, state) {
   send.disabled = !live(state) || !input.value.trim();
 }
 
-/** @param {HTMLInputElement} input @param {import("../store.js").Store} store @param {import("../conversation.js").Conversation} conversation */
+/**
+ * @param {HTMLInputElement} input
+ * @param {import("../store.js").Store} store
+ * @param {import("../conversation.js").Conversation} conversation
+ */
 async function sendTyped(input, store, conversation) {
   const text = input.value.trim();
   if (!text || !live(store.state)) return;
@@ -60,7 +66,13 @@ function chips(config, onPick) {
   });
 }
 
-/** In a call an example is asked at once; before one it waits in the field. @param {string} text @param {HTMLInputElement} input @param {import("../store.js").Store} store @param {import("../conversation.js").Conversation} conversation */
+/**
+ * In a call an example is asked at once; before one it waits in the field.
+ * @param {string} text
+ * @param {HTMLInputElement} input
+ * @param {import("../store.js").Store} store
+ * @param {import("../conversation.js").Conversation} conversation
+ */
 function offer(text, input, store, conversation) {
   input.value = text;
   input.dispatchEvent(new Event("input"));

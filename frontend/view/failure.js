@@ -29,7 +29,11 @@ export function showFailure(store, ways) {
   });
 }
 
-/** @param {HTMLElement} box @param {import("../failures.js").Failure} failure @param {Record<string, () => void>} ways */
+/**
+ * @param {HTMLElement} box
+ * @param {import("../failures.js").Failure} failure
+ * @param {Record<string, () => void>} ways
+ */
 function draw(box, failure, ways) {
   box.dataset.kind = failure.kind;
   const words = make("div", "notice-words");

@@ -23,8 +23,8 @@ export function showMicrophones(store, conversation) {
 /** @param {HTMLSelectElement} select @param {import("../store.js").State["microphone"]} microphone */
 function offer(select, { devices, chosen }) {
   const options = [{ id: "", label: "System default" }, ...devices];
-  const same = options.length === select.length && options.every((o, i) => o.id === select.options[i].value && o.label === select.options[i].text);
-  if (!same) {
+  const shown = Array.from(select.options, ({ value, text }) => `${value} ${text}`);
+  if (shown.join("\n") !== options.map(({ id, label }) => `${id} ${label}`).join("\n")) {
     select.replaceChildren(...options.map(({ id, label }) => Object.assign(make("option", "", label), { value: id })));
   }
   select.value = options.some(({ id }) => id === chosen) ? chosen : "";

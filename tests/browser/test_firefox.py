@@ -24,7 +24,7 @@ async def test_firefox_connects_and_hears_an_answer() -> None:
         await tab.sees("state", "Ready to talk")
         await tab.press("connect")
         await tab.sees("state", "Connected")
-        await until(lambda: flows_both_ways(tab), 10)
+        await until(lambda: flows_both_ways(tab), 20)
         await tab.press("mute")
         await tab.evaluate("""(() => {
             const field = document.querySelector("[data-testid=composer-text]");
@@ -32,6 +32,6 @@ async def test_firefox_connects_and_hears_an_answer() -> None:
             field.form.requestSubmit();
         })()""")
         await tab.sees("transcript", "What's the weather in Seattle?")
-        await until(lambda: tab.evaluate(f"({HEARD})().then((heard) => heard.totalAudioEnergy > 0.01)"), 15)
+        await until(lambda: tab.evaluate(f"({HEARD})().then((heard) => heard.totalAudioEnergy > 0.01)"), 20)
         await tab.press("connect")
         await tab.sees("state", "Call ended")

@@ -112,7 +112,7 @@ async def test_muting_sends_silence_and_keeps_the_line(browser: Browser) -> None
             .find((report) => report.type === "media-source").totalAudioEnergy"""
         before, sent = await tab.page.evaluate(energy), (await tab.heard()).counters["packetsSent"]
         await asyncio.sleep(1.2)  # the fake microphone beeps once a second
-        assert await tab.page.evaluate(energy) == before
+        assert await tab.page.evaluate(energy) - before < 1e-4
         assert (await tab.heard()).counters["packetsSent"] > sent
 
 
