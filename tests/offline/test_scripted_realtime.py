@@ -179,6 +179,55 @@ async def test_session_expires_with_an_error_and_close_1001(peer: OfflinePeer) -
         assert closed.value.rcvd and closed.value.rcvd.code == 1001
 
 
+async def test_fatal_error_is_told_and_then_the_connection_closes(peer: OfflinePeer) -> None:
+    error = {"code": "insufficient_quota", "type": "insufficient_quota", "fatal": True}
+    for script in ({"error_on_connect": error}, {"turns": [{"reply": {"error": error}}]}):
+        await peer.follow(script)
+        async with call(peer) as client:
+            with pytest.raises(ConnectionClosed):
+                await client.type("go")
+                await client.reply()
+                await client.until("response.done")
+            while not client.of("error"):  # what came before the close can still be read
+                await client.next()
+            assert client.of("error")[0]["error"]["code"] == "insufficient_quota"
+
+
+async def test_rate_limit_names_the_request_and_the_next_one_is_served(peer: OfflinePeer) -> None:
+    limit = {"code": "rate_limit_exceeded", "type": "rate_limit_error"}
+    await peer.follow({"turns": [{"reply": {"error": limit}}, {"reply": "Now."}]})
+    async with call(peer) as client:
+        await client.type("go")
+        await client.reply("first")
+        assert (await client.until("error"))["error"]["event_id"] == "first"
+        await client.type("again")
+        await client.reply("second")
+        await client.until("response.done")
+        assert client.words() == "Now."
+
+
+async def test_connection_can_break_at_once_and_on_commit(peer: OfflinePeer) -> None:
+    for script in ({"drop_after_ms": 0}, {"turns": [{"drop_on_commit": True}]}):
+        await peer.follow(script)
+        async with call(peer) as client:
+            with pytest.raises(ConnectionClosed) as broken:
+                await client.speak()
+                await client.until("conversation.item.input_audio_transcription.completed")
+            assert broken.value.rcvd is None
+
+
+async def test_transcription_can_fail_or_never_come(peer: OfflinePeer) -> None:
+    await peer.follow({"turns": [{"hear": {"never": True}}, {"hear": {"fail": True}}]})
+    async with call(peer) as client:
+        await client.setup()
+        await client.speak()
+        await client.speak()
+        failed = await client.until("conversation.item.input_audio_transcription.failed")
+        committed = client.of("input_audio_buffer.committed")
+        assert failed["item_id"] == committed[1]["item_id"]
+        assert client.of("conversation.item.input_audio_transcription.completed") == []
+
+
 async def test_connections_are_refused_then_follow_their_own_scripts(peer: OfflinePeer) -> None:
     scripts = [{"turns": [{"reply": "first"}]}, {"turns": [{"reply": "second"}]}]
     await peer.follow({"refuse_connections": 1, "connections": scripts})
