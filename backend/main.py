@@ -220,7 +220,7 @@ def _page_config(settings: Settings, line: Line, thinkers: Thinkers, opened: Ope
             "model": line.about["model"],
             "offline": line.about["offline"],
         },
-        "memory": {"label": opened.label},
+        "memory": {"label": opened.label.partition(" (")[0]},  # without the path of its file
         "ice_servers": [server.model_dump(exclude_none=True) for server in settings.ice_servers],
         "thinkers": [
             {"domain": m.domain, "label": m.label, "description": m.description, "example": m.example}
