@@ -72,7 +72,7 @@ class Metrics:
     cancelled: bool = False
 
 
-@dataclass
+@dataclass(repr=False)
 class Turn:
     """The state of one turn; `run` is called once."""
 
@@ -93,6 +93,9 @@ class Turn:
     _made: dict[tuple[str, str], int] = field(default_factory=dict)
     _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
     _results_at: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Turn({self.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"  # and nobody's words
 
     async def run(self, text: str) -> ThinkerResponse:
         """Answer `text`. Raises `ModelUnavailable`, or `NoAnswer` when the model stays silent."""

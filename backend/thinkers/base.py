@@ -79,6 +79,8 @@ class Manifest:
     """Turns of the conversation (a user's words and the reply) it is shown."""
     preferences: tuple[str, ...] = field(default=())
     """Names of the user's preferences it is shown, e.g. 'default_location'."""
+    summary: bool = False
+    """Whether it is shown the summary of the user's earlier conversations."""
     takes_unknown: bool = False
     """Whether questions of unknown domains come here; one Thinker at most says so."""
 

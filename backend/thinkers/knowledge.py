@@ -18,5 +18,6 @@ MANIFEST = Manifest(
     filler="Let me think about that a little longer.",
     history_turns=4,
     preferences=("name", "language", "time_zone"),
+    summary=True,
     takes_unknown=True,
 )

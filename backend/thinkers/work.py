@@ -26,6 +26,8 @@ from backend.tools.runner import Toolbox, ToolResult
 
 log = logging.getLogger(__name__)
 
+SUMMARY_LIMIT = 2_000
+"""Characters of the user's summary a Thinker is shown."""
 MEMORY_WITHIN_S = 0.5
 """How long a Thinker waits for what memory knows; it answers without it after that."""
 
@@ -45,7 +47,7 @@ class Desk:
         return self.settings.thinker_model_advanced if tier == "advanced" else self.settings.thinker_model
 
 
-@dataclass
+@dataclass(repr=False)
 class Consultation:
     """One question, and everything needed to answer it."""
 
@@ -59,6 +61,9 @@ class Consultation:
     tokens: int = 0
     """Spent so far, over all turns."""
     _situation: Situation | None = None
+
+    def __repr__(self) -> str:
+        return f"Consultation({self.manifest.domain}, {self.tokens} tokens)"  # and nobody's words
 
     async def consult(self) -> Answer:
         """The usual way: one turn of the agent. Raises `NoAnswer` or `ModelUnavailable`."""
@@ -129,22 +134,25 @@ class Consultation:
         return self._situation
 
     async def _gathered(self) -> Situation:
-        preferences, history = await asyncio.gather(self._preferences(), self._history())
+        context, history = await asyncio.gather(self._context(), self._history())
+        preferences = context.get("preferences")
+        preferences = preferences if isinstance(preferences, dict) else {}
         known = {name: preferences[name] for name in self.manifest.preferences if preferences.get(name)}
         zone = known.pop("time_zone", None)
+        if self.manifest.summary and isinstance(summary := context.get("summary"), str) and summary:
+            known["summary"] = summary[:SUMMARY_LIMIT]
         return Situation(zone=str(zone) if zone else None, known=known, history=history)
 
-    async def _preferences(self) -> Mapping[str, Any]:
-        if not self.manifest.preferences or not self.question.user_id:
+    async def _context(self) -> Mapping[str, Any]:
+        """What memory knows of the user, if the manifest wants any of it."""
+        if not (self.manifest.preferences or self.manifest.summary) or not self.question.user_id:
             return {}
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
-                context = await self.desk.memory.user_context(self.question.user_id)
+                return await self.desk.memory.user_context(self.question.user_id)
         except (MemoryUnavailable, TimeoutError):
-            log.warning("%s goes on without the user's preferences: memory does not answer", self.manifest.domain)
+            log.warning("%s goes on without what is known of the user: memory does not answer", self.manifest.domain)
             return {}
-        preferences = context.get("preferences")
-        return preferences if isinstance(preferences, dict) else {}
 
     async def _history(self) -> list[tuple[str, str]]:
         if not self.manifest.history_turns:

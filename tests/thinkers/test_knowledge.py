@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,23 @@ async def test_it_is_shown_the_last_four_turns_as_data() -> None:
         assert '{"role": "user", "text": "question 2"}' in w.system()
         assert '{"role": "assistant", "text": "reply 5"}' in w.system()
         assert len(w.model.requests[0]["messages"]) == 2
+
+
+async def test_it_is_shown_the_users_summary_and_that_makes_the_answer_theirs_alone() -> None:
+    async with world(["For Ada."], ["For Bob."]) as w:
+        await w.memory.update_user_context("ada", lambda _: {"summary": "Ada keeps bees."})
+        await w.ask("knowledge", "What should I read?", user="ada")
+        assert '{"summary": "Ada keeps bees."}' in w.system()
+        assert (await w.ask("knowledge", "What should I read?", user="bob")).text == "For Bob."
+        assert "bees" not in w.system()
+
+
+@pytest.mark.parametrize("context", [{"summary": 3}, {"preferences": "none"}, {"preferences": {"name": ""}}])
+async def test_a_context_of_another_form_is_no_context(context: dict[str, Any]) -> None:
+    async with world(["Yes."]) as w:
+        await w.memory.update_user_context("ada", lambda _: context)
+        assert (await w.ask("knowledge", "Why?")).text == "Yes."
+        assert "known of the user" not in w.system()
 
 
 async def test_another_sessions_words_are_not_shown() -> None:
