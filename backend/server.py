@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import socket
 from types import FrameType
 
@@ -56,9 +57,9 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal says goodbye to callers; a second one leaves at once."""
-        if self._ending is not None:
-            self.should_exit = self.force_exit = True
-            return
+        if self._ending is not None:  # the child processes notice by themselves that we are gone
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)
         self._ending = asyncio.get_running_loop().create_task(self._end(), name="shutdown")
 
     async def _end(self) -> None:

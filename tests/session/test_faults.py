@@ -124,7 +124,7 @@ async def test_a_killed_redis_costs_no_call_and_comes_back(peer: OfflinePeer, ho
 async def test_an_expired_session_is_followed_by_one_that_knows_what_was_said(
     peer: OfflinePeer, house: RunningHouse
 ) -> None:
-    first = {"turns": [a_turn("It is sunny.")], "expires_after_ms": 2800}
+    first = {"turns": [a_turn("It is sunny.")], "expires_after_ms": 4000}
     await peer.follow({"connections": [first, {"turns": [a_turn("Tomorrow too.")]}]})
     async with placed_call(house) as call:
         await answered(call, 1)

@@ -34,7 +34,7 @@ def _status(process: psutil.Process) -> str:
         status: str = process.status()
         return status
     except psutil.NoSuchProcess:
-        return psutil.STATUS_ZOMBIE
+        return str(psutil.STATUS_ZOMBIE)
 
 
 async def gone(processes: list[psutil.Process], within_s: float) -> None:

@@ -1,0 +1,85 @@
+"""The demonstration beside us: started, kept at its address, and ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from backend.errors import SetupError
+from backend.offline_child import OfflineChild
+from tests.support.processes import child, children, gone
+from tests.support.waiting import until
+
+SCRIPT = '{"turns": []}'
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[tuple[OfflineChild, psutil.Process]]:
+    """A started child, scripted so that it is quick, and its process."""
+    script = folder / "script.json"
+    script.write_text(SCRIPT)
+    offline = OfflineChild(script)
+    try:
+        await offline.start()
+        yield offline, child(os.getpid(), "backend.offline")
+    finally:
+        await offline.stop()
+
+
+async def answers(url: str) -> bool:
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        try:
+            return (await http.get(f"{url}/v1/models")).status_code == 200
+        except httpx2.TransportError:
+            return False
+
+
+async def test_it_answers_once_it_is_started_and_is_gone_once_stopped(tmp_path: Path) -> None:
+    async with running(tmp_path) as (offline, process):
+        assert await answers(offline.url)
+        await offline.stop()
+        await offline.stop()
+        assert not offline.running
+        await gone([process], within_s=0.5)
+
+
+async def test_a_child_that_dies_comes_back_at_the_same_address(tmp_path: Path) -> None:
+    async with running(tmp_path) as (offline, process):
+        url = offline.url
+        process.kill()
+        await until(lambda: not offline.running)
+        await until(lambda: answers(url), 15)
+        assert offline.running and offline.url == url
+        assert child(os.getpid(), "backend.offline").pid != process.pid
+
+
+async def test_stopping_while_it_is_being_started_again_leaves_no_process(tmp_path: Path) -> None:
+    async with running(tmp_path) as (offline, process):
+        process.kill()
+        await until(lambda: len(children(os.getpid())) > 0 and offline.running and _other(process), 15)
+        await offline.stop()
+        assert children(os.getpid()) == []
+
+
+def _other(process: psutil.Process) -> bool:
+    return all(started.pid != process.pid for started in children(os.getpid()))
+
+
+async def test_the_terminals_ctrl_c_is_not_for_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_offline, process):
+        assert os.getsid(process.pid) != os.getsid(0)
+
+
+async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(tmp_path: Path) -> None:
+    offline = OfflineChild(tmp_path / "no such script.json")
+    with pytest.raises(SetupError) as failed:
+        await offline.start()
+    assert "python -m backend.offline" in failed.value.hint
+    await offline.stop()
+    assert not offline.running and children(os.getpid()) == []
