@@ -1,0 +1,114 @@
+"""scripts/install.sh on machines that lack something: what it says, and that it is quick when nothing is missing.
+
+Each machine is a folder of its own: the script, the requirements, an environment that claims to be ready, and a
+PATH with only the programs a test names.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TOOLS = ("bash", "dirname", "grep", "cat", "sha256sum", "uname", "rm")
+PROGRAMS = ("redis-server", "nginx", "chromium", "firefox-esr", "flite", "docker-compose")
+LIBRARIES = "libopus.so.0 libc++.so.1"
+
+
+class Machine:
+    """A checkout, and the programs it finds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.checkout, self.path = folder / "checkout", folder / "bin"
+        (self.checkout / "scripts").mkdir(parents=True)
+        self.path.mkdir()
+        for name in ("scripts/install.sh", "requirements.txt", "requirements-dev.txt", "pyproject.toml"):
+            shutil.copy(ROOT / name, self.checkout / name)
+        for tool in TOOLS:
+            (self.path / tool).symlink_to(shutil.which(tool) or tool)
+        self.has("ldconfig", f"echo {LIBRARIES}")
+        self.has("id", "echo 1000")
+
+    def has(self, program: str, script: str = "exit 0") -> None:
+        """A program that does what `script` says."""
+        file = self.path / program
+        file.write_text(f"#!{shutil.which('bash')}\n{script}\n")
+        file.chmod(0o755)
+
+    def has_environment(self) -> None:
+        """A .venv in which everything is installed."""
+        binary = self.checkout / ".venv" / "bin"
+        binary.mkdir(parents=True)
+        (binary / "python").symlink_to(shutil.which("true") or "true")
+        files = ("requirements.txt", "requirements-dev.txt", "pyproject.toml")
+        content = b"".join((self.checkout / name).read_bytes() for name in files)
+        stamp = subprocess.run(["sha256sum"], input=content, capture_output=True, check=True).stdout
+        (self.checkout / ".venv" / ".ready-to-test").write_bytes(stamp)
+
+    def installs(self, level: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.path / "bash"), "scripts/install.sh", level]
+        environment = {"PATH": str(self.path), "LC_ALL": os.environ.get("LC_ALL", "C")}
+        return subprocess.run(command, cwd=self.checkout, env=environment, capture_output=True, text=True, timeout=20)
+
+
+def test_nothing_is_said_or_done_when_nothing_is_missing(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has_environment()
+    for program in PROGRAMS:
+        machine.has(program)
+    started = time.monotonic()
+    done = machine.installs("test")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert time.monotonic() - started < 0.5
+
+
+def test_without_root_the_command_to_type_is_printed_and_the_rest_goes_on(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has_environment()
+    machine.has("apt-get", "exit 1")
+    for program in set(PROGRAMS) - {"flite", "chromium"}:
+        machine.has(program)
+    done = machine.installs("test")
+    assert done.returncode == 0
+    assert "sudo apt-get install --no-install-recommends chromium flite" in done.stderr
+
+
+def test_serving_needs_no_browser(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has_environment()
+    done = machine.installs("run")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_system_without_apt_is_told_what_is_missing(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has_environment()
+    machine.has("ldconfig", "exit 0")
+    done = machine.installs("run")
+    assert done.returncode == 0
+    assert "Please install what your system calls: libopus0" in done.stderr
+
+
+def test_without_a_fitting_python_it_stops_and_says_which_are(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has("python3", "exit 1")
+    done = machine.installs("run")
+    assert done.returncode == 1
+    assert "Python 3.11, 3.12 or 3.13" in done.stderr
+    assert "PYTHON=" in done.stderr
+    assert not (machine.checkout / ".venv").exists()
+
+
+def test_changed_requirements_are_installed(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has_environment()
+    with (machine.checkout / "requirements.txt").open("a") as file:
+        file.write("something-new==1.0\n")
+    done = machine.installs("run")
+    assert done.returncode == 0
+    assert "Python packages into .venv" in done.stdout
+    assert (machine.checkout / ".venv" / ".ready-to-run").exists()
+    assert machine.installs("run").stdout == ""
