@@ -19,37 +19,79 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import report
+from benchmarks.picture import picture
 from benchmarks.processes import Cores
+from benchmarks.ramp import Rule, answer, next_number
 from benchmarks.run import Run, run
 
 MOST_CALLS = 500
 MOST_SECONDS = 3600.0
+RAMP_START = 8
+RIG_FULL_PERCENT = 90.0
 
 
 def main() -> int:
-    """Measure and print. Returns the exit status: 1 when a call failed."""
+    """Measure and print. Returns the exit status: 1 when a call failed outside a ramp."""
     options = _options()
-    console = Console()
-    cores = Cores.available()
-    if cores.server == cores.others:
-        console.print("Only one core: server, callers and Responder share it, and the figures show it.")
-    runs: dict[int, list[Run]] = {calls: [] for calls in options.calls}
-    for repeat in range(options.repeat):
-        for calls in options.calls:
-            result = run(calls, options.seconds, cores, seed=repeat + 1)
-            runs[calls].append(result)
-            for trouble in result.media.troubles:
-                console.print(f"a call failed: {trouble}", markup=False)
-            latency = report.spread_text(result.media.added_latency)
-            console.print(
-                f"{calls} calls, run {repeat + 1}: added latency {latency}; {result.server.cpu_ms:.1f} ms CPU"
-            )
-    console.print(report.table(dict(runs)))
+    bench = Bench(options.seconds)
+    if bench.cores.server == bench.cores.others:
+        bench.console.print("Only one core: server, callers and Responder share it, and the figures show it.")
+    if options.ramp:
+        climb(bench, options.most)
+    else:
+        for _ in range(options.repeat):
+            for calls in options.calls:
+                bench.measure(calls)
+    bench.console.print(report.table(bench.runs))
     if options.markdown:
-        sys.stdout.write(report.markdown(dict(runs)) + "\n")
+        sys.stdout.write(report.markdown(bench.runs) + "\n")
     if options.json:
-        report.save(options.json, dict(runs), options.seconds, cores)
-    return int(any(each.media.failed for results in runs.values() for each in results))
+        report.save(options.json, bench.runs, options.seconds, bench.cores)
+    if options.svg:
+        options.svg.write_text(picture(bench.runs))
+    failed = any(each.media.failed for results in bench.runs.values() for each in results)
+    return int(failed and not options.ramp)
+
+
+class Bench:
+    """Runs one after another, and keeps what they gave."""
+
+    def __init__(self, seconds: float) -> None:
+        self.console = Console()
+        self.cores = Cores.available()
+        self.seconds = seconds
+        self.runs: dict[int, list[Run]] = {}
+
+    def __repr__(self) -> str:
+        return f"Bench({ {calls: len(runs) for calls, runs in self.runs.items()} })"
+
+    def measure(self, calls: int) -> Run:
+        """One run, told in a line."""
+        runs = self.runs.setdefault(calls, [])
+        result = run(calls, self.seconds, self.cores, seed=len(runs) + 1)
+        runs.append(result)
+        latency = report.spread_text(result.media.added_latency)
+        self.console.print(
+            f"{calls} calls: added latency {latency} ms; {result.server.cpu_ms:.1f} ms CPU a call-second"
+        )
+        for trouble in result.media.troubles:
+            self.console.print(f"a call failed: {trouble}", markup=False)
+        return result
+
+
+def climb(bench: Bench, most: int) -> None:
+    """The ramp: the most calls that keep to its rule."""
+    rule = Rule(bench.measure(1).media.added_latency.p50)
+    held: dict[int, bool] = {}
+    while (calls := next_number(held, RAMP_START, most)) is not None:
+        result = bench.measure(calls)
+        broken = rule.broken_by(result.media)
+        held[calls] = not broken
+        bench.console.print(f"{calls} calls {'hold' if held[calls] else f'do not hold: {broken}'}")
+        if broken and result.rig_percent > RIG_FULL_PERCENT:
+            bench.console.print("The callers' cores are full: this is the measurement's limit, not the server's.")
+    bench.runs = dict(sorted(bench.runs.items()))
+    bench.console.print(f"[bold]{answer(held)} calls[/] on one core.")
 
 
 def _options() -> argparse.Namespace:
@@ -58,6 +100,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=_seconds, default=40.0, help="how long each run is measured")
     parser.add_argument("--repeat", type=int, default=1, choices=range(1, 21), metavar="1-20", help="runs of each")
     parser.add_argument("--json", type=Path, help="save every figure of every run here")
+    parser.add_argument("--svg", type=Path, help="draw the figures here")
+    parser.add_argument("--ramp", action="store_true", help="look for the most calls one core carries, instead")
+    parser.add_argument("--most", type=int, default=MOST_CALLS, help="the ramp goes no further than this")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown, too")
     return parser.parse_args()
 

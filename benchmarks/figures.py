@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from benchmarks.record import CallersReport, CallRecord, Kind, Packets, ProviderTurn, Utterance
+from benchmarks.record import CallersReport, CallRecord, Kind, Packets, ProviderCall, Utterance
 
 AUDIBLE = 200
 """Sample value above which a packet is not silence; what the codec rings on with stays below."""
@@ -72,6 +72,8 @@ class MediaFigures:
     seconds: float
     added_latency: Spread
     legs: Legs | None
+    turns_split: int
+    """Utterances that the server took for more than one turn, too many turns in all."""
     barge_in: Spread
     barge_in_late: Spread
     leaks: int
@@ -94,9 +96,7 @@ class MediaFigures:
     """Share of the packets received that are audible."""
 
 
-def media_figures(
-    report: CallersReport, provider: Sequence[Sequence[ProviderTurn]], settings: Settings
-) -> MediaFigures:
+def media_figures(report: CallersReport, provider: Sequence[ProviderCall], settings: Settings) -> MediaFigures:
     """All of them. `provider`: the Responder's log of each call, in the order of the calls; may be empty."""
     good = [call for call in report.calls if not call.trouble]
     during = [_during(call.packets, report.began, report.ended) for call in good]
@@ -110,6 +110,9 @@ def media_figures(
         seconds=seconds,
         added_latency=spread(late for call in good for late in added_latencies(call, settings)),
         legs=legs(report.calls, provider, settings),
+        turns_split=sum(
+            max(0, log.commits - len(call.said)) for call, log in zip(report.calls, provider, strict=False)
+        ),
         barge_in=spread(took for call in good for took in barge_ins(call, Kind.INTERRUPTION)),
         barge_in_late=spread(took for call in good for took in barge_ins(call, Kind.LATE_INTERRUPTION)),
         leaks=sum(leaks(call) for call in good),
@@ -184,13 +187,13 @@ def spacing(packets: Packets) -> list[float]:
     return [later - earlier for earlier, later in pairwise(packets.at)]
 
 
-def legs(calls: Sequence[CallRecord], provider: Sequence[Sequence[ProviderTurn]], settings: Settings) -> Legs | None:
+def legs(calls: Sequence[CallRecord], provider: Sequence[ProviderCall], settings: Settings) -> Legs | None:
     """The parts of added latency, each the median over all answers that the Responder's log can be matched with."""
     parts: list[tuple[float, float, float]] = []
-    for call, turns in zip(calls, provider, strict=False):
+    for call, log in zip(calls, provider, strict=False):
         for said in call.said:
             heard = first_audible(call, said)
-            turn = next((t for t in turns if said.ended <= t.asked < said.ended + LEGS_WITHIN_S), None)
+            turn = next((t for t in log.turns if said.ended <= t.asked < said.ended + LEGS_WITHIN_S), None)
             if heard is not None and turn is not None and turn.answered <= heard:
                 to_provider = turn.asked - said.ended - settings.hangover_s
                 thinking = turn.answered - turn.asked - settings.provider_delay_s

@@ -108,14 +108,14 @@ def usage(pid: int) -> Usage:
 
 
 @contextmanager
-def provider(script: Mapping[str, Any], cores: frozenset[int]) -> Iterator[str]:
-    """The offline Responder following `script`, on `cores`; its base address."""
+def provider(script: Mapping[str, Any], cores: frozenset[int]) -> Iterator[tuple[str, int]]:
+    """The offline Responder following `script`, on `cores`: its base address and pid."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.json"
         path.write_text(json.dumps(script))
         command = [sys.executable, "-m", "backend.offline", "--exit-with-parent", "--script", str(path)]
         with started(command, cores, folder) as child:
-            yield str(json.loads(child.until(b"\n", READY_WITHIN_S))["listening"])
+            yield str(json.loads(child.until(b"\n", READY_WITHIN_S))["listening"]), child.process.pid
 
 
 @contextmanager

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 
-from benchmarks.record import ProviderTurn
+from benchmarks.record import ProviderCall, ProviderTurn
 
 FETCH_WITHIN_S = 60.0
 
 
-def provider_turns(provider_url: str, clock_ahead_s: float) -> list[list[ProviderTurn]]:
+def provider_calls(provider_url: str, clock_ahead_s: float) -> list[ProviderCall]:
     """Per connection, oldest first: when each reply was asked for, and when its first audio left.
 
     `clock_ahead_s`: how far wall-clock time, which the log keeps, is ahead of the steady clock of our records.
     """
     answer = httpx2.get(f"{provider_url}/debug/connections", timeout=FETCH_WITHIN_S, trust_env=False)
     answer.raise_for_status()
-    return [turns_of(connection, clock_ahead_s) for connection in answer.json()["connections"]]
+    return [call_of(connection, clock_ahead_s) for connection in answer.json()["connections"]]
 
 
-def turns_of(connection: dict[str, Any], clock_ahead_s: float) -> list[ProviderTurn]:
-    """The answers of one connection's log."""
+def call_of(connection: dict[str, Any], clock_ahead_s: float) -> ProviderCall:
+    """One connection's log."""
+    commits = sum(event["type"] == "input_audio_buffer.commit" for event in connection["received"])
+    return ProviderCall(tuple(_turns(connection, clock_ahead_s)), commits)
+
+
+def _turns(connection: dict[str, Any], clock_ahead_s: float) -> Iterator[ProviderTurn]:
     opened = connection["opened_at"] - clock_ahead_s
     asked = [opened + event["at"] for event in connection["received"] if event["type"] == "response.create"]
     sent = [event for event in connection["sent"] if event["type"] == "response.output_audio.delta"]
@@ -30,9 +36,7 @@ def turns_of(connection: dict[str, Any], clock_ahead_s: float) -> list[ProviderT
     for event in sent:
         first.setdefault(event["event"]["response_id"], opened + event["at"])
     answered = sorted(first.values())
-    turns = []
     for at, following in zip(asked, [*asked[1:], float("inf")], strict=True):
         audio = next((moment for moment in answered if at <= moment < following), None)
         if audio is not None:
-            turns.append(ProviderTurn(at, audio))
-    return turns
+            yield ProviderTurn(at, audio)

@@ -81,6 +81,15 @@ class ProviderTurn:
     answered: float
 
 
+@dataclass(frozen=True, slots=True)
+class ProviderCall:
+    """One connection in the Responder's own log."""
+
+    turns: tuple[ProviderTurn, ...]
+    commits: int
+    """Turns the server took the caller's speech for."""
+
+
 def encode(report: CallersReport) -> bytes:
     """As JSON."""
     return msgspec.json.encode(report)

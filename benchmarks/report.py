@@ -7,7 +7,7 @@ import math
 import os
 import platform
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -47,7 +47,9 @@ ROWS: tuple[Row, ...] = (
     ("memory per call, MB", lambda r: r.server.rss_per_call_mb, ".2f"),
     ("set-up p50, ms", lambda r: r.media.setup.p50, ".0f"),
     ("calls that failed", lambda r: r.media.failed, ".0f"),
+    ("turns too many", lambda r: r.media.turns_split, ".0f"),
     ("answers measured", lambda r: r.media.added_latency.count, ".0f"),
+    ("rig: callers and Responder, % of the other cores", lambda r: r.rig_percent, ".0f"),
     ("yardstick: encoding a frame on the server's core, µs", lambda r: r.yardstick_us, ".0f"),
     ("disturbance: waited for the core, ms per call-second", lambda r: r.server.waited_ms, ".1f"),
     ("disturbance: callers' loop late p99, ms", lambda r: r.media.callers_lateness.p99, ".1f"),
@@ -55,7 +57,7 @@ ROWS: tuple[Row, ...] = (
 """What the table shows: a name, how to find it in a run, its format."""
 
 
-def table(runs: dict[int, Sequence[Run]]) -> Table:
+def table(runs: Mapping[int, Sequence[Run]]) -> Table:
     """A column for each number of calls."""
     repeats = max(len(each) for each in runs.values())
     title = "Calls through one server on one core" + (f", medians of {repeats} runs" if repeats > 1 else "")
@@ -68,7 +70,7 @@ def table(runs: dict[int, Sequence[Run]]) -> Table:
     return shown
 
 
-def markdown(runs: dict[int, Sequence[Run]]) -> str:
+def markdown(runs: Mapping[int, Sequence[Run]]) -> str:
     """The same, to be pasted into a page."""
     lines = ["| | " + " | ".join(f"{calls} call{'s' if calls > 1 else ''}" for calls in runs) + " |"]
     lines.append("|---|" + "---:|" * len(runs))
@@ -78,7 +80,7 @@ def markdown(runs: dict[int, Sequence[Run]]) -> str:
     return "\n".join(lines)
 
 
-def save(path: Path, runs: dict[int, Sequence[Run]], seconds: float, cores: Cores) -> None:
+def save(path: Path, runs: Mapping[int, Sequence[Run]], seconds: float, cores: Cores) -> None:
     """Every run, every figure, and what it was measured on."""
     document = {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),

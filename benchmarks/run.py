@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import msgspec
@@ -12,7 +13,7 @@ from benchmarks import conversation, processes
 from benchmarks.callers import FINISH_WITHIN_S, Plan
 from benchmarks.figures import MediaFigures, Settings, media_figures
 from benchmarks.processes import Child, Cores, Usage, usage
-from benchmarks.provider_log import provider_turns
+from benchmarks.provider_log import provider_calls
 from benchmarks.record import CallersReport, decode
 from benchmarks.yardstick import encode_us
 
@@ -52,6 +53,8 @@ class Run:
     server: ServerFigures
     told: dict[str, float]
     """Medians of the server's own `turn_metrics`, in milliseconds."""
+    rig_percent: float
+    """Share of the other cores that callers and Responder used: near 100, the measurement measures itself."""
     yardstick_us: float
     """See `benchmarks.yardstick`; before the run."""
 
@@ -60,17 +63,25 @@ def run(calls: int, seconds: float, cores: Cores, seed: int) -> Run:
     """Measure `calls` calls for `seconds`. Raises `EOFError` or `TimeoutError` when a process fails."""
     yardstick_us = encode_us(cores.server)
     with (
-        processes.provider(conversation.script(), cores.others) as provider_url,
+        processes.provider(conversation.script(), cores.others) as (provider_url, provider_pid),
         processes.server(provider_url, cores.server, **SERVER_SETTINGS) as (url, pid),
     ):
-        _place(Plan(url, 1, 1.0, seed), cores, pid)  # warms up what is loaded at the first call
+        watched = {"server": pid, "provider": provider_pid}
+        _place(Plan(url, 1, 1.0, seed), cores, watched)  # warms up what is loaded at the first call
         before = usage(pid)
         time.sleep(IDLE_S)
         idle = usage(pid).since(before)
-        report, spent = _place(Plan(url, calls, seconds, seed), cores, pid)
-        turns = provider_turns(provider_url, time.time() - time.monotonic())[1:]
-    media = media_figures(report, turns if len(turns) == calls else (), SUBTRACTED)
-    return Run(media, server_figures(idle, spent, calls, report.ended - report.began), _told(report), yardstick_us)
+        report, spent = _place(Plan(url, calls, seconds, seed), cores, watched)
+        logs = provider_calls(provider_url, time.time() - time.monotonic())[1:]
+    lasted = report.ended - report.began
+    rig_cpu = spent["provider"].cpu_s + spent["callers"].cpu_s
+    return Run(
+        media=media_figures(report, logs if len(logs) == calls else (), SUBTRACTED),
+        server=server_figures(idle, spent["server"], calls, lasted),
+        told=_told(report),
+        rig_percent=100 * rig_cpu / lasted / len(cores.others),
+        yardstick_us=yardstick_us,
+    )
 
 
 def server_figures(idle: Usage, spent: Usage, calls: int, seconds: float) -> ServerFigures:
@@ -93,17 +104,18 @@ def as_json(result: Run) -> dict[str, object]:
     return asdict(result)
 
 
-def _place(plan: Plan, cores: Cores, pid: int) -> tuple[CallersReport, Usage]:
-    """Run the callers' process; its report, and what the server spent while it measured."""
+def _place(plan: Plan, cores: Cores, watched: Mapping[str, int]) -> tuple[CallersReport, dict[str, Usage]]:
+    """Run the callers' process; its report, and what it and the `watched` pids spent while it measured."""
     command = [sys.executable, "-m", "benchmarks.callers"]
     with processes.started(command, cores.others, str(processes.ROOT)) as callers:
         callers.stdin.write(msgspec.json.encode(plan) + b"\n")
         callers.stdin.flush()
+        pids = {**watched, "callers": callers.process.pid}
         _phase(callers, "connected", PLACE_WITHIN_S * (1 + plan.calls))
         _phase(callers, "measuring", PLACE_WITHIN_S)
-        before = usage(pid)
+        before = {name: usage(pid) for name, pid in pids.items()}
         _phase(callers, "measured", plan.seconds + PLACE_WITHIN_S)
-        spent = usage(pid).since(before)
+        spent = {name: usage(pid).since(before[name]) for name, pid in pids.items()}
         report = callers.until(b"\n", FINISH_WITHIN_S + PLACE_WITHIN_S * (1 + plan.calls))
     return decode(report), spent
 

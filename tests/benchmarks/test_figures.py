@@ -17,8 +17,18 @@ from benchmarks.figures import (
     silenced_at,
     spread,
 )
-from benchmarks.provider_log import turns_of
-from benchmarks.record import CallersReport, CallRecord, Kind, Packets, ProviderTurn, Utterance, decode, encode
+from benchmarks.provider_log import call_of
+from benchmarks.record import (
+    CallersReport,
+    CallRecord,
+    Kind,
+    Packets,
+    ProviderCall,
+    ProviderTurn,
+    Utterance,
+    decode,
+    encode,
+)
 
 LOUD, QUIET = 9000, 3
 NOTHING_SUBTRACTED = Settings(0.0, 0.0)
@@ -109,7 +119,8 @@ def test_a_call_that_went_wrong_is_counted_and_its_figures_are_not() -> None:
 def test_legs_add_up_to_the_added_latency() -> None:
     one = call(packets((100, QUIET), (10, LOUD)), question(0.5, 1.5))
     settings = Settings(0.3, 0.1)
-    parts = legs([one], [[ProviderTurn(0.2, 0.3), ProviderTurn(asked=1.85, answered=1.96)]], settings)
+    log = ProviderCall((ProviderTurn(0.2, 0.3), ProviderTurn(asked=1.85, answered=1.96)), commits=2)
+    parts = legs([one], [log], settings)
     assert parts is not None
     assert parts.to_provider == pytest.approx(50)
     assert parts.provider == pytest.approx(10)
@@ -128,10 +139,20 @@ def test_the_providers_log_is_read_reply_by_reply() -> None:
 
     connection = {
         "opened_at": 1000.0,
-        "received": [{"type": "response.create", "at": at} for at in (1.0, 2.0, 3.0)],
+        "received": [
+            {"type": "input_audio_buffer.commit", "at": 0.9},
+            *({"type": "response.create", "at": at} for at in (1.0, 2.0, 3.0)),
+        ],
         "sent": [audio("a", 1.1), audio("a", 1.2), audio("c", 3.1), {"type": "response.done", "at": 3.2}],
     }
-    assert turns_of(connection, 900.0) == [ProviderTurn(101.0, 101.1), ProviderTurn(103.0, 103.1)]
+    turns = (ProviderTurn(101.0, 101.1), ProviderTurn(103.0, 103.1))
+    assert call_of(connection, 900.0) == ProviderCall(turns, commits=1)
+
+
+def test_an_utterance_taken_for_two_turns_is_one_too_many() -> None:
+    one = call(packets((100, QUIET), (10, LOUD)), question(0.5, 1.5))
+    figures = media_figures(report(one), [ProviderCall((), commits=2)], NOTHING_SUBTRACTED)
+    assert figures.turns_split == 1
 
 
 def test_percentiles_are_values_that_occurred() -> None:

@@ -1,0 +1,57 @@
+"""How many calls one core carries: more and more of them until the rule breaks, then closer and closer. Pure.
+
+The rule: p99 of the added latency less than 100 ms above the median of a single call, gaps over 40 ms under 1 % of
+all packets, nothing lost, no call failed. Numbers double until one breaks it; then the middle between the highest
+that held and the lowest that broke is tried, until they are within a tenth of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchmarks.figures import MediaFigures
+
+ALLOWED_MS = 100.0
+ALLOWED_GAPS_PERCENT = 1.0
+CLOSE_ENOUGH = 0.1
+"""Of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a number of calls must keep to be carried."""
+
+    single_median_ms: float
+
+    def broken_by(self, media: MediaFigures) -> str:
+        """What breaks it, in words; empty when it holds."""
+        over = media.added_latency.p99 - self.single_median_ms
+        if media.failed:
+            return f"{media.failed} calls failed"
+        if not over < ALLOWED_MS:
+            return f"p99 added latency {over:.0f} ms over the single call's median"
+        if media.gaps_percent >= ALLOWED_GAPS_PERCENT:
+            return f"{media.gaps_percent:.2f} % gaps"
+        if media.packets_lost or media.samples_lost or media.samples_repeated:
+            return f"{media.packets_lost} packets and {media.samples_lost + media.samples_repeated} samples wrong"
+        return ""
+
+
+def next_number(held: Mapping[int, bool], start: int, most: int) -> int | None:
+    """The number of calls to try next, given which numbers held the rule; None when the answer is near enough."""
+    best = max((number for number, good in held.items() if good), default=0)
+    broke = min((number for number, good in held.items() if not good), default=None)
+    if broke is None:
+        following = best * 2 if best >= start else start
+        return min(following, most) if best < most else None
+    if broke <= best or broke - best <= max(1, CLOSE_ENOUGH * best):
+        return None
+    middle = (best + broke) // 2
+    return middle if middle not in held else None
+
+
+def answer(held: Mapping[int, bool]) -> int:
+    """The most calls that held, with none fewer that broke."""
+    broke = min((number for number, good in held.items() if not good), default=None)
+    return max((number for number, good in held.items() if good and (broke is None or number < broke)), default=0)

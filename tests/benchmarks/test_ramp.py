@@ -1,0 +1,58 @@
+"""The ramp's decisions, walked through with servers that carry so many calls and no more."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from benchmarks.figures import MediaFigures, Settings, media_figures, spread
+from benchmarks.ramp import Rule, answer, next_number
+from benchmarks.record import CallersReport
+
+
+def climbed(carries: int, *, start: int = 8, most: int = 500) -> tuple[int, list[int]]:
+    """The answer for a server that carries so many calls, and the numbers that were tried."""
+    held: dict[int, bool] = {}
+    while (number := next_number(held, start, most)) is not None:
+        held[number] = number <= carries
+    return answer(held), list(held)
+
+
+@pytest.mark.parametrize("carries", [1, 3, 7, 8, 20, 41, 100, 333])
+def test_the_answer_is_within_a_tenth_below_what_is_carried(carries: int) -> None:
+    found, tried = climbed(carries)
+    assert carries * 0.9 - 1 <= found <= carries
+    assert len(tried) <= 12
+
+
+def test_a_server_that_carries_nothing_is_told_so() -> None:
+    assert climbed(0)[0] == 0
+
+
+def test_the_ramp_stops_at_the_most_it_may_try() -> None:
+    assert climbed(10_000, most=60) == (60, [8, 16, 32, 60])
+
+
+def good() -> MediaFigures:
+    empty = media_figures(CallersReport([], 0.0, 10.0, []), (), Settings(0.3, 0.1))
+    return dataclasses.replace(empty, added_latency=spread([0.060] * 99 + [0.155]))
+
+
+def test_the_rule_holds_up_to_its_limits() -> None:
+    assert Rule(60.0).broken_by(good()) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"failed": 1}, "failed"),
+        ({"added_latency": spread([0.060, 0.161])}, "latency"),
+        ({"added_latency": spread([])}, "latency"),
+        ({"gaps_percent": 1.0}, "gaps"),
+        ({"packets_lost": 1}, "packets"),
+        ({"samples_repeated": 480}, "480 samples"),
+    ],
+)
+def test_each_part_of_the_rule_can_break_it(change: dict[str, object], words: str) -> None:
+    assert words in Rule(60.0).broken_by(dataclasses.replace(good(), **change))  # type: ignore[arg-type]
