@@ -200,12 +200,13 @@ async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -
 
 
 async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redial, "PAUSES_S", (0.0, 0.02))
+    monkeypatch.setattr(redial, "PAUSES_S", (0.0, 0.3))
     async with placed_call(FakeResponder(), ResponderUnavailable("busy")) as call:
         call.responder.fail(ResponderUnavailable("broken"))
         await settle()
         call.session.type_text("are you there")
-        await asyncio.sleep(0.05)
+        await until(lambda: len(call.responders) == 2)
+        await settle()
         assert call.histories[-1] == [Remembered("user", "are you there")]
         assert call.done(do.AddUserText) == []
 
