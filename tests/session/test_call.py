@@ -202,13 +202,31 @@ async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -
 async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redial, "PAUSES_S", (0.0, 0.3))
     async with placed_call(FakeResponder(), ResponderUnavailable("busy")) as call:
+        call.session.type_text("hello")
+        await begin_reply(call)
+        await finish_reply(call)
         call.responder.fail(ResponderUnavailable("broken"))
         await settle()
-        call.session.type_text("are you there")
+        await play_out(call)
         await until(lambda: len(call.responders) == 2)
+        assert call.histories[1] == [Remembered("user", "hello")]
+        assert call.histories[2] == [Remembered("user", "hello"), Remembered("assistant", "one two three four")]
+        assert call.done(do.AddNote) == []
+
+
+async def test_what_is_heard_during_the_reconnection_is_told_to_the_new_line() -> None:
+    line_is_free = asyncio.Event()
+    async with placed_call(FakeResponder(), line_is_free) as call:
+        call.session.type_text("hello")
+        await begin_reply(call)
+        await finish_reply(call)
+        call.responder.fail(ResponderUnavailable("broken"))
         await settle()
-        assert call.histories[-1] == [Remembered("user", "are you there")]
-        assert call.done(do.AddUserText) == []
+        await play_out(call)
+        line_is_free.set()
+        await settle()
+        [note] = call.done(do.AddNote)
+        assert note.text.endswith("heard you say: one two three four")
 
 
 async def test_a_responder_that_cannot_be_reached_ends_the_call_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
