@@ -131,6 +131,7 @@ async def test_an_expired_session_is_followed_by_one_that_knows_what_was_said(
         await call.told("error")
         await until(lambda: _connections(peer, 2))
         await answered(call, 1)
+        await call.told("transcript", content="Tomorrow too.")
         contents = [data["content"] for data in call.all_told("transcript")]
     assert contents == [QUESTION, "It is sunny.", QUESTION, "Tomorrow too."]
     received = (await peer.connections())[1]["received"]
