@@ -1,0 +1,76 @@
+"""Figures on paper: medians over repeated runs, JSON that every reader takes, a picture that is valid XML."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks.figures import Settings, Spread, media_figures
+from benchmarks.picture import nice_top, picture
+from benchmarks.processes import Cores, Usage
+from benchmarks.record import CallersReport
+from benchmarks.report import ROWS, markdown, middle, save
+from benchmarks.run import IDLE_S, Run, server_figures
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def a_run(latency_ms: float, calls: int = 8) -> Run:
+    media = media_figures(CallersReport([], 0.0, 10.0, []), (), Settings(0.3, 0.1))
+    spread = Spread(100, latency_ms, latency_ms, latency_ms, latency_ms)
+    idle, spent = Usage(0.3, 0.0, 0.0, 150_000_000), Usage(9.0, 0.8, 0.4, 158_000_000)
+    return Run(
+        dataclasses.replace(media, calls=calls, added_latency=spread),
+        server_figures(idle, spent, calls, 10.0),
+        told={},
+        rig_percent=50.0,
+        yardstick_us=140.0,
+    )
+
+
+def test_cpu_is_per_call_and_second_and_without_what_the_idle_server_uses() -> None:
+    figures = a_run(60.0).server
+    assert figures.cpu_ms == pytest.approx(1000 * (9.0 - 0.3 / IDLE_S * 10) / 80)
+    assert figures.redis_cpu_ms == pytest.approx(10)
+    assert figures.waited_ms == pytest.approx(5)
+    assert figures.core_percent == pytest.approx(98)
+    assert figures.rss_per_call_mb == pytest.approx(1.0)
+
+
+def test_repeated_runs_show_their_median_and_leave_out_what_was_not_measured() -> None:
+    runs = [a_run(50.0), a_run(90.0), a_run(60.0), a_run(math.nan)]
+    assert middle(lambda run: run.media.added_latency.p50, runs) == 60.0
+    assert middle(lambda run: run.media.barge_in.p50, runs) is None
+
+
+def test_the_markdown_table_has_a_row_for_every_figure_and_a_column_for_every_number_of_calls() -> None:
+    lines = markdown({1: [a_run(50.0, 1)], 8: [a_run(60.0)]}).splitlines()
+    assert len(lines) == 2 + len(ROWS)
+    assert lines[0] == "| | 1 call | 8 calls |"
+    assert "| added latency p50, ms | 50 | 60 |" in lines
+
+
+def test_json_holds_every_run_and_null_for_what_is_not_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    save(path, {8: [a_run(60.0), a_run(61.0)]}, 10.0, Cores(frozenset({0}), frozenset({1})))
+    document = json.loads(path.read_text(), parse_constant=pytest.fail)
+    assert [run["media"]["added_latency"]["p50"] for run in document["runs"]] == [60.0, 61.0]
+    assert document["runs"][0]["media"]["barge_in"]["p50"] is None
+    assert document["cores"] == {"server": [0], "others": [1]}
+
+
+@pytest.mark.parametrize("numbers", [(8,), (1, 8, 64)])
+def test_the_picture_is_valid_and_draws_a_point_for_every_number_of_calls(numbers: tuple[int, ...]) -> None:
+    drawn = ElementTree.fromstring(picture({calls: [a_run(60.0, calls)] for calls in numbers}))
+    first_chart = drawn.findall(f"{SVG}g")[0]
+    assert len(first_chart.findall(f"{SVG}circle")) == 2 * len(numbers)
+
+
+@pytest.mark.parametrize(("value", "top"), [(0.0, 1.0), (0.9, 1.0), (1.2, 2.0), (61.0, 100.0), (100.0, 100.0)])
+def test_scales_end_at_round_numbers(value: float, top: float) -> None:
+    assert nice_top(value) == pytest.approx(top)
