@@ -92,5 +92,5 @@ def _announce(house: House, listening: socket.socket) -> None:
     console = Console(highlight=False)
     console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]http://{shown}:{port}[/]\n")
     for line in house.lines:
-        console.print(f"  {line}", markup=False)
+        console.print(f"  {line}", markup=False, soft_wrap=True)
     console.print("\n  Ctrl-C ends it.\n")

@@ -182,7 +182,7 @@ class TurnMachine:
                 self._on_speech_stopped(event, now)
             case ev.InputCommitted():
                 self._on_committed(event)
-            case ev.UserTranscriptGrew(item, delta):
+            case ev.UserTranscriptGrew(item, delta) if item != self._discarded:
                 self._tell("transcript_delta", role="user", item_id=item, delta=delta)
             case ev.UserTranscribed(item, text):
                 self._on_transcribed(item, text)
@@ -568,13 +568,14 @@ class TurnMachine:
         self._lost_at = now
         self._moment_said = False
         self._tell("error", message="The line to the Responder broke.", hint="Reconnecting; the call goes on.")
-        self._finish_items()
+        broken_off = self._finish_items()
         self._calls.orphan_all()
         reply, self._reply = self._reply, None
         if reply and reply.phase is not Phase.CANCELLING and not reply.called:
             self._want(reply.purpose, reply.attempt)
             if reply.sounded:
-                self._notes.append("The line broke while you were speaking. Briefly finish what you were saying.")
+                said = " ".join(spoken.text.strip() for spoken in broken_off)
+                self._notes.append(f"The line broke when you had said: {json.dumps(said)}. Briefly finish it.")
         if self.floor in (Floor.USER, Floor.HELD) and self.limits.endpointing == "provider":
             self._utterance = None
             self._release_hold()
@@ -750,9 +751,12 @@ class TurnMachine:
         in_flight = self._reply is not None and self._reply.phase is not Phase.CANCELLING
         return self._playing or in_flight or bool(self._wanted) or bool(self._calls.running(self.turn))
 
-    def _finish_items(self) -> None:
-        for spoken in self._items.finish_all():
+    def _finish_items(self) -> list[SpokenItem]:
+        """No more will come of the items begun; returns those that were open."""
+        finished = self._items.finish_all()
+        for spoken in finished:
             self._tell("transcript_done", role="assistant", item_id=spoken.item, content=spoken.text.strip())
+        return finished
 
     def _give_floor(self, floor: Floor) -> None:
         if floor is not self.floor:

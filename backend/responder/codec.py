@@ -149,10 +149,10 @@ class RealtimeCodec:
         Raises `ResponderUnavailable` when it says that the connection is over, `ResponderRejected` for good.
         """
         try:
-            event = self._parse(text)
-        except msgspec.MsgspecError as error:
-            return [ev.ProviderComplained("unreadable_event", f"An event could not be read: {error}")]
-        return self._translate(event)
+            return self._translate(self._parse(text))
+        except (msgspec.MsgspecError, ValueError, AttributeError, TypeError) as error:
+            # One event that is not what the protocol says costs that event, and never the call.
+            return [ev.ProviderComplained("unreadable_event", f"An event could not be read ({type(error).__name__}).")]
 
     def type_of(self, text: str | bytes) -> str:
         """The event's type, for the handshake. Errors raise as in `decode`."""
@@ -203,7 +203,9 @@ class RealtimeCodec:
         calls: list[ResponderEvent] = [
             ev.ToolCalled(reply, item["call_id"], item.get("name", ""), item.get("arguments", ""))
             for item in response.get("output") or []
-            if item.get("type") == "function_call" and item.get("status", "completed") == "completed"
+            if item.get("type") == "function_call"
+            and item.get("status", "completed") == "completed"
+            and item.get("call_id")
         ]
         return [*calls, ev.ReplyFinished(reply, status, detail)]
 

@@ -7,7 +7,6 @@ ever waits for the network. The outbox is bounded: a line that takes nothing for
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -151,8 +150,7 @@ class RealtimeResponder:
         """See `base.Responder`."""
         self._closing = True
         self._writer.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._writer
+        await asyncio.wait([self._writer])  # unlike awaiting it, this keeps our own cancellation apart from its
         try:
             async with asyncio.timeout(CLOSE_WITHIN_S):
                 await self._socket.close()

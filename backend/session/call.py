@@ -88,6 +88,7 @@ class Call:
         self._rearmed = asyncio.Event()
         self._over = asyncio.Event()
         self._reason = "error"
+        self._cut_item = ""
         self._failure: Exception | None = None
         self._early: deque[ev.TextTyped] = deque(maxlen=EARLY_LIMIT)
         self._told: deque[ev.Event | None] = deque()
@@ -268,7 +269,8 @@ class Call:
         transport = self._transport
         match command:
             case do.Play(item, pcm):
-                if not transport.play(item, pcm):
+                if not transport.play(item, pcm) and item != self._cut_item:
+                    self._cut_item = item
                     self._publish("error", {"message": "The reply is too long.", "hint": "Its end was cut."})
             case do.PlayClip(clip):
                 transport.play(f"clip:{clip}", clip_audio(clip))

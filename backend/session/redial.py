@@ -11,6 +11,8 @@ from backend.session.history import History
 
 PAUSES_S = (0.0, 0.3, 1.0, 2.0, 3.0)
 """Pauses before each attempt; when the last fails, the call ends with a word."""
+GIVE_UP_AFTER_S = 15.0
+"""However long single attempts take: nobody waits on a dead line for longer."""
 
 
 async def dial_patiently(dial: Dial, briefing: Briefing, history: History) -> Responder:
@@ -18,6 +20,14 @@ async def dial_patiently(dial: Dial, briefing: Briefing, history: History) -> Re
 
     Raises `ResponderUnavailable` when every attempt failed, at once when no other would help.
     """
+    try:
+        async with asyncio.timeout(GIVE_UP_AFTER_S):
+            return await _dial(dial, briefing, history)
+    except TimeoutError as error:
+        raise ResponderUnavailable("The Responder could not be reached in time.") from error
+
+
+async def _dial(dial: Dial, briefing: Briefing, history: History) -> Responder:
     failure: ResponderUnavailable | None = None
     for pause in PAUSES_S:
         await asyncio.sleep(pause)

@@ -157,7 +157,19 @@ def test_provider_speech_events_measure_the_speech() -> None:
     assert made.decode(stopped) == [ev.SpeechStopped(1200)]
 
 
-@pytest.mark.parametrize("junk", ["{", "[]", '{"type": 3}', "", '{"type":"error","error":7}'])
+JUNK = [
+    "{",
+    "[]",
+    '{"type": 3}',
+    "",
+    '{"type":"error","error":7}',
+    '{"type":"response.output_audio.delta","delta":"not base64!"}',
+    '{"type":"response.done","response":{"output":[7]}}',
+    '{"type":"response.created","response":{"metadata":"x"}}',
+]
+
+
+@pytest.mark.parametrize("junk", JUNK)
 def test_garbage_is_a_complaint_and_not_a_crash(junk: str) -> None:
     assert [type(event) for event in codec().decode(junk)] == [ev.ProviderComplained]
 
