@@ -21,10 +21,10 @@ from backend.models.base import ToolCall
 from backend.models.chat import ChatCompletions
 from backend.models.fake import FakeChatModel, Scene
 from backend.settings import load_settings
+from backend.standins.server import serving
 from backend.thinkers.base import Question
 from backend.thinkers.build import build
 from tests.support import chat_api
-from tests.support.api_server import serving
 from tests.support.minds import echo, toolbox
 
 TIMES = 300

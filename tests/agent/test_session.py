@@ -18,10 +18,10 @@ from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAn
 from backend.models.base import Finished
 from backend.models.chat import ChatCompletions
 from backend.models.fake import FakeChatModel
+from backend.standins.server import serving
 from backend.tools.base import Result, tool
 from tests.agent.test_context import assert_valid
 from tests.support import chat_api as api
-from tests.support.api_server import serving
 from tests.support.minds import Slow, agent, call, echo, fail, kinds
 from tests.support.waiting import until
 

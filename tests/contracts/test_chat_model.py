@@ -13,8 +13,8 @@ from backend.errors import ModelUnavailable
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.chat import ChatCompletions, Patience
 from backend.models.fake import FakeChatModel
+from backend.standins.server import Reply, serving
 from tests.support import chat_api as api
-from tests.support.api_server import Reply, serving
 from tests.support.waiting import until
 
 ASK = [{"role": "user", "content": "hello"}]

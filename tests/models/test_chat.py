@@ -11,8 +11,8 @@ import pytest
 from backend.errors import ModelUnavailable
 from backend.models.base import Delta, Finished, TextDelta, ToolCall
 from backend.models.chat import ChatCompletions, Patience
+from backend.standins.server import ApiServer, Reply, serving, text_reply
 from tests.support import chat_api as api
-from tests.support.api_server import ApiServer, Reply, serving, text_reply
 
 ASK = [{"role": "user", "content": "hello"}]
 HASTE = Patience(backoff_s=0.01, silence_s=0.3)

@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from tests.support.api_server import serving
-from tests.support.open_meteo import answering
+from backend.standins.open_meteo import answering
+from backend.standins.server import serving
 
 COMMAND = Path(sys.executable).parent / "responder-thinker"
 READY_WITHIN_S = 40.0

@@ -12,10 +12,10 @@ from backend.errors import ModelUnavailable, NoAnswer
 from backend.memory.base import Message
 from backend.memory.fake import FakeMemory
 from backend.models.fake import FakeChatModel
+from backend.standins import open_meteo
+from backend.standins.server import serving
 from backend.thinkers import cache
 from backend.thinkers.cache import normalised
-from tests.support import open_meteo
-from tests.support.api_server import serving
 from tests.support.minds import call
 from tests.support.waiting import until
 from tests.thinkers.world import World, world

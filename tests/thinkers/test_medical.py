@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from backend.settings import load_settings
-from tests.support import search_apis
-from tests.support.api_server import serving
+from backend.standins import search_apis
+from backend.standins.server import serving
 from tests.support.minds import call
 from tests.thinkers.world import world
 

@@ -11,9 +11,9 @@ import pytest
 from backend.errors import NoAnswer
 from backend.models.fake import FakeChatModel
 from backend.settings import Settings, load_settings
+from backend.standins import newsapi, search_apis
+from backend.standins.server import Reply, Request, json_reply, serving
 from backend.thinkers.research import Search, read_plan
-from tests.support import newsapi, search_apis
-from tests.support.api_server import Reply, Request, json_reply, serving
 from tests.support.waiting import until
 from tests.thinkers.world import world
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from backend.settings import load_settings
-from tests.support import finnhub, newsapi
-from tests.support.api_server import serving
+from backend.standins import finnhub, newsapi
+from backend.standins.server import serving
 from tests.support.minds import call
 from tests.thinkers.world import world
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support import open_meteo
-from tests.support.api_server import serving
+from backend.standins import open_meteo
+from backend.standins.server import serving
 from tests.support.minds import call
 from tests.thinkers.world import world
 

@@ -7,11 +7,11 @@ import pytest
 
 from backend.errors import ToolFailed
 from backend.settings import Settings, load_settings
+from backend.standins import finnhub
+from backend.standins.server import ApiServer, Handler, Reply, json_reply, serving, text_reply
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_stock_price import best_symbol, get_stock_price
-from tests.support import finnhub
-from tests.support.api_server import ApiServer, Handler, Reply, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 

@@ -8,12 +8,12 @@ import httpx2
 import pytest
 
 from backend.settings import load_settings
+from backend.standins import search_apis
+from backend.standins.server import ApiServer, Handler, Reply, Request, json_reply, serving, text_reply
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.fetch import ServiceUnreachable
 from backend.tools.pubmed_search import ABSTRACT_LIMIT, pubmed_search
-from tests.support import search_apis
-from tests.support.api_server import ApiServer, Handler, Reply, Request, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 

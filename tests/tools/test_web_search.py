@@ -9,12 +9,12 @@ import pytest
 
 from backend.errors import ToolFailed
 from backend.settings import load_settings
+from backend.standins import search_apis
+from backend.standins.server import ApiServer, Handler, Reply, json_reply, serving
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.fetch import ServiceUnreachable
 from backend.tools.web_search import web_search
-from tests.support import search_apis
-from tests.support.api_server import ApiServer, Handler, Reply, json_reply, serving
 from tests.support.troubles import every_trouble
 
 EXPECTED = [

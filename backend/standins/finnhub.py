@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.api_server import Reply, Request, json_reply
+from backend.standins.server import Reply, Request, json_reply
 
 KEY = "finnhub-key"
 FOUND = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.api_server import Reply, Request, json_reply
+from backend.standins.server import Reply, Request, json_reply
 
 KEY = "news-key"
 

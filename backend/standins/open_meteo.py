@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from backend.settings import Settings, load_settings
-from tests.support.api_server import ApiServer, Reply, Request, json_reply
+from backend.standins.server import ApiServer, Reply, Request, json_reply
 
 PLACES: list[dict[str, Any]] = [
     {"name": "Seattle", "admin1": "Washington", "country": "United States", "country_code": "US", "latitude": 47.6},
