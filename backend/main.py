@@ -39,7 +39,7 @@ from backend.responder.realtime import Line as RealtimeLine
 from backend.responder.realtime import dial
 from backend.session.call import Line, run_call
 from backend.session.clips import load_clips
-from backend.session.directory import Directory
+from backend.session.directory import QUEUES, Directory
 from backend.session.hearing import open_hearing
 from backend.session.metrics import Metrics
 from backend.session.prompts import brief
@@ -85,7 +85,9 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             fallbacks={everyday: advanced, advanced: everyday},
         )
         stack.push_async_callback(model.close)
-        thinkers = build_thinkers(settings, model=model, memory=opened.memory, http=http)
+        thinkers = build_thinkers(
+            settings, model=model, memory=opened.memory, http=http, folders=settings.plugin_folders
+        )
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, 2.0)
         metrics = Metrics(manifest.domain for manifest in thinkers.manifests)
@@ -95,6 +97,8 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         line = _line(settings, child, responder, thinkers, opened.memory, outbox, metrics)
         directory = Directory(partial(run_call, line), cap=settings.session_cap, responder=str(line.about["responder"]))
         stack.push_async_callback(directory.close)
+        for queue in QUEUES:
+            metrics.watch_queue(queue, partial(directory.depth, queue))
         services = Services(
             settings=settings,
             directory=directory,

@@ -38,6 +38,11 @@ class Briefing:
 class Responder(Protocol):
     """One connection. `hear` and `do` return at once; nothing they queue is unbounded."""
 
+    @property
+    def backlog(self) -> int:
+        """Messages waiting to be sent."""
+        ...
+
     def hear(self, frame: Frame) -> None:
         """Send 20 ms of the caller's speech."""
         ...

@@ -30,6 +30,11 @@ class FakeResponder:
         """The replies asked for so far."""
         return [command for command in self.done if isinstance(command, CreateReply)]
 
+    @property
+    def backlog(self) -> int:
+        """Always sent at once."""
+        return 0
+
     def say(self, *events: ResponderEvent) -> None:
         """Have the provider send these."""
         for event in events:

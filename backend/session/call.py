@@ -118,6 +118,15 @@ class Call:
         gone = reason == "disconnected"
         self._tell(ev.TransportClosed(reason) if gone else ev.HangUpRequested(reason))
 
+    def depths(self) -> dict[str, float]:
+        """See `session.directory.LiveCall`."""
+        media = self._transport.stats()
+        return {
+            "responder_messages": self._responder.backlog if self._responder else 0,
+            "microphone_frames": media["inbox_frames"],
+            "playback_ms": media["queued_ms"],
+        }
+
     # --- the call's life ------------------------------------------------------------------------------
 
     async def run(self) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -21,6 +21,8 @@ KEEP_ENDED_S = 600
 """Seconds an ended session can still be read."""
 CONNECT_WITHIN_S = 15
 """Seconds a reserved session waits for its transport."""
+QUEUES = ("responder_messages", "microphone_frames", "playback_ms")
+"""A call's bounded queues, as /metrics names them."""
 END_WITHIN_S = 8
 """Seconds a call may take to end in order before it is cancelled."""
 
@@ -42,6 +44,10 @@ class LiveCall(Protocol):
 
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
+        ...
+
+    def depths(self) -> Mapping[str, float]:
+        """How full the call's queues are, by the names in `QUEUES`."""
         ...
 
 
@@ -122,6 +128,10 @@ class Directory:
     def live(self) -> int:
         """Sessions that are not ended."""
         return sum(session.state is not SessionState.ENDED for session in self._sessions.values())
+
+    def depth(self, queue: str) -> float:
+        """How much waits in that queue of all live calls together."""
+        return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
 
     def reserve(self, owner: str) -> Session:
         """A new session for `owner`, to be connected within 15 s. Raises `TooMany` at the cap."""

@@ -74,7 +74,7 @@ class Metrics:
         """A Thinker's work ended as complete, failed, stale or cancelled after `seconds`."""
         self._thinkers.labels(_known(domain, self._domains), _known(outcome, THINKER_OUTCOMES)).observe(seconds)
 
-    def watch_queue(self, queue: str, depth: Callable[[], int]) -> None:
+    def watch_queue(self, queue: str, depth: Callable[[], float]) -> None:
         """Read the depth of `queue` (a fixed name; all sessions together) from `depth` at every scrape."""
         self._queues.labels(queue).set_function(depth)
 

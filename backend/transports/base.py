@@ -6,7 +6,7 @@ their outgoing audio in an `audio.playout.Playout` and pass `tests/contracts/tes
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Protocol
 
 from backend.audio.frame import Frame
@@ -44,6 +44,10 @@ class Transport(Protocol):
 
     def flush(self) -> tuple[Heard, ...]:
         """Drop what is queued (and end a hold); tell, oldest first, of each item not played to its end."""
+        ...
+
+    def stats(self) -> Mapping[str, float]:
+        """How the media flows; at least `inbox_frames` (not yet read) and `queued_ms` (not yet played)."""
         ...
 
     async def close(self) -> None:

@@ -62,6 +62,10 @@ class FakeTransport:
         """Drop what is queued."""
         return self._playout.flush()
 
+    def stats(self) -> dict[str, float]:
+        """See the protocol."""
+        return {"inbox_frames": len(self._inbox), "queued_ms": self._playout.queued_ms}
+
     async def close(self) -> None:
         """Hang up."""
         self.closed = True

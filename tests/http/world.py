@@ -46,6 +46,9 @@ class Line:
 
     def listen(self, listener: PlaybackListener) -> None: ...
 
+    def stats(self) -> dict[str, float]:
+        return {"inbox_frames": 0, "queued_ms": 0}
+
     def play(self, item: str, pcm: bytes) -> bool:
         return True
 
@@ -93,6 +96,9 @@ class FakeCall:
 
     def type_text(self, text: str) -> None:
         self.typed.append(text)
+
+    def depths(self) -> dict[str, float]:
+        return {"responder_messages": 0, "microphone_frames": 0, "playback_ms": 0}
 
     def hang_up(self, reason: str) -> None:
         if not self.hung_up.done():

@@ -42,6 +42,9 @@ class Live:
     def __init__(self, calls: Calls, session_id: str) -> None:
         self._calls, self._id = calls, session_id
 
+    def depths(self) -> dict[str, float]:
+        return {"responder_messages": 2, "microphone_frames": 3, "playback_ms": 400}
+
     def type_text(self, text: str) -> None:
         """Nobody listens."""
 
@@ -243,4 +246,13 @@ async def test_typing_into_a_session_without_a_call_is_refused() -> None:
     directory, _ = a_directory()
     with pytest.raises(BadRequest):
         directory.reserve("ada").type_text("hello")
+    await directory.close()
+
+
+async def test_what_waits_in_the_queues_of_all_live_calls_is_added_up() -> None:
+    directory, _ = a_directory()
+    await connected(directory)
+    await connected(directory, "bob")
+    directory.reserve("eve")
+    assert [directory.depth(queue) for queue in directories.QUEUES] == [4, 6, 800]
     await directory.close()
