@@ -97,7 +97,12 @@ class Settings(BaseSettings):
     brave_url: str = Field("https://api.search.brave.com/res/v1", description="Brave Search's API.")
     ncbi_url: str = Field("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="PubMed (NCBI E-utilities).")
     ncbi_api_key: SecretStr | None = Field(None, description="NCBI key: more PubMed requests per second.")
-    research_delay_s: Seconds = Field(0, description="Demos only: seconds the research Thinker takes at least.")
+    research_delay_s: Seconds = Field(
+        0, description="Demos only: seconds the research Thinker takes at least; 30 shows how a slow one is covered."
+    )
+    plugin_folders: Annotated[list[Path], NoDecode] = Field(
+        default_factory=list, description="Folders with further Thinker and tool files, comma-separated."
+    )
 
     # Tracing
     langsmith_tracing_enabled: bool = Field(False, description="Trace sessions, turns and Thinkers.")
@@ -178,6 +183,14 @@ class Settings(BaseSettings):
         raise ValueError(
             'must be a JSON list, e.g. [{"urls": "turn:turn.example.com", "username": "…", "credential": "…"}]'
         )
+
+    @field_validator("plugin_folders", mode="before")
+    @classmethod
+    def _folders(cls, value: Any) -> Any:
+        folders = [Path(part.strip()) for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        if missing := [str(folder) for folder in folders if not Path(folder).is_dir()]:
+            raise ValueError(f"must name folders that exist, comma-separated; {', '.join(missing)} does not")
+        return folders
 
     @field_validator("allowed_origins", mode="before")
     @classmethod

@@ -20,8 +20,8 @@ from backend.settings import Settings
 ROOT = Path(__file__).resolve().parent.parent
 README_MARKS = ("<!-- settings:begin -->\n", "<!-- settings:end -->")
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
-SET_BY_COMPOSE = {"REDIS_URL", "DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT"}
-"""What docker-compose.yml or the image decides, or what names a file that is not in the image."""
+SET_BY_COMPOSE = {"REDIS_URL", "DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT", "PLUGIN_FOLDERS"}
+"""What docker-compose.yml or the image decides, or what names files that are not in the image."""
 
 
 @dataclass(frozen=True, slots=True)

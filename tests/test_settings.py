@@ -178,11 +178,11 @@ def test_the_example_file_uncommented_is_what_the_defaults_are(tmp_path: Path) -
 
 
 def test_the_table_is_put_between_its_marks_only() -> None:
-    text = "before\n<!-- settings:begin -->\nold\n<!-- settings:end -->\nafter\n"
+    text = "before\n<!-- settings:begin -->\nancient\n<!-- settings:end -->\nafter\n"
     updated = settings_table.between(settings_table.README_MARKS, settings_table.markdown_table(), text)
     assert updated.startswith("before\n")
     assert updated.endswith("\nafter\n")
-    assert "old" not in updated
+    assert "ancient" not in updated
     assert "| `VAD__THRESHOLD` | `0.7` |" in updated
 
 
