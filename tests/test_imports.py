@@ -23,19 +23,19 @@ ARROWS: dict[str, set[str]] = {
     "audio": COMMON,
     "session": COMMON
     | {"settings", "conversation", "audio", "thinkers", "transports.base", "responder.base"}
-    | {"memory.base", "memory.outbox"},
+    | {"memory.base", "memory.outbox", "memory.user", "models.base"},
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "memory": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "models": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "agent": COMMON | {"models.base", "tools"},
-    "tools": COMMON | {"settings"},
-    "thinkers": COMMON | {"settings", "agent", "tools", "models.base", "memory.base"},
+    "tools": COMMON | {"settings", "memory.user"},
+    "thinkers": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user"},
     "offline": COMMON | {"audio"},
     "offline_child": COMMON,
     "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire
     "standins": COMMON | {"settings"},
-    "http": COMMON | {"settings", "session", "memory.base", "thinkers"},
+    "http": COMMON | {"settings", "session", "memory.base", "memory.user", "thinkers"},
 }
 """Room → what it may import besides itself. `main` and `cli` see all."""
 

@@ -21,6 +21,12 @@ CACHE_TTL_S = 120
 """Default life of a cached Thinker result."""
 
 
+ContextListener = Callable[[dict[str, Any]], None]
+"""Told what is now known of a user; returns at once."""
+Unwatch = Callable[[], None]
+"""Ends a listener's watch. May be called twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One thing said in a conversation."""
@@ -55,6 +61,10 @@ class Memory(Protocol):
         """Delete everything under `session:{id}:`."""
         ...
 
+    async def own_session(self, session_id: str, user_id: str) -> None:
+        """Note whose session that is, so that it is shown with the user's data and forgotten with the user."""
+        ...
+
     async def cache_get(self, scope: str, key: str) -> str | None:
         """A cached value of `scope` (`shared`, or a user's id: one user's entries are never another's)."""
         ...
@@ -64,7 +74,7 @@ class Memory(Protocol):
         ...
 
     async def user_context(self, user_id: str) -> dict[str, Any]:
-        """`user:{id}:context`; empty when nothing is known."""
+        """`user:{id}:context`; empty when nothing is known. Kept for good, or for so long after its last change."""
         ...
 
     async def update_user_context(
@@ -73,8 +83,16 @@ class Memory(Protocol):
         """Read, change, write, atomically: `change` may run again when somebody else wrote in between."""
         ...
 
+    def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
+        """Tell `listener` of every change this process makes to the user's context, forgetting included."""
+        ...
+
+    async def everything_of(self, user_id: str) -> dict[str, Any]:
+        """All that is kept of a user, by key: values as they are, JSON decoded, lists as lists."""
+        ...
+
     async def forget_user(self, user_id: str) -> None:
-        """Delete everything under `user:{id}:` and the user's cache scope."""
+        """Delete everything under `user:{id}:`, the user's cache scope, sessions and fingerprints."""
         ...
 
     async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:

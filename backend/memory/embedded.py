@@ -29,18 +29,22 @@ class OpenedMemory:
     """What the operator could do to have a better one; empty when there is nothing to do."""
 
 
-async def open_memory(redis_url: str | None, data_dir: Path) -> OpenedMemory:
-    """The best memory there is. Never fails: a Redis out of reach now may answer later."""
+async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
+    """The best memory there is. Never fails: a Redis out of reach now may answer later.
+
+    What is known of a user is kept for `user_ttl_s` seconds after its last change; None: for good.
+    """
     if redis_url:
-        return await _open_external(redis_url)
+        return await _open_external(redis_url, user_ttl_s)
     binary = find_binary()
     if binary is None:
-        return _open_in_process("No redis-server was found: install Debian's redis-server, or set REDIS_URL.")
-    return await _open_embedded(binary, data_dir / "redis")
+        missing = "No redis-server was found: install Debian's redis-server, or set REDIS_URL."
+        return _open_in_process(missing, user_ttl_s)
+    return await _open_embedded(binary, data_dir / "redis", user_ttl_s)
 
 
-async def _open_external(url: str) -> OpenedMemory:
-    memory = RedisMemory(connect(url))
+async def _open_external(url: str, user_ttl_s: int | None) -> OpenedMemory:
+    memory = RedisMemory(connect(url), user_ttl_s=user_ttl_s)
     place = _without_password(url)
     try:
         version = await memory.version()
@@ -52,14 +56,15 @@ async def _open_external(url: str) -> OpenedMemory:
     return OpenedMemory(memory, f"Redis {version} at {place} (survives a restart)", True, "")
 
 
-async def _open_embedded(binary: Path, folder: Path) -> OpenedMemory:
+async def _open_embedded(binary: Path, folder: Path, user_ttl_s: int | None) -> OpenedMemory:
     server = RedisServer(binary, folder)
     try:
         await server.start()
     except (FolderInUse, ServerFailed) as error:
         log.warning("No embedded Redis: %s", error)
-        return _open_in_process(f"No embedded Redis: {error}. Give this server its own DATA_DIR, or set REDIS_URL.")
-    memory = RedisMemory(connect(server.url), also_close=server.close)
+        trouble = f"No embedded Redis: {error}. Give this server its own DATA_DIR, or set REDIS_URL."
+        return _open_in_process(trouble, user_ttl_s)
+    memory = RedisMemory(connect(server.url), also_close=server.close, user_ttl_s=user_ttl_s)
     try:
         version = f" {await memory.version()}"
     except MemoryUnavailable:
@@ -67,8 +72,8 @@ async def _open_embedded(binary: Path, folder: Path) -> OpenedMemory:
     return OpenedMemory(memory, f"embedded Redis{version} (append-only file in {folder}; survives a restart)", True, "")
 
 
-def _open_in_process(detail: str) -> OpenedMemory:
-    memory = RedisMemory(FakeAsyncRedis())
+def _open_in_process(detail: str, user_ttl_s: int | None) -> OpenedMemory:
+    memory = RedisMemory(FakeAsyncRedis(), user_ttl_s=user_ttl_s)
     return OpenedMemory(memory, "in-process fakeredis (nothing survives a restart)", False, detail)
 
 

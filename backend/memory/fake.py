@@ -9,7 +9,16 @@ from typing import Any
 
 from backend.errors import MemoryUnavailable
 from backend.memory import keys
-from backend.memory.base import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Message
+from backend.memory.base import (
+    CACHE_TTL_S,
+    HISTORY_LIMIT,
+    HISTORY_TTL_S,
+    SUMMARY_TTL_S,
+    ContextListener,
+    Message,
+    Unwatch,
+)
+from backend.memory.watchers import Watchers
 
 
 @dataclass(slots=True)
@@ -21,8 +30,10 @@ class _Kept:
 class FakeMemory:
     """`Memory` without a server. While `down`, every method raises `MemoryUnavailable`."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, user_ttl_s: int | None = None) -> None:
         self.down = False
+        self._user_ttl_s = user_ttl_s
+        self._watchers = Watchers()
         self.closed = False
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
@@ -48,6 +59,10 @@ class FakeMemory:
     async def forget_session(self, session_id: str) -> None:
         self._drop(*keys.of_session(session_id))
 
+    async def own_session(self, session_id: str, user_id: str) -> None:
+        self._answer()
+        self._owned.setdefault(user_id, set()).update(keys.of_session(session_id))
+
     async def cache_get(self, scope: str, key: str) -> str | None:
         value: str | None = self._get(keys.cached(scope, key))
         return value
@@ -64,11 +79,20 @@ class FakeMemory:
         self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> dict[str, Any]:
         changed = change(await self.user_context(user_id))
-        self._put(keys.context(user_id), keys.encode(changed), None)
+        self._put(keys.context(user_id), keys.encode(changed), self._user_ttl_s)
+        self._watchers.tell(user_id, changed)
         return changed
+
+    def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
+        return self._watchers.add(user_id, listener)
+
+    async def everything_of(self, user_id: str) -> dict[str, Any]:
+        names = (keys.context(user_id), *sorted(self._owned.get(user_id, ())))
+        return {name: _readable(value) for name in names if (value := self._get(name))}
 
     async def forget_user(self, user_id: str) -> None:
         self._drop(keys.context(user_id), *self._owned.pop(user_id, ()))
+        self._watchers.tell(user_id, {})
 
     async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
         self._put(keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)
@@ -108,3 +132,10 @@ class FakeMemory:
     def _answer(self) -> None:
         if self.down:
             raise MemoryUnavailable("Memory is down, as the test asked.")
+
+
+def _readable(value: Any) -> Any:
+    """As Redis would show it: everything there is bytes, or a list of them."""
+    if isinstance(value, list):
+        return [keys.readable(keys.encode(item)) for item in value]
+    return keys.readable(value.encode() if isinstance(value, str) else value)

@@ -18,6 +18,11 @@ SHARED = "shared"
 FINGERPRINT_TTL_S = 90 * 86_400
 """How long a browser's fingerprint is a hint; after that the browser has changed anyway."""
 
+SESSION_OWNED_S = 2 * 86_400
+"""How long a session is listed as its user's, from its beginning and again from its end: longer than it is kept."""
+LISTS = ":conversation"
+"""Keys that end so hold a list."""
+
 _message_decoder = msgspec.json.Decoder(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 
@@ -76,6 +81,14 @@ def decode_object(raw: bytes) -> dict[str, Any]:
         return _object_decoder.decode(raw)
     except msgspec.DecodeError as error:
         raise _unreadable() from error
+
+
+def readable(raw: bytes) -> Any:
+    """A value for people to read: JSON decoded, else the text as it is."""
+    try:
+        return msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        return raw.decode(errors="replace")
 
 
 def _unreadable() -> MemoryUnavailable:

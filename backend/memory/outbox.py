@@ -54,6 +54,20 @@ class Outbox:
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work(), name="memory outbox")
 
+    async def settle(self, within_s: float) -> None:
+        """Until all that was put before now has been tried. Raises `MemoryUnavailable` when that takes too long."""
+        reached = asyncio.Event()
+
+        async def reach(_memory: Memory) -> None:
+            reached.set()
+
+        self.put(reach)
+        try:
+            async with asyncio.timeout(within_s):
+                await reached.wait()
+        except TimeoutError:
+            raise MemoryUnavailable("Memory has not taken what is waiting for it.") from None
+
     async def drain(self, timeout_s: float) -> None:
         """Finish what waits, within `timeout_s`; the rest is dropped, and so is what is put later."""
         self._closed = True

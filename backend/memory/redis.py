@@ -21,8 +21,17 @@ from redis.exceptions import TimeoutError as RedisTimeout
 
 from backend.errors import MemoryUnavailable
 from backend.memory import keys
-from backend.memory.base import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Message
+from backend.memory.base import (
+    CACHE_TTL_S,
+    HISTORY_LIMIT,
+    HISTORY_TTL_S,
+    SUMMARY_TTL_S,
+    ContextListener,
+    Message,
+    Unwatch,
+)
 from backend.memory.breaker import Breaker
+from backend.memory.watchers import Watchers
 
 TIMEOUT_S = 1.0
 """Seconds a call may take, all in all."""
@@ -54,11 +63,16 @@ def connect(url: str) -> Redis:
 
 
 class RedisMemory:
-    """`Memory` over a redis.asyncio client, which it owns. `also_close` ends what serves it."""
+    """`Memory` over a redis.asyncio client, which it owns. `also_close` ends what serves it.
 
-    def __init__(self, client: Redis, *, also_close: Close | None = None) -> None:
+    A user's context is kept for `user_ttl_s` seconds after its last change; None: for good.
+    """
+
+    def __init__(self, client: Redis, *, also_close: Close | None = None, user_ttl_s: int | None = None) -> None:
         self._redis = client
         self._also_close = also_close
+        self._user_ttl_s = user_ttl_s
+        self._watchers = Watchers()
         self._breaker = Breaker(REST_S)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -89,6 +103,12 @@ class RedisMemory:
     async def forget_session(self, session_id: str) -> None:
         await self._call(lambda: self._redis.delete(*keys.of_session(session_id)))
 
+    async def own_session(self, session_id: str, user_id: str) -> None:
+        until = int(time.time()) + keys.SESSION_OWNED_S
+        pipe = self._redis.pipeline(transaction=True)
+        self._list_owned(pipe, user_id, dict.fromkeys(keys.of_session(session_id), until))
+        await self._call(pipe.execute)
+
     async def cache_get(self, scope: str, key: str) -> str | None:
         raw: bytes | None = await self._call(lambda: self._redis.get(keys.cached(scope, key)))
         return None if raw is None else raw.decode()
@@ -116,9 +136,22 @@ class RedisMemory:
             raise MemoryUnavailable("Too many updates of one user at the same time.") from None
         try:
             changed: dict[str, Any] = await self._call(lambda: self._change(keys.context(user_id), change))
-            return changed
         finally:
             turn.release()
+        self._watchers.tell(user_id, changed)
+        return changed
+
+    def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
+        return self._watchers.add(user_id, listener)
+
+    async def everything_of(self, user_id: str) -> dict[str, Any]:
+        async def gather() -> dict[str, Any]:
+            listed = cast(list[bytes], await self._redis.zrange(keys.owned(user_id), 0, -1))
+            names = (keys.context(user_id), *(name.decode() for name in listed))
+            return {name: value for name in names if (value := await self._read(name))}
+
+        everything: dict[str, Any] = await self._call(gather)
+        return everything
 
     async def forget_user(self, user_id: str) -> None:
         async def forget() -> None:
@@ -126,6 +159,7 @@ class RedisMemory:
             await self._redis.delete(keys.context(user_id), keys.owned(user_id), *owned)
 
         await self._call(forget)
+        self._watchers.tell(user_id, {})
 
     async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
         await self._put_owned(user_id, keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)
@@ -153,13 +187,24 @@ class RedisMemory:
 
     async def _put_owned(self, user_id: str, name: str, value: str, ttl_s: int) -> None:
         """Set a key of a user's and list it, dropping from the list what has expired."""
-        now, owned = int(time.time()), keys.owned(user_id)
         pipe = self._redis.pipeline(transaction=True)
         pipe.set(name, value, ex=ttl_s)
-        pipe.zadd(owned, {name: now + ttl_s})
-        pipe.zremrangebyscore(owned, "-inf", now)
-        pipe.expire(owned, keys.FINGERPRINT_TTL_S)
+        self._list_owned(pipe, user_id, {name: int(time.time()) + ttl_s})
         await self._call(pipe.execute)
+
+    def _list_owned(self, pipe: Any, user_id: str, until: dict[str, int]) -> None:
+        """Have `pipe` list these keys as a user's until their seconds."""
+        owned = keys.owned(user_id)
+        pipe.zadd(owned, until)
+        pipe.zremrangebyscore(owned, "-inf", int(time.time()))
+        pipe.expire(owned, keys.FINGERPRINT_TTL_S)
+
+    async def _read(self, name: str) -> Any:
+        """Any key's value, a list's or a plain one's; None when there is none."""
+        if name.endswith(keys.LISTS):
+            return [keys.readable(item) for item in cast(list[bytes], await self._redis.lrange(name, 0, -1))]
+        raw = cast(bytes | None, await self._redis.get(name))
+        return None if raw is None else keys.readable(raw)
 
     async def _change(self, key: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
         while True:
@@ -168,7 +213,7 @@ class RedisMemory:
                 raw = cast(bytes | None, await pipe.get(key))
                 changed = change({} if raw is None else keys.decode_object(raw))
                 pipe.multi()  # type: ignore[no-untyped-call]
-                pipe.set(key, keys.encode(changed))
+                pipe.set(key, keys.encode(changed), ex=self._user_ttl_s)
                 try:
                     await pipe.execute()
                 except WatchError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 from backend.memory.base import Memory
+from backend.memory.user import ContextUpdate, update_user
 
 
 class MemoryPreferences:
@@ -17,15 +18,6 @@ class MemoryPreferences:
     def __repr__(self) -> str:
         return f"MemoryPreferences({self._memory!r})"
 
-    async def change(self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-        """See `Preferences.change`."""
-
-        def change_context(context: dict[str, Any]) -> dict[str, Any]:
-            return {**context, "preferences": change(_preferences(context))}
-
-        return _preferences(await self._memory.update_user_context(user_id, change_context))
-
-
-def _preferences(context: dict[str, Any]) -> dict[str, Any]:
-    known = context.get("preferences")
-    return dict(known) if isinstance(known, dict) else {}
+    async def update(self, user_id: str, update: ContextUpdate) -> Mapping[str, Any]:
+        """See `Preferences.update`."""
+        return (await update_user(self._memory, user_id, update)).preferences

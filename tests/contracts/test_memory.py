@@ -208,6 +208,51 @@ async def test_forgetting_a_user_leaves_nothing_of_them(case: Case) -> None:
     assert await case.memory.user_of_fingerprint("print of u2") == "u2"
 
 
+async def test_who_watches_a_user_is_told_of_every_change_until_the_watch_ends(case: Case) -> None:
+    told: list[dict[str, Any]] = []
+    unwatch = case.memory.watch_user("u1", told.append)
+    await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
+    await case.memory.update_user_context("u2", lambda known: {"name": "Ada"})
+    await case.memory.forget_user("u1")
+    unwatch()
+    unwatch()
+    await case.memory.update_user_context("u1", lambda known: {"name": "Zoë again"})
+    assert told == [{"name": "Zoë"}, {}]
+
+
+async def test_a_watcher_that_fails_costs_neither_the_write_nor_the_others(case: Case) -> None:
+    def fails(known: dict[str, Any]) -> None:
+        raise RuntimeError(known["name"])
+
+    told: list[dict[str, Any]] = []
+    case.memory.watch_user("u1", fails)
+    case.memory.watch_user("u1", told.append)
+    assert await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"}) == {"name": "Zoë"}
+    assert told == [{"name": "Zoë"}]
+
+
+async def test_everything_of_a_user_can_be_shown_and_is_forgotten_their_sessions_included(case: Case) -> None:
+    for user in ("u1", "u2"):
+        await case.memory.own_session(f"of {user}", user)
+        await case.memory.append_message(f"of {user}", Message("user", "hello", 1.0))
+        await case.memory.put_summary(f"of {user}", {"turns": 1})
+        await case.memory.update_user_context(user, lambda known: {"name": "Zoë"})
+        await case.memory.cache_put(user, "weather:home", "rain")
+        await case.memory.link_fingerprint(f"print of {user}", user)
+    hello = {"role": "user", "content": "hello", "at": 1.0, "source_mode": "voice"}
+    assert await case.memory.everything_of("u1") == {
+        "user:u1:context": {"name": "Zoë"},
+        "session:of u1:conversation": [hello],
+        "session:of u1:summary": {"turns": 1},
+        "user:u1:cache:weather:home": "rain",
+        "fingerprint:print of u1": "u1",
+    }
+    await case.memory.forget_user("u1")
+    assert await case.memory.everything_of("u1") == {}
+    assert await case.memory.recent_messages("of u1") == [] and await case.memory.get_summary("of u1") is None
+    assert len(await case.memory.everything_of("u2")) == 5
+
+
 async def test_a_fingerprint_names_whom_it_was_last_seen_as(case: Case) -> None:
     assert await case.memory.user_of_fingerprint("f1") is None
     await case.memory.link_fingerprint("f1", "u1")
@@ -217,3 +262,23 @@ async def test_a_fingerprint_names_whom_it_was_last_seen_as(case: Case) -> None:
 
 async def test_memory_that_answers_says_so(case: Case) -> None:
     assert await case.memory.ping() is True
+
+
+async def test_a_users_context_is_kept_as_long_as_it_is_told_and_anew_after_every_change() -> None:
+    client = FakeAsyncRedis()
+    redis, now = RedisMemory(client, user_ttl_s=100), [0.0]
+    case_of_redis = Case(redis, ageing(client))
+    fake_one = FakeMemory(clock=lambda: now[0], user_ttl_s=100)
+
+    async def age(seconds: int) -> None:
+        now[0] += seconds
+
+    for case in (case_of_redis, Case(fake_one, age)):
+        await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
+        await case.age(90)
+        await case.memory.update_user_context("u1", lambda known: {**known, "unit": "C"})
+        await case.age(90)
+        assert await case.memory.user_context("u1") == {"name": "Zoë", "unit": "C"}
+        await case.age(20)
+        assert await case.memory.user_context("u1") == {}
+    await client.aclose()

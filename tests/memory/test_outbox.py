@@ -105,3 +105,24 @@ async def test_draining_gives_up_in_time_and_counts_what_is_lost() -> None:
 
 async def test_draining_an_unused_outbox_is_nothing() -> None:
     await Outbox(FakeMemory()).drain(1.0)
+
+
+async def test_settling_waits_for_all_that_was_put_before() -> None:
+    notes: list[int] = []
+    outbox = Outbox(FakeMemory())
+    for number in range(5):
+        outbox.put(noting(notes, number))
+    outbox.put(failing(lambda: MemoryUnavailable("gone")))
+    await outbox.settle(1.0)
+    assert notes == list(range(5)) and outbox.failed == 1
+    outbox.put(noting(notes, 5))
+    await outbox.settle(1.0)
+    assert notes[-1] == 5
+
+
+async def test_settling_gives_up_on_a_memory_that_is_stuck() -> None:
+    outbox = Outbox(FakeMemory())
+    outbox.put(stuck)
+    with pytest.raises(MemoryUnavailable):
+        await outbox.settle(0.05)
+    await outbox.drain(0.05)
