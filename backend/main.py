@@ -95,7 +95,12 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         metrics.watch_losses(lambda: outbox.dropped + outbox.failed)
         responder = ResponderLine(settings)
         line = _line(settings, child, responder, thinkers, opened.memory, outbox, metrics)
-        directory = Directory(partial(run_call, line), cap=settings.session_cap, responder=str(line.about["responder"]))
+        directory = Directory(
+            partial(run_call, line),
+            cap=settings.session_cap,
+            responder=str(line.about["responder"]),
+            on_lapse=partial(metrics.session_ended, "never_connected"),
+        )
         stack.push_async_callback(directory.close)
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(directory.depth, queue))

@@ -112,8 +112,17 @@ RunCall = Callable[[Session, Transport], Awaitable[str]]
 class Directory:
     """Opens, finds and ends sessions. `cap` 0 means no limit."""
 
-    def __init__(self, run_call: RunCall, *, cap: int, responder: str) -> None:
+    def __init__(
+        self,
+        run_call: RunCall,
+        *,
+        cap: int,
+        responder: str,
+        on_lapse: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_lapse` is told of every reserved session that never got its call."""
         self._run_call = run_call
+        self._on_lapse = on_lapse
         self._cap = cap
         self._responder = responder
         self._sessions: dict[str, Session] = {}
@@ -234,6 +243,7 @@ class Directory:
 
     def _expire_reservation(self, session: Session) -> None:
         self._ended(session, "never_connected")
+        self._on_lapse()
 
     def _forget(self, session: Session) -> None:
         self._timers.pop(session.id, None)

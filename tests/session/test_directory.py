@@ -91,9 +91,11 @@ async def test_a_cap_of_zero_is_no_cap() -> None:
 
 async def test_a_reservation_nobody_connects_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "CONNECT_WITHIN_S", 0.01)
-    directory, _ = a_directory(cap=1)
+    lapsed: list[str] = []
+    directory = Directory(Calls().run, cap=1, responder="fake", on_lapse=lambda: lapsed.append("lapsed"))
     session = directory.reserve("ada")
     assert await last_words(session) == [("session_ended", "never_connected")]
+    assert lapsed == ["lapsed"]
     assert (session.state, directory.live) == (SessionState.ENDED, 0)
     await directory.close()
 
