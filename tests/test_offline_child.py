@@ -13,10 +13,29 @@ import pytest
 
 from backend.errors import SetupError
 from backend.offline_child import OfflineChild
-from tests.support.processes import child, children, gone
+from tests.support.processes import children, gone
 from tests.support.waiting import until
 
 SCRIPT = '{"turns": []}'
+
+_others: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _remember_who_else_is_there() -> None:
+    """Other tests' peers may outlive their tests; they are not ours."""
+    _others.clear()
+    _others.update(process.pid for process in children(os.getpid()))
+
+
+def ours() -> list[psutil.Process]:
+    """What this test has started."""
+    return [process for process in children(os.getpid()) if process.pid not in _others]
+
+
+def one(processes: list[psutil.Process]) -> psutil.Process:
+    [only] = [process for process in processes if "backend.offline" in process.cmdline()]
+    return only
 
 
 @asynccontextmanager
@@ -27,7 +46,7 @@ async def running(folder: Path) -> AsyncIterator[tuple[OfflineChild, psutil.Proc
     offline = OfflineChild(script)
     try:
         await offline.start()
-        yield offline, child(os.getpid(), "backend.offline")
+        yield offline, one(ours())
     finally:
         await offline.stop()
 
@@ -56,19 +75,19 @@ async def test_a_child_that_dies_comes_back_at_the_same_address(tmp_path: Path) 
         await until(lambda: not offline.running)
         await until(lambda: answers(url), 15)
         assert offline.running and offline.url == url
-        assert child(os.getpid(), "backend.offline").pid != process.pid
+        assert one(ours()).pid != process.pid
 
 
 async def test_stopping_while_it_is_being_started_again_leaves_no_process(tmp_path: Path) -> None:
     async with running(tmp_path) as (offline, process):
         process.kill()
-        await until(lambda: len(children(os.getpid())) > 0 and offline.running and _other(process), 15)
+        await until(lambda: len(ours()) > 0 and offline.running and _other(process), 15)
         await offline.stop()
-        assert children(os.getpid()) == []
+        assert ours() == []
 
 
 def _other(process: psutil.Process) -> bool:
-    return all(started.pid != process.pid for started in children(os.getpid()))
+    return all(started.pid != process.pid for started in ours())
 
 
 async def test_the_terminals_ctrl_c_is_not_for_it(tmp_path: Path) -> None:
@@ -82,4 +101,4 @@ async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_w
         await offline.start()
     assert "python -m backend.offline" in failed.value.hint
     await offline.stop()
-    assert not offline.running and children(os.getpid()) == []
+    assert not offline.running and ours() == []

@@ -9,7 +9,7 @@ import pytest
 from tests.support.offline_peer import OfflinePeer, running_peer
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def peer() -> Iterator[OfflinePeer]:
     """A running offline server; starts without a script."""
     with running_peer() as running:
