@@ -33,7 +33,7 @@ step "YAML" yamllint --strict docker-compose.yml
 step "compose file" compose_is_valid
 step "settings in .env.example and README" python -m scripts.settings_table --check
 if [ "${1:-all}" != static ]; then
-  step "tests" python -m pytest --durations=10
+  step "tests" python -m pytest --numprocesses 2 --dist loadfile --durations=10
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
