@@ -33,6 +33,10 @@ SUBJECTS: tuple[tuple[str, str], ...] = (
     (r"mount everest", "Mount Everest, at 8,849 meters, is the highest mountain above the sea."),
     (r"\bgravity", "Gravity is the pull that everything with mass has on everything else."),
     (r"rainbow", "A rainbow is sunlight, bent and split into its colors by drops of rain."),
+    (r"\bparis\b", "Paris is the capital of France, on the river Seine, known for the Eiffel Tower and the Louvre."),
+    (r"\blondon\b", "London is the capital of the United Kingdom, on the river Thames."),
+    (r"\bjupiter\b", "Jupiter is the largest planet of the solar system; a thousand Earths would fit into it."),
+    (r"\bdinosaurs?\b", "Dinosaurs ruled the land until 66 million years ago; the birds are what is left of them."),
     (r"\bdna\b", "DNA is the long molecule that carries the building plan of a living thing."),
 )
 UNKNOWN = (

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.offline.chat.facts import recall
-from backend.offline.chat.skill import Asked, Skill, all_skills
+from backend.offline.chat.reports import plan, report
+from backend.offline.chat.skill import Asked, Skill, skill_for
 from backend.offline.demonstration.wording import spoken
 
 Message = Mapping[str, Any]
@@ -41,7 +42,7 @@ def think(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], tool_
         if not fillings:
             return Thought(skill.missing)
         return Thought(calls=tuple(ToolCall(tool["name"], json.dumps(each, ensure_ascii=False)) for each in fillings))
-    return Thought(recall(asked.sentence))
+    return Thought(plan(asked) or report(asked) or recall(asked.sentence))
 
 
 def text_of(content: Any) -> str:
@@ -53,14 +54,15 @@ def text_of(content: Any) -> str:
 
 
 def _fitting(sentence: str, tools: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Skill]]:
-    """The offered functions a skill knows and the sentence calls for, in the order they are offered."""
+    """The offered functions a skill knows and the sentence calls for, in the order they are offered; the ones that
+    any sentence would do for come last."""
     functions = [tool["function"] for tool in tools if tool.get("type") == "function"]
-    return [
+    fitting = [
         (function, skill)
         for function in functions
-        for skill in all_skills()
-        if skill.tool.search(function["name"]) and skill.fits(sentence)
+        if (skill := skill_for(function["name"])) is not None and skill.fits(sentence)
     ]
+    return sorted(fitting, key=lambda pair: pair[1].last_resort)
 
 
 def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
@@ -95,13 +97,11 @@ def _word(asked: Asked, name: str, content: str) -> str:
 
 
 def _by_skill(asked: Asked, name: str, result: Mapping[str, Any]) -> str | None:
-    for skill in all_skills():
-        if skill.tool.search(name):
-            try:
-                return skill.word(asked, result)
-            except (KeyError, TypeError, AttributeError):
-                return None  # not the result this skill knows
-    return None
+    skill = skill_for(name)
+    try:
+        return skill.word(asked, result) if skill else None
+    except (KeyError, TypeError, AttributeError):
+        return None  # not the result this skill knows
 
 
 def _reason(error: Any) -> str:

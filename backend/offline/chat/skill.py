@@ -40,18 +40,25 @@ class Skill:
     """What to ask then."""
     word: Callable[[Asked, Mapping[str, Any]], str]
     """A tool's result as a short spoken answer. May raise KeyError or TypeError on a result it does not know."""
+    last_resort: bool = False
+    """Fits any sentence, and so gives way to every other skill that fits."""
 
 
 @cache
 def all_skills() -> tuple[Skill, ...]:
-    """Every skill in `skills/`, by file name. Raises `BadPlugin`."""
-    found = []
+    """Every skill in `skills/`, by file name, the last resorts last. Raises `BadPlugin`."""
+    found: list[Skill] = []
     for entry in sorted(pkgutil.iter_modules(skills.__path__), key=lambda each: each.name):
         module = importlib.import_module(f"{skills.__name__}.{entry.name}")
         if not isinstance(getattr(module, "SKILL", None), Skill):
             raise BadPlugin(f"{module.__name__} defines no SKILL.")
         found.append(module.SKILL)
-    return tuple(found)
+    return tuple(sorted(found, key=lambda skill: skill.last_resort))
+
+
+def skill_for(tool: str) -> Skill | None:
+    """The skill that uses a tool of this name."""
+    return next((skill for skill in all_skills() if skill.tool.search(tool)), None)
 
 
 def field_named(schema: Mapping[str, Any], *names: str) -> str | None:

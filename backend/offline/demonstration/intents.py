@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from backend.offline.demonstration.phrases import COMPANIES
 from backend.offline.demonstration.place_names import places_in
 
 
@@ -55,7 +56,8 @@ _TALK: tuple[tuple[Talk, str], ...] = (
     (Talk.NO, r"^no\b(?!.*\bwhat\b)|^nope\b"),
     (Talk.THANKS, r"\bthank(?:s| you)\b"),
     (Talk.GOODBYE, r"\b(?:good)?bye\b|\bsee you\b|\bhang up\b|\bgood ?night\b"),
-    (Talk.STOP, r"^(?:please )?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|cancel)\b"),
+    (Talk.STOP, r"^(?:please )?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind)\b"),
+    (Talk.STOP, r"^(?:please )?cancel\b(?: that| it| please)*\W*$"),
     (Talk.YES, r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$"),
     (Talk.GREETING, r"^(?:hello|hi|hey|good (?:morning|afternoon|evening|day))\b(?:\W+(?:there|you|everyone))?\W*$"),
     (Talk.GREETING, r"\bare you there\b|\bcan you hear me\b"),
@@ -64,17 +66,32 @@ _DOMAINS: tuple[tuple[str, str, str], ...] = (
     # what a domain may be called, and the words that ask for it
     ("weather", r"weather", r"\b(?:weather|rain|snow|sunny|windy|temperature|forecast|umbrella|jacket|degrees|storm)|"
                             r"\b(?:cold|hot|warm|humid)\b.*\b(?:in|outside|today|tomorrow)\b"),
-    ("calendar", r"calendar|schedul", r"\b(?:calendar|meetings?|appointments?|schedule)\b|\bam i free\b|\bremind me\b"),
+    (
+        "calendar",
+        r"calendar|schedul|assistant",
+        r"\b(?:calendar|meetings?|appointments?|schedule)\b|\bam i free\b|\bremind me\b|"
+        r"\bdo i have (?:anything|any|to)\b|"
+        r"^(?:please )?(?:add|book|cancel|delete|remove|move|reschedule|rename|put)\b",
+    ),
     ("stocks", r"stock|financ|market", r"\b(?:stocks?|shares?|nasdaq|dow jones|market)\b|"
-                                       r"\bhow is (?:apple|microsoft|google|amazon|tesla) doing\b"),
+                                       rf"\bhow(?: is|'s) (?:{'|'.join(COMPANIES)}) (?:doing|trading)\b"),
     ("news", r"news", r"\b(?:news|headlines?)\b"),
     (
         "medical",
         r"medic|health",
-        r"\b(?:headaches?|fever|symptoms?|vitamins?|diseases?|diabetes|medicines?|doctor|flu|bmi|cough)\b",
+        r"\b(?:headaches?|fever|symptoms?|vitamins?|diseases?|diabetes|medicines?|doctor|flu|bmi|cough|asthma|migraines?|"
+        r"body mass index|body surface|blood pressure|creatinine|coma scale|anion gap|egfr|cholesterol)\b",
     ),
     ("search", r"search|web|browse", r"\b(?:search|research|look up|google|find out|website)\b"),
 )  # fmt: skip
+_GENERAL = r"knowledge|general|fact"
+_LEAD = re.compile(
+    r"^(?:please\s+)?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|okay|ok|all right|yes|yeah|no|"
+    r"thanks|thank you|hello|hi|hey|sorry|good (?:morning|afternoon|evening)|well|so|um|uh)\b"
+    r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+(?:(?:and|but|now|then)\s+)?(?=\w)",
+    re.IGNORECASE,
+)
+"""What may be said before a question: it is the question that is answered."""
 _FOLLOW_UP = re.compile(r"^(?:and|what about|how about|and what about)\s+(?:in\s+)?", re.IGNORECASE)
 _ASKS = re.compile(
     r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|is|are|was|were|do|does|"
@@ -88,9 +105,16 @@ def understand(words: str, domains: Sequence[str], *, last_domain: str | None = 
     plain = words.strip().lower().replace("’", "'")
     if not plain:
         return Talk.NOTHING
+    if lead := _LEAD.match(words.strip()):
+        rest = words.strip()[lead.end() :]
+        wish = understand(rest[0].upper() + rest[1:], domains, last_domain=last_domain)
+        if isinstance(wish, Question):
+            return wish
     for talk, pattern in _TALK:
         if re.search(pattern, plain):
             return talk
+    if named := _domain_named(plain, domains):
+        return Question(named, words.strip())
     subject = _domain_of(plain, last_domain)
     if subject is None and not _ASKS.search(plain):
         return Talk.OTHER
@@ -104,10 +128,28 @@ def _domain_of(plain: str, last_domain: str | None) -> str | None:
     for name, _called, asked in _DOMAINS:
         if re.search(asked, plain):
             return name
-    bare_place = len(plain.split()) <= 4 and bool(places_in(plain))
+    bare_place = (
+        len(plain.split()) <= 4 and bool(places_in(plain)) and not re.search(r"\b(?:tell|explain|who)\b", plain)
+    )
     if bare_place and (last_domain or not _ASKS.search(plain)):
         return "weather"
     return "weather" if _FOLLOW_UP.match(plain) and places_in(plain) and "weather" in (last_domain or "") else None
+
+
+def _domain_named(plain: str, domains: Sequence[str]) -> str | None:
+    """A domain the rules know nothing of, called by its own name."""
+    return next(
+        (
+            domain
+            for domain in domains
+            if re.search(rf"\b{re.escape(domain.replace('_', ' '))}\b", plain) and _is_new(domain)
+        ),
+        None,
+    )
+
+
+def _is_new(domain: str) -> bool:
+    return not any(re.search(called, domain) for _name, called, _asked in _DOMAINS) and not re.search(_GENERAL, domain)
 
 
 def _offered(subject: str | None, domains: Sequence[str]) -> str | None:
@@ -117,7 +159,7 @@ def _offered(subject: str | None, domains: Sequence[str]) -> str | None:
             for domain in domains:
                 if re.search(called, domain):
                     return domain
-    general = [domain for domain in domains if re.search(r"knowledge|general|fact", domain)]
+    general = [domain for domain in domains if re.search(_GENERAL, domain)]
     return next(iter(general or domains[-1:]), None)
 
 

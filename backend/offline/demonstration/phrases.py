@@ -1,6 +1,6 @@
 """The sentences the demonstration expects to hear: the ears' language model is built from them.
 
-`{place}`, `{day}`, `{subject}`, `{company}` and `{topic}` stand for every word of their list. A number is a weight.
+`{place}`, `{day}` and the other names in braces stand for every entry of their list. A number is a weight.
 """
 
 from __future__ import annotations
@@ -41,6 +41,38 @@ TOPICS = (
     *("technology", "science", "sports", "business", "politics", "health", "space", "music", "climate"),
     *("artificial intelligence", "the economy", "europe", "africa", "asia", "america"),
 )
+EVENTS = (
+    *("lunch with ana", "dinner with ana", "lunch with tom", "dinner with tom", "coffee with maria", "a meeting"),
+    *("a meeting with ana", "a dentist appointment", "a doctor's appointment", "a haircut", "the meeting"),
+)
+HOURS = (
+    *("noon", "one o'clock", "two o'clock", "three o'clock", "four o'clock", "five o'clock", "six o'clock"),
+    *("seven o'clock", "eight o'clock", "nine o'clock", "ten o'clock", "eleven o'clock", "twelve o'clock"),
+)
+KILOS = (
+    *("fifty", "fifty five", "sixty", "sixty five", "seventy", "seventy five", "eighty", "eighty five", "ninety"),
+    *("ninety five", "one hundred", "one hundred ten", "one hundred twenty"),
+)
+HEIGHTS = (
+    *("one meter fifty", "one meter fifty five", "one meter sixty", "one meter sixty five", "one meter seventy"),
+    *("one meter seventy five", "one meter eighty", "one meter eighty five", "one meter ninety", "two meters"),
+)
+REMEDIES = (
+    *(
+        "vitamin d and colds",
+        "vitamin c and colds",
+        "headaches",
+        "migraines",
+        "asthma",
+        "diabetes",
+        "high blood pressure",
+    ),
+    *("the flu", "a fever", "coffee and the heart", "sleep and memory"),
+)
+ISSUES = (
+    *("how cities cut their traffic", "how cities cut their traffic and what worked", "electric cars", "solar power"),
+    *("remote work", "the history of jazz", "artificial intelligence", "climate change", "vaccines", "black holes"),
+)
 LISTS = {
     "place": tuple(place.lower() for place in PLACES),
     "day": DAYS,
@@ -49,6 +81,12 @@ LISTS = {
     "work": WORKS,
     "company": COMPANIES,
     "topic": TOPICS,
+    "event": EVENTS,
+    "hour": HOURS,
+    "kilos": KILOS,
+    "height": HEIGHTS,
+    "remedy": REMEDIES,
+    "issue": ISSUES,
 }
 
 PATTERNS: tuple[tuple[str, int], ...] = (
@@ -115,7 +153,23 @@ PATTERNS: tuple[tuple[str, int], ...] = (
     ("any news about {topic}", 5),
     ("what's the latest news about {topic}", 4),
     ("give me the headlines", 20),
-    ("what's on my calendar {day}", 4),
+    ("what's in the news about {topic}", 6),
+    ("tell me about {place}", 1),
+    ("stop tell me about {place}", 1),
+    ("stop what's the weather in {place}", 1),
+    ("what's on my calendar", 20),
+    ("what's on my calendar {day}", 6),
+    ("what is on my calendar {day}", 3),
+    ("do i have anything {day}", 2),
+    ("add {event} {day} at {hour}", 1),
+    ("cancel {event} {day}", 1),
+    ("delete {event} {day}", 1),
+    ("move {event} {day} to {hour}", 1),
+    ("what is my body mass index at {kilos} kilos and {height}", 1),
+    ("what's my body mass index at {kilos} kilos and {height}", 1),
+    ("what does research say about {remedy}", 6),
+    ("what helps against {remedy}", 4),
+    ("research {issue}", 10),
     ("what meetings do i have {day}", 4),
     ("am i free {day}", 4),
     ("search for {subject}", 3),

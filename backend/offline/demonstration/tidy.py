@@ -21,6 +21,7 @@ _NAMES = {
         *("Leonardo da Vinci", "Beethoven", "Picasso", "Napoleon", "Cleopatra", "Abraham Lincoln", "Gandhi", "Mars"),
         *("Nelson Mandela", "Jupiter", "Mount Everest", "Antarctica", "Europe", "Africa", "Asia", "America", "DNA"),
         *("Romeo and Juliet", "War and Peace", "Don Quixote", "Moby Dick", "Frankenstein", "Dracula", "I"),
+        *("Ana", "Tom", "Maria"),
     )
 }
 _ANY_NAME = re.compile(r"\b(" + "|".join(sorted(map(re.escape, _NAMES), key=len, reverse=True)) + r")\b")

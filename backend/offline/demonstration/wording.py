@@ -15,7 +15,7 @@ NUDGES = ("Are you still there?", "Is there anything else you would like to know
 GOODBYE = "I have not heard from you for a while, so I will hang up now. Goodbye!"
 WHO_I_AM = (
     "I am the offline demonstration: a few simple rules with a synthetic voice, not an A I model. "
-    "I understand some questions, such as the weather in a city."
+    "I understand some questions, such as the weather in a city or the price of a share."
 )
 PURPOSES: dict[str, Sequence[str]] = {
     "greeting": ("Hello! I am the offline demonstration. Ask me about the weather in a city.",),
@@ -31,7 +31,9 @@ TALK: dict[Talk, Sequence[str]] = {
     Talk.GREETING: ("Hello! This is the offline demonstration. What would you like to know?", "Hello! How can I help?"),
     Talk.HOW_ARE_YOU: ("I am fine, thank you. What can I do for you?",),
     Talk.WHO: (WHO_I_AM,),
-    Talk.ABILITIES: ("As the offline demonstration, I can look up the weather and answer a few simple questions.",),
+    Talk.ABILITIES: (
+        "As the offline demonstration, I can look up the weather, share prices, the news and a few simple facts.",
+    ),
     Talk.JOKE: ("Why did the packet cross the network? Because it was routed that way.",),
     Talk.THANKS: ("You are welcome.", "My pleasure."),
     Talk.GOODBYE: ("Goodbye! It was nice talking to you.",),

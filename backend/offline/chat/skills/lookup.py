@@ -9,7 +9,8 @@ from typing import Any
 from backend.offline.chat.skill import Arguments, Asked, Skill, field_named
 
 _POLITE = re.compile(
-    r"^(?:please |can you |could you )*(?:search(?: the web)?(?: for)?|look up|find out(?: about)?|research|google)\s+",
+    r"^(?:please |can you |could you )*"
+    r"(?:search(?: the web)?(?: for)?|look up|find out(?: about)?|research|google|what does research say about)\s+",
     re.IGNORECASE,
 )
 _LISTS = ("results", "passages", "articles")
@@ -25,7 +26,12 @@ def _fits(sentence: str) -> bool:
 
 def _fill(asked: Asked, schema: Mapping[str, Any]) -> list[Arguments]:
     name = field_named(schema, "query", "q", "question")
-    return [{name: _POLITE.sub("", asked.sentence.strip(" ?.!"))}] if name else []
+    return [{name: topic_of(asked.sentence)}] if name else []
+
+
+def topic_of(sentence: str) -> str:
+    """What is to be searched for, without the words that ask for it."""
+    return _POLITE.sub("", sentence.strip(" ?.!\n"))
 
 
 def _word(asked: Asked, result: Mapping[str, Any]) -> str:
@@ -49,4 +55,11 @@ def _beginning(text: str) -> str:
     return cut[: end + 1] if end > 0 else cut.rsplit(" ", 1)[0] + " and so on."
 
 
-SKILL = Skill(tool=re.compile(r"search"), fits=_fits, fill=_fill, missing="What should I search for?", word=_word)
+SKILL = Skill(
+    tool=re.compile(r"search"),
+    fits=_fits,
+    fill=_fill,
+    missing="What should I search for?",
+    word=_word,
+    last_resort=True,
+)

@@ -56,11 +56,16 @@ def _word(asked: Asked, result: Mapping[str, Any]) -> str:
             + _rain(day)
         )
     now = data.get("current", data)
-    conditions = str(now["conditions"])
-    joint = "and" if re.search(r"(?:clear|cloudy|overcast|sunny)$", conditions) else "with"
-    words = f"In {name} it is {now['temperature']} {degrees}, {joint} {conditions}"
+    words = f"In {name} it is {now['temperature']} {degrees}{_sky(str(now['conditions']))}"
     feels = now.get("feels_like")
     return words + (f"; it feels like {feels}." if feels not in (None, now["temperature"]) else ".")
+
+
+def _sky(conditions: str) -> str:
+    """How conditions join a sentence: ' and partly cloudy', ', with light rain', ', with a clear sky'."""
+    if re.search(r"(?:clear|cloudy|overcast|sunny|foggy|windy)$", conditions):
+        return f" and {conditions}"
+    return f", with {'a ' if re.search(r'(?:sky|thunderstorm)$', conditions) else ''}{conditions}"
 
 
 def _day(sentence: str, daily: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
