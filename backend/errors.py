@@ -124,6 +124,10 @@ class MemoryUnavailable(PeerError):
     """Redis did not answer in time."""
 
 
+class TracingUnavailable(PeerError):
+    """The tracing service did not take what it was sent."""
+
+
 class ToolFailed(PeerError):
     """A tool could not do its work."""
 

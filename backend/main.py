@@ -46,6 +46,8 @@ from backend.session.prompts import brief
 from backend.settings import Settings
 from backend.thinkers.build import build as build_thinkers
 from backend.thinkers.registry import Thinkers
+from backend.tracing.base import NO_TRACER, Tracer
+from backend.tracing.langsmith import LangSmithTracer
 from backend.transports.base import Transport
 from backend.transports.webrtc import accept_offer
 from backend.transports.websocket import WebSocketTransport
@@ -94,7 +96,9 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         metrics.watch_queue("outbox", lambda: outbox.depth)
         metrics.watch_losses(lambda: outbox.dropped + outbox.failed)
         responder = ResponderLine(settings)
-        line = _line(settings, child, responder, thinkers, opened.memory, outbox, metrics)
+        tracer = _tracer(settings, metrics)
+        stack.push_async_callback(tracer.close)
+        line = _line(settings, child, responder, thinkers, opened.memory, outbox, metrics, tracer)
         directory = Directory(
             partial(run_call, line),
             cap=settings.session_cap,
@@ -167,6 +171,7 @@ def _line(
     memory: Memory,
     outbox: Outbox,
     metrics: Metrics,
+    tracer: Tracer,
 ) -> Line:
     """What every call shares."""
     if settings.vad.enabled:
@@ -194,7 +199,24 @@ def _line(
             "offline": child is not None,
         },
         metrics=metrics,
+        tracer=tracer,
     )
+
+
+def _tracer(settings: Settings, metrics: Metrics) -> Tracer:
+    key = settings.langsmith_api_key
+    if not settings.langsmith_tracing_enabled or key is None:
+        return NO_TRACER
+    tracer = LangSmithTracer(
+        endpoint=settings.langsmith_endpoint,
+        api_key=key.get_secret_value(),
+        project=settings.langsmith_project,
+        content=settings.trace_content,
+    )
+    metrics.watch_queue("traces", lambda: tracer.depth)
+    metrics.watch_trace_losses(lambda: tracer.lost)
+    tracer.begin()
+    return tracer
 
 
 async def _known(memory: Memory, user_id: str) -> dict[str, Any]:
@@ -260,6 +282,9 @@ def _lines(settings: Settings, line: Line, thinkers: Thinkers, opened: OpenedMem
         f"Thinkers   {', '.join(manifest.domain for manifest in thinkers.manifests)}",
         f"Hearing    {choose_engine(settings.vad.engine) if settings.vad.enabled else 'the provider’s semantic_vad'}",
     ]
+    if settings.langsmith_tracing_enabled:
+        words = "with what is said" if settings.trace_content else "without what is said"
+        lines.append(f"Tracing    LangSmith project {settings.langsmith_project}, {words}")
     if opened.detail:
         lines.append(f"           {opened.detail}")
     if os.environ.get("RTC_FORCE_HOST") == "" and os.path.exists("/.dockerenv"):  # noqa: PTH110

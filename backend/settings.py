@@ -105,9 +105,15 @@ class Settings(BaseSettings):
     )
 
     # Tracing
-    langsmith_tracing_enabled: bool = Field(False, description="Trace sessions, turns and Thinkers.")
+    langsmith_tracing_enabled: bool = Field(
+        False, description="Trace calls, turns, Thinkers, models and tools to LangSmith."
+    )
     langsmith_api_key: SecretStr | None = Field(None, description="LangSmith key.")
     langsmith_project: str = Field("responder-thinker", description="LangSmith project.")
+    langsmith_endpoint: str = Field("https://api.smith.langchain.com", description="LangSmith's API.")
+    trace_content: bool = Field(
+        False, description="Trace what is said, too; false: only lengths, labels and figures leave the server."
+    )
 
     # Hearing
     vad: VadSettings = Field(default_factory=VadSettings)  # type: ignore[arg-type]
@@ -146,7 +152,7 @@ class Settings(BaseSettings):
         False, description="Demos only: a browser fingerprint restores a lost cookie's context."
     )
 
-    @field_validator("openai_base_url")
+    @field_validator("openai_base_url", "langsmith_endpoint")
     @classmethod
     def _http_url(cls, value: str) -> str:
         if not re.match(r"https?://[^/\s]+", value):
@@ -205,6 +211,12 @@ class Settings(BaseSettings):
     def _nudge_before_goodbye(self) -> Settings:
         if self.idle_disconnect_s and self.idle_nudge_s >= self.idle_disconnect_s:
             raise ValueError("IDLE_NUDGE_S must be less than IDLE_DISCONNECT_S (or IDLE_DISCONNECT_S 0, for never)")
+        return self
+
+    @model_validator(mode="after")
+    def _key_for_tracing(self) -> Settings:
+        if self.langsmith_tracing_enabled and not self.langsmith_api_key:
+            raise ValueError("LANGSMITH_TRACING_ENABLED needs LANGSMITH_API_KEY: set it, or turn tracing off")
         return self
 
     @property

@@ -23,14 +23,15 @@ ARROWS: dict[str, set[str]] = {
     "audio": COMMON,
     "session": COMMON
     | {"settings", "conversation", "audio", "thinkers", "transports.base", "responder.base"}
-    | {"memory.base", "memory.outbox", "memory.user", "models.base"},
+    | {"memory.base", "memory.outbox", "memory.user", "models.base", "tracing.base"},
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "memory": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "models": COMMON | {"conversation.events", "conversation.commands", "audio"},
-    "agent": COMMON | {"models.base", "tools"},
+    "agent": COMMON | {"models.base", "tools", "tracing.base"},
+    "tracing": COMMON,
     "tools": COMMON | {"settings", "memory.user"},
-    "thinkers": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user"},
+    "thinkers": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "tracing.base"},
     "offline": COMMON | {"audio"},
     "offline_child": COMMON,
     "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire

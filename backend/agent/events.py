@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class State(StrEnum):
@@ -25,6 +27,32 @@ class StateChanged:
     """The session moved to `state`."""
 
     state: State
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAsked:
+    """A request goes to `model`."""
+
+    model: str
+    messages: Sequence[dict[str, Any]] = field(repr=False)
+    tools: int
+    """How many it may call."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswered:
+    """The model has said all of this round."""
+
+    model: str
+    """The one that answered: a fallback, perhaps."""
+    text: str = field(repr=False)
+    calls: tuple[str, ...]
+    """The names of the tools it called."""
+    reason: str
+    tokens_in: int
+    tokens_out: int
+    first_token_ms: float | None
+    """From being asked to the first word; None when there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,4 +112,4 @@ class Final:
     response: ThinkerResponse
 
 
-AgentEvent = StateChanged | Token | ToolStarted | ToolFinished | Final
+AgentEvent = StateChanged | ModelAsked | Token | ModelAnswered | ToolStarted | ToolFinished | Final

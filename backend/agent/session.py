@@ -26,6 +26,7 @@ from backend.agent.events import (
     ToolStarted,
 )
 from backend.agent.prompt import Situation, system_prompt
+from backend.agent.trace import AgentTrace
 from backend.agent.turn import Metrics, Turn
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
@@ -85,7 +86,10 @@ class Agent:
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
         """
 
+        trace = AgentTrace()
+
         def hand_out(event: AgentEvent) -> None:
+            trace.follow(event)
             match event:
                 case Token(text) if on_token:
                     on_token(text)

@@ -20,7 +20,17 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from backend.agent.context import CALLS_LIMIT, ContextMessage, ConversationContext
-from backend.agent.events import AgentEvent, State, StateChanged, ThinkerResponse, Token, ToolFinished, ToolStarted
+from backend.agent.events import (
+    AgentEvent,
+    ModelAnswered,
+    ModelAsked,
+    State,
+    StateChanged,
+    ThinkerResponse,
+    Token,
+    ToolFinished,
+    ToolStarted,
+)
 from backend.agent.speech import speakable
 from backend.errors import NoAnswer
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
@@ -93,6 +103,7 @@ class Turn:
     _made: dict[tuple[str, str], int] = field(default_factory=dict)
     _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
     _results_at: float | None = None
+    _spoke_at: float | None = None
 
     def __repr__(self) -> str:
         return f"Turn({self.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"  # and nobody's words
@@ -116,11 +127,11 @@ class Turn:
         self.emit(StateChanged(State.PROCESSING))
         self.partial, calls, end = "", [], Finished("stop")
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
-        stream = self.model.stream(
-            [{"role": "system", "content": system}, *self.context.as_api()],
-            model=self.model_name,
-            tools=self.toolbox.schemas() if tools else (),
-        )
+        messages = [{"role": "system", "content": system}, *self.context.as_api()]
+        schemas = self.toolbox.schemas() if tools else []
+        self.emit(ModelAsked(self.model_name, messages, len(schemas)))
+        asked_at = time.perf_counter()
+        stream = self.model.stream(messages, model=self.model_name, tools=schemas)
         async with _closing(stream) as deltas:
             async for delta in deltas:
                 match delta:
@@ -132,12 +143,19 @@ class Turn:
                         end = delta
         self.tokens += end.tokens_in + end.tokens_out
         self.metrics.total_tokens += end.tokens_in + end.tokens_out
+        self._tell_answered(calls, end, asked_at)
         return Said(self.partial, tuple(calls) if tools else (), end.reason)
+
+    def _tell_answered(self, calls: list[ToolCall], end: Finished, asked_at: float) -> None:
+        names = tuple(call.name for call in calls)
+        first = (self._spoke_at - asked_at) * 1000 if self.partial and self._spoke_at else None
+        model = end.model or self.model_name
+        self.emit(ModelAnswered(model, self.partial, names, end.reason, end.tokens_in, end.tokens_out, first))
 
     def _spoke(self, text: str) -> None:
         if not self.partial:
             self.emit(StateChanged(State.GENERATING))
-            now = time.perf_counter()
+            now = self._spoke_at = time.perf_counter()
             if self.metrics.first_token_ms is None:
                 self.metrics.first_token_ms = (now - self._began) * 1000
             if self._results_at is not None:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 
@@ -33,6 +33,8 @@ class Finished:
     reason: str
     tokens_in: int = 0
     tokens_out: int = 0
+    model: str = field(default="", compare=False)
+    """The one that answered, where that may be another than the one asked."""
 
 
 Delta = TextDelta | ToolCall | Finished

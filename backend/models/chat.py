@@ -12,7 +12,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx2
@@ -91,7 +91,7 @@ class ChatCompletions:
                 async with aclosing(self._patiently({**request, "model": name})) as deltas:
                     async for delta in deltas:
                         handed_out = True
-                        yield delta
+                        yield replace(delta, model=name) if isinstance(delta, Finished) else delta
                 return
             except ModelUnavailable as error:
                 if handed_out or number == len(names):

@@ -30,7 +30,9 @@ from backend.session.history import History, Keep, careful
 from backend.session.metrics import Metrics
 from backend.session.redial import dial_patiently
 from backend.session.summary import keep_summary
+from backend.session.traced import CallTrace
 from backend.thinkers.registry import Thinkers
+from backend.tracing.base import NO_TRACER, Tracer
 from backend.transports.base import Transport
 
 log = logging.getLogger(__name__)
@@ -57,6 +59,7 @@ class Line:
     about: dict[str, Any]
     """Told to the page when the call begins: responder, model, offline."""
     metrics: Metrics
+    tracer: Tracer = NO_TRACER
 
 
 async def run_call(line: Line, session: Session, transport: Transport) -> str:
@@ -73,6 +76,7 @@ class Call:
         self._transport = transport
         self._machine = TurnMachine(line.limits)
         self._hearing = line.open_hearing()
+        self._trace = CallTrace(line.tracer, session)
         self._keep = careful(line.keep)
         self._history = History(session.id, self._keep)
         self._desk = Desk(
@@ -243,6 +247,7 @@ class Call:
         self._session.call = None
         keep_summary(self._keep, self._session, self._reason)
         self._line.metrics.session_ended(self._reason)
+        self._trace.close(self._reason)
 
     # --- events in, commands out ----------------------------------------------------------------------
 
@@ -258,7 +263,9 @@ class Call:
         self._telling = True
         try:
             while self._told:
-                for command in self._ask_machine(self._told.popleft()):
+                commands = self._ask_machine(told := self._told.popleft())
+                self._trace.turn_is(self._machine.turn, told)
+                for command in commands:
                     self._execute(command)
         except Exception as error:  # noqa: BLE001 - `run` raises it again
             self._failure = error
@@ -290,7 +297,8 @@ class Call:
             case do.FlushPlayback():
                 self._told.append(ev.PlaybackFlushed(transport.flush()))
             case do.RunThinker(call, name, arguments):
-                self._desk.run(call, name, arguments)
+                with self._trace.thinker(call):
+                    self._desk.run(call, name, arguments)
             case do.CancelThinker(call):
                 self._desk.cancel(call)
             case do.Remember(role, text):
@@ -320,6 +328,7 @@ class Call:
             case "turn_metrics":
                 self._line.metrics.turn_measured(data)
         session.count(type_, data)
+        self._trace.published(type_, data)
         session.feed.publish(type_, data)
 
     def _started(self) -> dict[str, Any]:

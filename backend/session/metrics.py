@@ -80,7 +80,11 @@ class Metrics:
 
     def watch_losses(self, lost: Callable[[], int]) -> None:
         """Read how many memory writes were given up since the start (a full outbox, a failed memory) from `lost`."""
-        self.registry.register(_Losses(lost))
+        self.registry.register(_Losses("voice_outbox_dropped", "Memory writes given up.", lost))
+
+    def watch_trace_losses(self, lost: Callable[[], int]) -> None:
+        """Read how many spans of traces were given up since the start from `lost`."""
+        self.registry.register(_Losses("voice_traces_dropped", "Spans of traces given up.", lost))
 
     def _define(self, registry: CollectorRegistry) -> None:
         self._live = Gauge("voice_sessions_live", "Sessions that have not ended.", registry=registry)
@@ -106,12 +110,14 @@ class Metrics:
 class _Losses(Collector):
     """A counter that somebody else keeps, read at every scrape."""
 
-    def __init__(self, lost: Callable[[], int]) -> None:
+    def __init__(self, name: str, meaning: str, lost: Callable[[], int]) -> None:
+        self._name = name
+        self._meaning = meaning
         self._lost = lost
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """One sample."""
-        yield CounterMetricFamily("voice_outbox_dropped", "Memory writes given up.", value=self._lost())
+        yield CounterMetricFamily(self._name, self._meaning, value=self._lost())
 
 
 def _known(value: str, known: frozenset[str]) -> str:

@@ -21,6 +21,7 @@ from backend.agent.prompt import Situation
 from backend.errors import MemoryUnavailable
 from backend.memory.base import Memory
 from backend.thinkers.base import Answer, Manifest, Progress, Question
+from backend.tracing.base import current_span
 
 log = logging.getLogger(__name__)
 
@@ -90,9 +91,11 @@ class AnswerCache:
         began = time.perf_counter()
         if (kept := await self._kept(slot)) is not None:
             text, citations = kept
+            current_span().note(cache="hit")
             on_progress(Progress("found in the cache"))
             return Answer(text, "cache", citations, latency_ms=round((time.perf_counter() - began) * 1000))
         flight = self._flights.get(slot)
+        current_span().note(cache="joined" if flight else "miss")
         if flight is None:
             flight = self._take_off(slot, ttl_s, compute)
         flight.listeners.append(on_progress)

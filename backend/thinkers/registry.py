@@ -22,6 +22,7 @@ from backend.thinkers.base import Answer, Manifest, Progress, Question
 from backend.thinkers.cache import AnswerCache, slot_for
 from backend.thinkers.work import Consultation, Desk
 from backend.tools.discovery import folder_modules, package_modules
+from backend.tracing.base import current_span
 
 log = logging.getLogger(__name__)
 
@@ -156,6 +157,7 @@ class Thinkers:
     async def _served(self, thinker: Thinker, question: Question, on_progress: Callable[[Progress], None]) -> Answer:
         """From the cache, or thought out."""
         work = Consultation(self._desk, thinker.manifest, question, on_progress)
+        current_span().note(domain=thinker.manifest.domain, tier=thinker.manifest.tier, cache="off")
         day = local_day(self._desk.clock(), (situation := await work.situation()).zone)
         slot = slot_for(thinker.manifest, question, situation, day)
         if slot is None:

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from backend.agent.events import AgentEvent, State, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
 from backend.agent.prompt import Situation
 from backend.agent.session import Agent
+from backend.agent.trace import traced_call
 from backend.errors import MemoryUnavailable, NoAnswer
 from backend.memory.base import Memory
 from backend.settings import Settings
@@ -116,7 +117,8 @@ class Consultation:
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         """One of the manifest's tools, called by the Thinker itself; failures come back as results."""
-        return await self.desk.toolbox.only(self.manifest.tools).run(tool, json.dumps(arguments), self.principal)
+        box = self.desk.toolbox.only(self.manifest.tools)
+        return await traced_call(box, tool, json.dumps(arguments), self.principal)
 
     def progress(self, detail: str) -> None:
         """Tell the page what is being done. Never with the user's words."""

@@ -69,8 +69,8 @@ async def test_one_stream_of_events_tells_everything_in_order() -> None:
     model = FakeChatModel([call("echo", '{"text": "hi"}')], ["Hi."])
     await agent(model, echo).create_session("c", on_event=events.append).think("x")
     assert kinds(events) == [
-        *["StateChanged", "StateChanged", "ToolStarted", "ToolFinished"],
-        *["StateChanged", "StateChanged", "Token", "StateChanged", "Final"],
+        *["StateChanged", "ModelAsked", "ModelAnswered", "StateChanged", "ToolStarted", "ToolFinished"],
+        *["StateChanged", "ModelAsked", "StateChanged", "Token", "ModelAnswered", "StateChanged", "Final"],
     ]
     states = [event.state.value for event in events if isinstance(event, StateChanged)]
     assert states == ["processing", "tool_calling", "processing", "generating", "complete"]

@@ -1,0 +1,86 @@
+"""From the agent's events to spans: one for each request to a model, one for each tool call.
+
+They open under the span of the task that asked, which is the Thinker's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, State, StateChanged, ToolFinished, ToolStarted
+from backend.tools.base import Principal
+from backend.tools.runner import Toolbox, ToolResult
+from backend.tracing.base import NO_SPAN, Outcome, Span, current_span
+
+UNKNOWN_TOOL = "unknown_tool"
+"""A name the model made up stays out of the trace."""
+BROKEN_OFF: dict[State, Outcome] = {State.CANCELLED: "cancelled", State.ERROR: "failed"}
+
+
+class AgentTrace:
+    """Follows one session's events, a turn at a time."""
+
+    def __init__(self) -> None:
+        self._model: Span = NO_SPAN
+        self._tools: dict[str, Span] = {}
+
+    def __repr__(self) -> str:
+        return f"AgentTrace({len(self._tools)} tools at work)"
+
+    def follow(self, event: AgentEvent) -> None:
+        """Open, describe or end the span it is about."""
+        match event:
+            case ModelAsked():
+                self._asked(event)
+            case ModelAnswered():
+                self._answered(event)
+            case ToolStarted(id_, name, arguments):
+                self._tools[id_] = span = current_span().open("tool", name)
+                span.asked(arguments)
+            case ToolFinished():
+                span = self._tools.pop(event.id, NO_SPAN)
+                end_tool(span, event)
+            case StateChanged(state) if outcome := BROKEN_OFF.get(state):
+                self._break_off(outcome)
+
+    def _asked(self, event: ModelAsked) -> None:
+        self._model = span = current_span().open("model", event.model)
+        span.note(tools=event.tools)
+        span.asked(event.messages)
+
+    def _answered(self, event: ModelAnswered) -> None:
+        span, self._model = self._model, NO_SPAN
+        first = None if event.first_token_ms is None else round(event.first_token_ms, 1)
+        span.note(model=event.model, reason=event.reason, calls=len(event.calls), first_token_ms=first)
+        span.note(tokens_in=event.tokens_in, tokens_out=event.tokens_out)
+        span.said(event.text)
+        span.spent(event.tokens_in + event.tokens_out)
+        span.end()
+
+    def _break_off(self, outcome: Outcome) -> None:
+        for span in (self._model, *self._tools.values()):
+            span.end(outcome)
+        self._model = NO_SPAN
+        self._tools.clear()
+
+
+async def traced_call(box: Toolbox, name: str, arguments: str, principal: Principal) -> ToolResult:
+    """A call that a Thinker makes itself, without a model in between."""
+    span = current_span().open("tool", name)
+    span.asked(arguments)
+    try:
+        result = await box.run(name, arguments, principal)
+    except asyncio.CancelledError:
+        span.end("cancelled")
+        raise
+    end_tool(span, result)
+    return result
+
+
+def end_tool(span: Span, result: ToolFinished | ToolResult) -> None:
+    """A tool call is over, whether the model made it or a Thinker."""
+    if result.error == UNKNOWN_TOOL:
+        span.rename(UNKNOWN_TOOL)
+    span.note(error=result.error, source=None if result.error else "sample" if result.sample else "live")
+    span.said(result.content)
+    span.end("failed" if result.error else "complete")
