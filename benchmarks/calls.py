@@ -42,7 +42,7 @@ def main() -> int:
         for _ in range(options.repeat):
             for calls in options.calls:
                 bench.measure(calls)
-    bench.console.print(report.table(bench.runs))
+    Console(width=max(bench.console.width, report.width(bench.runs))).print(report.table(bench.runs))
     if options.markdown:
         sys.stdout.write(report.markdown(bench.runs) + "\n")
     if options.json:

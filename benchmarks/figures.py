@@ -8,7 +8,8 @@ Definitions, all at the caller's end of the wire:
 - *added latency* = first reply audio - end of speech - hangover - the Responder's own configured delay;
 - *barge-in time*: from handing the first packet of the interrupting speech to the sender, to the arrival of the first
   of `QUIET_PACKETS` packets in a row that decode to silence;
-- *leak*: an audible packet after that, while the interruption is still being said;
+- *leak*: an audible packet after that, while the interruption is still being said: late audio that got through, or a
+  reply that ran dry for so long just before it was interrupted;
 - *spacing*: time between arrivals of packets next to each other; a *gap* is one over 40 ms.
 """
 

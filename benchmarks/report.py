@@ -1,4 +1,8 @@
-"""Figures as a table for people and as JSON for machines. With repeated runs: the median of each figure."""
+"""Figures as a table for people and as JSON for machines.
+
+With repeated runs a measured figure shows its median, and whatever counts faults shows the sum over all runs: a median
+would hide the one run in three that went wrong.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,12 @@ from benchmarks.run import Run, as_json
 
 PACKAGES = ("aiortc", "aioice", "numpy", "uvloop", "websockets", "uvicorn")
 
-Row = tuple[str, Callable[[Run], float | None], str]
+Find = Callable[[Run], float | None]
+Row = tuple[str, Find, str]
+SUM = "sum"
+"""In place of a format: a count, added up over the runs."""
+WORST = "worst"
+"""In place of a format: the greatest of all runs."""
 ROWS: tuple[Row, ...] = (
     ("added latency p50, ms", lambda r: r.media.added_latency.p50, ".0f"),
     ("added latency p95, ms", lambda r: r.media.added_latency.p95, ".0f"),
@@ -33,26 +42,27 @@ ROWS: tuple[Row, ...] = (
     ("barge-in p95, ms", lambda r: r.media.barge_in.p95, ".0f"),
     ("barge-in with late audio p50, ms", lambda r: r.media.barge_in_late.p50, ".0f"),
     ("barge-in with late audio p95, ms", lambda r: r.media.barge_in_late.p95, ".0f"),
-    ("late packets heard", lambda r: r.media.leaks, ".0f"),
+    ("audible packets after the silence", lambda r: r.media.leaks, SUM),
     ("RTP spacing p50, ms", lambda r: r.media.spacing.p50, ".1f"),
     ("RTP spacing p99, ms", lambda r: r.media.spacing.p99, ".1f"),
     ("gaps over 40 ms, %", lambda r: r.media.gaps_percent, ".3f"),
-    ("20 ms slots skipped", lambda r: r.media.slots_skipped, ".0f"),
-    ("packets lost", lambda r: r.media.packets_lost, ".0f"),
-    ("samples lost in the chirps", lambda r: r.media.samples_lost, ".0f"),
-    ("samples repeated in the chirps", lambda r: r.media.samples_repeated, ".0f"),
+    ("20 ms slots skipped", lambda r: r.media.slots_skipped, SUM),
+    ("packets lost", lambda r: r.media.packets_lost, SUM),
+    ("samples lost in the chirps", lambda r: r.media.samples_lost, SUM),
+    ("samples repeated in the chirps", lambda r: r.media.samples_repeated, SUM),
     ("CPU per call-second, ms", lambda r: r.server.cpu_ms, ".1f"),
     ("  Redis, ms", lambda r: r.server.redis_cpu_ms, ".2f"),
     ("share of the core used, %", lambda r: r.server.core_percent, ".1f"),
     ("memory per call, MB", lambda r: r.server.rss_per_call_mb, ".2f"),
     ("set-up p50, ms", lambda r: r.media.setup.p50, ".0f"),
-    ("calls that failed", lambda r: r.media.failed, ".0f"),
-    ("turns too many", lambda r: r.media.turns_split, ".0f"),
-    ("answers measured", lambda r: r.media.added_latency.count, ".0f"),
+    ("calls that failed", lambda r: r.media.failed, SUM),
+    ("turns too many", lambda r: r.media.turns_split, SUM),
+    ("answers measured", lambda r: r.media.added_latency.count, SUM),
     ("rig: callers and Responder, % of the other cores", lambda r: r.rig_percent, ".0f"),
     ("yardstick: encoding a frame on the server's core, µs", lambda r: r.yardstick_us, ".0f"),
     ("disturbance: waited for the core, ms per call-second", lambda r: r.server.waited_ms, ".1f"),
     ("disturbance: callers' loop late p99, ms", lambda r: r.media.callers_lateness.p99, ".1f"),
+    ("disturbance: callers' loop late, worst of all runs, ms", lambda r: r.media.callers_lateness.worst, WORST),
 )
 """What the table shows: a name, how to find it in a run, its format."""
 
@@ -60,14 +70,21 @@ ROWS: tuple[Row, ...] = (
 def table(runs: Mapping[int, Sequence[Run]]) -> Table:
     """A column for each number of calls."""
     repeats = max(len(each) for each in runs.values())
-    title = "Calls through one server on one core" + (f", medians of {repeats} runs" if repeats > 1 else "")
+    title = "Calls through one server on one core" + (
+        f", {repeats} runs: medians, and sums of what is counted" if repeats > 1 else ""
+    )
     shown = Table(title=title)
-    shown.add_column("")
+    shown.add_column("", no_wrap=True)
     for calls in runs:
         shown.add_column(f"{calls} call{'s' if calls > 1 else ''}", justify="right")
     for name, find, form in ROWS:
-        shown.add_row(name, *(_cell(middle(find, each), form) for each in runs.values()))
+        shown.add_row(name, *(cell(find, each, form) for each in runs.values()))
     return shown
+
+
+def width(runs: Mapping[int, Sequence[Run]]) -> int:
+    """Characters the table needs."""
+    return max(len(name) for name, _, _ in ROWS) + 12 * len(runs) + 8
 
 
 def markdown(runs: Mapping[int, Sequence[Run]]) -> str:
@@ -75,7 +92,7 @@ def markdown(runs: Mapping[int, Sequence[Run]]) -> str:
     lines = ["| | " + " | ".join(f"{calls} call{'s' if calls > 1 else ''}" for calls in runs) + " |"]
     lines.append("|---|" + "---:|" * len(runs))
     for name, find, form in ROWS:
-        cells = (_cell(middle(find, each), form) for each in runs.values())
+        cells = (cell(find, each, form) for each in runs.values())
         lines.append(f"| {name.replace('  ', '… ')} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -104,7 +121,17 @@ def machine() -> dict[str, Any]:
     }
 
 
-def middle(find: Callable[[Run], float | None], runs: Sequence[Run]) -> float | None:
+def cell(find: Find, runs: Sequence[Run], form: str) -> str:
+    """One figure of repeated runs, as the table shows it."""
+    values = [value for run in runs if (value := find(run)) is not None and not math.isnan(value)]
+    if not values:
+        return "–"
+    if form in (SUM, WORST):
+        return f"{sum(values) if form == SUM else max(values):.0f}"
+    return format(statistics.median(values), form)
+
+
+def middle(find: Find, runs: Sequence[Run]) -> float | None:
     """The median over the runs that have the figure."""
     values = [value for run in runs if (value := find(run)) is not None and not math.isnan(value)]
     return statistics.median(values) if values else None
@@ -115,10 +142,6 @@ def spread_text(spread: Spread) -> str:
     return (
         f"p50 {spread.p50:.0f}, p95 {spread.p95:.0f}, p99 {spread.p99:.0f}, worst {spread.worst:.0f} of {spread.count}"
     )
-
-
-def _cell(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
 
 
 def _processor() -> str:

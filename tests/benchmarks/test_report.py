@@ -14,7 +14,7 @@ from benchmarks.figures import Settings, Spread, media_figures
 from benchmarks.picture import nice_top, picture
 from benchmarks.processes import Cores, Usage
 from benchmarks.record import CallersReport
-from benchmarks.report import ROWS, markdown, middle, save
+from benchmarks.report import ROWS, SUM, WORST, cell, markdown, middle, save
 from benchmarks.run import IDLE_S, Run, server_figures
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -46,6 +46,27 @@ def test_repeated_runs_show_their_median_and_leave_out_what_was_not_measured() -
     runs = [a_run(50.0), a_run(90.0), a_run(60.0), a_run(math.nan)]
     assert middle(lambda run: run.media.added_latency.p50, runs) == 60.0
     assert middle(lambda run: run.media.barge_in.p50, runs) is None
+
+
+def test_a_fault_in_one_run_of_three_is_not_hidden_by_a_median() -> None:
+    bad = a_run(60.0)
+    bad = dataclasses.replace(bad, media=dataclasses.replace(bad.media, failed=3, slots_skipped=96, samples_lost=7))
+    rows = {
+        line.split("|")[1].strip(): line.split("|")[2].strip()
+        for line in markdown({8: [a_run(60.0), bad]}).splitlines()
+    }
+    assert (rows["calls that failed"], rows["20 ms slots skipped"], rows["samples lost in the chirps"]) == (
+        "3",
+        "96",
+        "7",
+    )
+
+
+def test_counts_add_up_and_the_worst_is_the_worst() -> None:
+    runs = [a_run(50.0), a_run(90.0), a_run(math.nan)]
+    assert cell(lambda run: run.media.added_latency.p50, runs, SUM) == "140"
+    assert cell(lambda run: run.media.added_latency.p50, runs, WORST) == "90"
+    assert cell(lambda run: run.media.barge_in.p50, runs, SUM) == "–"
 
 
 def test_the_markdown_table_has_a_row_for_every_figure_and_a_column_for_every_number_of_calls() -> None:
