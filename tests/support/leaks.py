@@ -38,7 +38,7 @@ def holdings() -> Holdings:
     )
 
 
-async def released(before: Holdings, within_s: float = 3.0) -> None:
+async def released(before: Holdings, within_s: float = 10.0) -> None:
     """Wait until no more is held than `before`."""
 
     def nothing_more() -> bool:
