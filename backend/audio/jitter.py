@@ -136,13 +136,13 @@ class JitterBuffer:
     def _is_old(self, sequence: int) -> bool:
         """Count and refuse what was delivered, declared lost, or is held already."""
         assert self._next_sequence is not None
-        if sequence in self._held or sequence in self._delivered:
-            self.duplicates += 1
-            return True
-        if _difference(sequence, self._next_sequence, 16) < 0:
-            self.late += 1
-            return True
-        return False
+        if _difference(sequence, self._next_sequence, 16) >= 0:
+            old = repeated = sequence in self._held
+        else:
+            old, repeated = True, sequence in self._delivered
+        self.duplicates += repeated
+        self.late += old and not repeated
+        return old
 
     def _deliver(self, out: list[Delivery]) -> None:
         """Everything that is next in order."""
