@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, State, StateChanged, ToolFinished, ToolStarted
+from backend.agent.events import (
+    AgentEvent,
+    ModelAnswered,
+    ModelAsked,
+    State,
+    StateChanged,
+    Token,
+    ToolFinished,
+    ToolStarted,
+)
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult
 from backend.tracing.base import NO_SPAN, Outcome, Span, current_span
@@ -30,6 +39,8 @@ class AgentTrace:
     def follow(self, event: AgentEvent) -> None:
         """Open, describe or end the span it is about."""
         match event:
+            case Token():
+                pass  # by far the most events: looked at first
             case ModelAsked():
                 self._asked(event)
             case ModelAnswered():

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 import msgspec
 
@@ -43,23 +43,23 @@ def run_of(record: Record, project: str) -> dict[str, Any]:
         "id": _uuid(step),
         "trace_id": _uuid(record.path[0]),
         "parent_run_id": _uuid(record.path[-2]) if len(record.path) > 1 else None,
-        "dotted_order": ".".join(f"{_moment(each.began):%Y%m%dT%H%M%S%fZ}{_uuid(each)}" for each in record.path),
+        "dotted_order": ".".join(map(_order, record.path)),
         "session_name": project,
         "name": record.name,
         "run_type": RUN_TYPES.get(record.kind, "chain"),
-        "start_time": _moment(step.began).isoformat(),
+        "start_time": _moment(step.began),
         "inputs": _words(record.asked),
         "extra": {"metadata": metadata(record)},
         "tags": [record.kind, *([record.outcome] if record.outcome else [])],
     }
     if record.ended is not None:
-        run["end_time"] = _moment(record.ended).isoformat()
+        run["end_time"] = _moment(record.ended)
         run["outputs"] = _words(record.said) | {"outcome": record.outcome}
         if record.outcome == "failed":
             run["error"] = str(record.facts.get("error") or "failed")
         if isinstance(first := record.facts.get("first_token_ms"), int | float):
             at = _moment(step.began + round(first * 1_000_000))
-            run["events"] = [{"name": "new_token", "time": at.isoformat()}]
+            run["events"] = [{"name": "new_token", "time": at}]
     return run
 
 
@@ -98,10 +98,21 @@ def _words(words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _uuid(step: Step) -> str:
-    return str(UUID(int=step.id))
+    digits = f"{step.id:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def _moment(nanoseconds: int) -> datetime:
-    """With microseconds, as exact as the API is. Integers: a float would round a child to before its parent."""
+@lru_cache(maxsize=512)
+def _order(step: Step) -> str:
+    """A step of a dotted order, e.g. 20261121T101500123456Z019aa…; a span's is part of all those within it."""
+    moment = _moment(step.began).translate(_PUNCTUATION).removesuffix("+0000")
+    return f"{moment}Z{_uuid(step)}"
+
+
+_PUNCTUATION = str.maketrans("", "", "-:.")
+
+
+def _moment(nanoseconds: int) -> str:
+    """ISO 8601 to the microsecond. Reckoned in integers: a float would round a child to before its parent."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000).isoformat(timespec="microseconds")

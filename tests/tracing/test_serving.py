@@ -1,0 +1,94 @@
+"""Tracing in a serving process: its traces arrive, and a LangSmith that hangs delays neither a turn nor the end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.house import RunningHouse, placed_call, running_house
+from tests.support.langsmith_api import KEY, LangSmith, langsmith, lasts_within, told
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.waiting import until
+
+QUERY = "how high is the Eiffel tower"
+SCRIPT: dict[str, Any] = {
+    "turns": [
+        {
+            "reply": {"calls": [{"name": "route_to_thinker", "arguments": {"domain": "knowledge", "query": QUERY}}]},
+            "after_results": [{"text": "Quite high.", "tone": {"hz": 440, "ms": 300}}],
+        }
+    ]
+}
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+def traced(server: LangSmith) -> dict[str, str]:
+    return {"LANGSMITH_TRACING_ENABLED": "true", "LANGSMITH_API_KEY": KEY, "LANGSMITH_ENDPOINT": server.url}
+
+
+async def one_turn(house: RunningHouse) -> int:
+    """A typed question, a Thinker, an answer heard; milliseconds to the answer's first sound."""
+    async with placed_call(house, transport="ws") as call:
+        began = asyncio.get_running_loop().time()
+        answer = await call.http.post(
+            f"/api/sessions/{call.ticket.session_id}/messages",
+            json={"text": "a private question"},
+            headers={"authorization": f"Bearer {call.ticket.token}"},
+        )
+        assert answer.status_code == 202, answer.text
+        await call.told("thinker", event="complete")
+        await call.told("audio_playback_finished")
+        return round((call.audible()[0].at - began) * 1000)
+
+
+async def ended(house: RunningHouse) -> float:
+    """Seconds the server takes to end."""
+    began = time.monotonic()
+    house.process.terminate()
+    await asyncio.to_thread(house.process.wait, 12)
+    return time.monotonic() - began
+
+
+async def test_a_real_call_is_traced_whole_and_without_its_words(peer: OfflinePeer) -> None:
+    async with langsmith() as server:
+        with running_house(peer, **traced(server)) as house:
+            assert "LangSmith project responder-thinker, without what is said" in house.printed
+            await peer.follow(SCRIPT)
+            await one_turn(house)
+            await until(lambda: server.over("session"))
+            await ended(house)
+            log = (house.folder / "stderr.log").read_text()
+    session = server.run("session")
+    [turn] = server.children(session)
+    [thinker] = server.children(turn)
+    [model] = server.children(thinker)
+    assert [run["name"] for run in (turn, thinker)] == ["turn 1", "knowledge"]
+    assert model["run_type"] == "llm" and told(model)["usage_metadata"]["total_tokens"] > 0
+    assert (told(turn)["outcome"], told(thinker)["source"], told(session)["reason"]) == (
+        *("complete", "model"),
+        "disconnected",
+    )
+    assert told(turn)["total_ms"] > 0
+    assert lasts_within(model, thinker) and lasts_within(thinker, turn) and lasts_within(turn, session)
+    assert "private" not in repr(server.batches) and "Eiffel" not in repr(server.batches)
+    assert KEY not in log + house.printed
+
+
+async def test_a_langsmith_that_hangs_delays_neither_a_turn_nor_the_end(peer: OfflinePeer) -> None:
+    async with langsmith("hangs") as server:
+        with running_house(peer, **traced(server)) as house:
+            await peer.follow(SCRIPT)
+            times = [await one_turn(house), await one_turn(house)]
+            assert server.asked > 0
+            took = await ended(house)
+    assert min(times) < 1500
+    assert took < 6
