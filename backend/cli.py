@@ -67,6 +67,18 @@ def talk(
     raise typer.Exit(asyncio.run(place_call(wav, out=out, url=url, transport=transport.value)))
 
 
+@app.command()
+def tour(
+    voice: Annotated[bool, typer.Option(help="Also ask by voice, in a real call.")] = True,
+    thinker: Annotated[list[str] | None, typer.Option(help="Ask only this Thinker; may be given again.")] = None,
+) -> None:
+    """Lead one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
+    from backend.tour.run import tour as lead
+
+    logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
+    raise typer.Exit(uvloop.run(lead(voice=voice, only=thinker or ())))
+
+
 @documents.command("add")
 def add_documents(
     path: Annotated[Path, typer.Argument(help="A Markdown or text file, or a folder of them.")],

@@ -10,6 +10,7 @@ from typing import Any
 from backend.offline.chat.facts import recall
 from backend.offline.chat.reports import plan, report
 from backend.offline.chat.skill import Asked, Skill, skill_for
+from backend.offline.demonstration import wording
 from backend.offline.demonstration.wording import spoken
 
 Message = Mapping[str, Any]
@@ -36,6 +37,8 @@ def think(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], tool_
     asked = Asked(_last_user(messages), _system(messages))
     results = _results(messages)
     if results:
+        if further := _further(asked, results):
+            return Thought(calls=further)
         return Thought(" ".join(_word(asked, name, content) for name, content in results))
     for tool, skill in _fitting(asked.sentence, tools if tool_choice != "none" else ()):
         fillings = skill.fill(asked, tool.get("parameters") or {})
@@ -66,14 +69,23 @@ def _fitting(sentence: str, tools: Sequence[Mapping[str, Any]]) -> list[tuple[Ma
 
 
 def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Tool results after the last user message: the tool's name and the result's text."""
+    """The newest round's tool results, if it is our turn to go on: the tool's name and the result's text."""
     names, results = _called_names(messages), []
     for message in reversed(messages):
-        if message.get("role") == "user":
+        if message.get("role") != "tool":
             break
-        if message.get("role") == "tool":
-            results.append((names.get(message.get("tool_call_id"), ""), text_of(message.get("content"))))
+        results.append((names.get(message.get("tool_call_id"), ""), text_of(message.get("content"))))
     return results[::-1]
+
+
+def _further(asked: Asked, results: Sequence[tuple[str, str]]) -> tuple[ToolCall, ...]:
+    """The calls that the results lead to."""
+    calls = []
+    for name, content in results:
+        skill, result = skill_for(name), _read(content)
+        if skill and isinstance(result, Mapping) and (then := skill.then(asked, result)):
+            calls.append(ToolCall(then[0], json.dumps(then[1], ensure_ascii=False)))
+    return tuple(calls)
 
 
 def _called_names(messages: Sequence[Message]) -> dict[Any, str]:
@@ -82,18 +94,30 @@ def _called_names(messages: Sequence[Message]) -> dict[Any, str]:
 
 
 def _word(asked: Asked, name: str, content: str) -> str:
-    try:
-        result = json.loads(content)
-    except ValueError:
-        return spoken(content)
+    result = _read(content)
     if not isinstance(result, Mapping):
         return spoken(str(result))
+    if _needs_consent(result):
+        return wording.question_of_consent(asked.sentence)
     if result.get("error"):
         return f"I could not find that out. {_reason(result['error'])}".strip()
     answer = _by_skill(asked, name, result) or "I got an answer that I cannot put into words."
     if result.get("sample") is True:
         return f"I could not reach the live service, so this is sample data: {answer}"
     return answer
+
+
+def _read(content: str) -> Any:
+    """The result's JSON; the text itself when it is none."""
+    try:
+        return json.loads(content)
+    except ValueError:
+        return content
+
+
+def _needs_consent(result: Mapping[str, Any]) -> bool:
+    error = result.get("error")
+    return isinstance(error, Mapping) and error.get("type") == "needs_confirmation"
 
 
 def _by_skill(asked: Asked, name: str, result: Mapping[str, Any]) -> str | None:

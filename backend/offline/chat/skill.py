@@ -40,6 +40,8 @@ class Skill:
     """What to ask then."""
     word: Callable[[Asked, Mapping[str, Any]], str]
     """A tool's result as a short spoken answer. May raise KeyError or TypeError on a result it does not know."""
+    then: Callable[[Asked, Mapping[str, Any]], tuple[str, Arguments] | None] = lambda asked, result: None
+    """The call that a result leads to, where one tool only finds what another needs; None when it is the answer."""
     last_resort: bool = False
     """Fits any sentence, and so gives way to every other skill that fits."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from backend.audio.frame import BYTES_PER_MS
 from backend.offline.chat.facts import recall
 from backend.offline.demonstration import wording
-from backend.offline.demonstration.intents import Question, understand
+from backend.offline.demonstration.intents import Question, Talk, understand
 from backend.offline.demonstration.tidy import tidy
 from backend.offline.realtime.items import Item
 from backend.offline.realtime.parts import (
@@ -73,6 +73,10 @@ class DemonstrationBrain:
         self._heard: dict[str, asyncio.Event] = {}
         self._told: set[str] = set()
         self._last_domain: str | None = None
+        self._asked: Question | None = None
+        """What was last asked of a Thinker."""
+        self._to_confirm: Question | None = None
+        """What the caller was asked to agree to."""
 
     async def opening(self) -> AsyncIterator[Trouble]:
         """Nothing goes wrong on purpose."""
@@ -136,20 +140,30 @@ class DemonstrationBrain:
         fresh = [item for item in outputs if item.id not in self._told]
         if fresh:
             self._told.update(item.id for item in fresh)
-            return Plan(wording.result([item.output for item in fresh]))
+            words = wording.result([item.output for item in fresh])
+            self._to_confirm = self._asked if wording.YES_OR_NO in words else None
+            return Plan(words)
         return self._respond(order, newest)
 
     def _respond(self, order: Order, newest: Item | None) -> Plan:
         routing = routing_of(order.tools) if order.tool_choice != "none" else None
         domains = routing.domains if routing else BY_HEART
         wish = understand(newest.words if newest else "", domains, last_domain=self._last_domain)
+        wish = self._agreed(wish)
         if not isinstance(wish, Question):
             said = wording.talk(wish, turn=self._turns, now=self._clock(), last_said=_last_said(order.items))
             return Plan(said)
-        self._last_domain = wish.domain
+        self._last_domain, self._asked = wish.domain, wish
         if routing is None:
             return Plan(recall(wish.query))
         return Plan(wording.acknowledgement(self._turns), (routing.name, routing.arguments(wish)))
+
+    def _agreed(self, wish: Talk | Question) -> Talk | Question:
+        """A yes to what was asked is the wish itself once more; whatever else is said, the question is closed."""
+        asked, self._to_confirm = self._to_confirm, None
+        if asked is None or wish is not Talk.YES:
+            return wish
+        return Question(asked.domain, wording.consent(asked.query))
 
 
 def routing_of(tools: Sequence[dict[str, Any]]) -> Routing | None:

@@ -71,7 +71,7 @@ _DOMAINS: tuple[tuple[str, str, str], ...] = (
         r"calendar|schedul|assistant",
         r"\b(?:calendar|meetings?|appointments?|schedule)\b|\bam i free\b|\bremind me\b|"
         r"\bdo i have (?:anything|any|to)\b|"
-        r"^(?:please )?(?:add|book|cancel|delete|remove|move|reschedule|rename|put)\b",
+        r"^(?:please )?(?:add|book|schedule|cancel|delete|remove|move|reschedule|rename|put)\b",
     ),
     ("stocks", r"stock|financ|market", r"\b(?:stocks?|shares?|nasdaq|dow jones|market)\b|"
                                        rf"\bhow(?: is|'s) (?:{'|'.join(COMPANIES)}) (?:doing|trading)\b"),

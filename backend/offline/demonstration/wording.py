@@ -80,6 +80,20 @@ def result(outputs: Sequence[str]) -> str:
     return " ".join(_result(output) for output in outputs) or "I have no answer to that."
 
 
+YES_OR_NO = "Please say yes or no."
+
+
+def question_of_consent(wish: str) -> str:
+    """Asks whether to do what `wish` says."""
+    wish = re.sub(r"^(?:yes\W+)?(?:please\s+)?", "", wish.strip(" .!?"), flags=re.IGNORECASE)
+    return f"Shall I {wish[:1].lower()}{wish[1:]}? {YES_OR_NO}"
+
+
+def consent(wish: str) -> str:
+    """The same wish, agreed to."""
+    return f"Yes, {wish[:1].lower()}{wish[1:]}"
+
+
 def _result(output: str) -> str:
     try:
         data = json.loads(output)

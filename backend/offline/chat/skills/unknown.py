@@ -35,7 +35,7 @@ def _word(asked: Asked, result: Mapping[str, Any]) -> str:
 
 
 SKILL = Skill(
-    tool=re.compile(""),
+    tool=re.compile(r"^(?!remember_)"),
     fits=_fits,
     fill=_fill,
     missing="I cannot fill in what that tool needs.",

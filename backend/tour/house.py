@@ -1,0 +1,99 @@
+"""The house that is toured: a serving process with a data folder of its own and nothing of the user's settings."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from backend.errors import SetupError
+from backend.settings import load_settings
+from backend.standins.server import serving
+from backend.standins.services import every_service, pointing_at
+from backend.tools.kb_search import kb_path
+from backend.tools.kb_store import KnowledgeBase
+
+READY_WITHIN_S = 30.0
+END_WITHIN_S = 10.0
+SERVE = (sys.executable, "-c", "from backend.cli import main; main()", "serve", "--port", "0")
+KEPT = ("PATH", "HOME", "LANG")
+"""All that the process is given of our environment: no keys, no addresses."""
+HANDBOOK = """# Handbook of the tour
+
+## Traffic
+
+Cities that took space from cars and gave it to buses and bicycles have less traffic after two years.
+"""
+
+
+@asynccontextmanager
+async def touring_house() -> AsyncIterator[str]:
+    """The address of a house whose tools ask stand-ins and whose documents are a handbook. Raises `SetupError`."""
+    with tempfile.TemporaryDirectory(prefix="tour-") as folder:
+        await asyncio.to_thread(_add_documents, Path(folder))
+        async with serving(every_service) as services:
+            settings = pointing_at(services.url) | {
+                "data_dir": folder,
+                "offers_per_minute": "0",
+                "filler_after_s": "0",  # words in between would be taken for answers
+                "idle_nudge_s": "0",
+                "idle_disconnect_s": "0",
+            }
+            async with _served({name.upper(): value for name, value in settings.items()}, Path(folder)) as url:
+                yield url
+
+
+def _add_documents(folder: Path) -> None:
+    handbook = folder / "handbook.md"
+    handbook.write_text(HANDBOOK)
+    KnowledgeBase(kb_path(load_settings(_env_file=None, data_dir=folder))).add(handbook)
+
+
+@asynccontextmanager
+async def _served(settings: Mapping[str, str], folder: Path) -> AsyncIterator[str]:
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    log = folder / "stderr.log"
+    with log.open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(
+            *SERVE,
+            cwd=folder,
+            env=kept | {"COLUMNS": "200"} | dict(settings),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+        )
+    try:
+        yield await _ready(process, log)
+    finally:
+        await _ended(process)
+
+
+async def _ready(process: asyncio.subprocess.Process, log: Path) -> str:
+    """The address, once everything has been started."""
+    assert process.stdout
+    printed = ""
+    try:
+        async with asyncio.timeout(READY_WITHIN_S):
+            while "Ctrl-C" not in printed and (line := await process.stdout.readline()):
+                printed += line.decode()
+    except TimeoutError:
+        pass
+    found = re.search(r"http://[\w.:]+", printed)
+    if not found or "Ctrl-C" not in printed:
+        raise SetupError("The house did not start.", hint=(await asyncio.to_thread(log.read_text))[-800:])
+    return found[0].replace("localhost", "127.0.0.1")
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+    try:
+        async with asyncio.timeout(END_WITHIN_S):
+            await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,42 @@
+"""What is asked on the tour: each Thinker's own example, or where the two rounds should differ, questions from here.
+
+A new Thinker is toured without an entry: its example is asked in both rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+TYPED = {"assistant": ("Add lunch with Ana tomorrow at noon.",)}
+SPOKEN = {
+    "assistant": ("What's on my calendar tomorrow?", "Cancel lunch with Ana tomorrow.", "Yes."),
+    "knowledge": ("Who wrote Hamlet?",),
+    "medical": ("What is my body mass index at eighty kilos and one meter eighty?",),
+    "news": ("What's in the news?",),
+    "research": ("Research electric cars.",),
+    "stocks": ("What's the stock price of Apple?",),
+    "weather": ("Will it rain in London tomorrow?",),
+}
+"""Other questions than the typed ones, so that no answer comes from the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One question, and the Thinker that should answer it."""
+
+    domain: str
+    label: str
+    question: str
+
+
+def steps(thinkers: Sequence[dict[str, Any]], only: Sequence[str], *, by_voice: bool) -> list[Step]:
+    """The questions to the Thinkers that `/api/config` lists; `only` these domains, if any are given."""
+    chosen = SPOKEN if by_voice else TYPED
+    return [
+        Step(thinker["domain"], thinker["label"], question)
+        for thinker in thinkers
+        if not only or thinker["domain"] in only
+        for question in chosen.get(thinker["domain"], (thinker["example"],))
+    ]
