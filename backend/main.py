@@ -27,7 +27,7 @@ from backend.audio.vad import choose_engine
 from backend.conversation.limits import TurnLimits
 from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.http.app import build_app
-from backend.http.services import Services
+from backend.http.services import Keeper, Services
 from backend.memory.base import Memory
 from backend.memory.embedded import OpenedMemory, open_memory
 from backend.memory.outbox import Outbox
@@ -41,6 +41,8 @@ from backend.session.call import Line, run_call
 from backend.session.clips import load_clips
 from backend.session.directory import QUEUES, Directory
 from backend.session.hearing import open_hearing
+from backend.session.knowing import Learning
+from backend.session.knowing_summary import Summaries
 from backend.session.metrics import Metrics
 from backend.session.prompts import brief
 from backend.settings import Settings
@@ -60,6 +62,11 @@ KNOWN_WITHIN_S = 0.5
 """A caller of whom memory says nothing in this time is served as a stranger."""
 OFFLINE_NAME = "offline demonstration"
 HTTP_TIMEOUT_S = 10.0
+SUMMARIES_WITHIN_S = 2.0
+"""Seconds a server that ends gives the summaries of the calls it has just ended."""
+ERASE_WITHIN_S = 3.0
+"""Seconds what still waits to be written of a user may take before it can be erased."""
+DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,9 @@ class House:
 async def open_house(settings: Settings) -> AsyncIterator[House]:
     """Everything started, in order; everything ended, in the reverse. Raises `SetupError`."""
     async with AsyncExitStack() as stack:
-        opened = await open_memory(settings.redis_url, settings.data_dir)
+        opened = await open_memory(
+            settings.redis_url, settings.data_dir, user_ttl_s=settings.user_retention_days * DAY_S or None
+        )
         stack.push_async_callback(opened.memory.close)
         settings, child = await _with_offline_child(settings, stack)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
@@ -92,13 +101,16 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         )
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, 2.0)
+        summaries = Summaries(model, settings.thinker_model, opened.memory)
+        stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
         metrics = Metrics(manifest.domain for manifest in thinkers.manifests)
         metrics.watch_queue("outbox", lambda: outbox.depth)
+        metrics.watch_queue("summaries", lambda: summaries.depth)
         metrics.watch_losses(lambda: outbox.dropped + outbox.failed)
         responder = ResponderLine(settings)
         tracer = _tracer(settings, metrics)
         stack.push_async_callback(tracer.close)
-        line = _line(settings, child, responder, thinkers, opened.memory, outbox, metrics, tracer)
+        line = _line(settings, child, responder, thinkers, opened.memory, outbox, summaries, metrics, tracer)
         directory = Directory(
             partial(run_call, line),
             cap=settings.session_cap,
@@ -116,6 +128,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             attach_socket=_attach_socket,
             page_config=lambda: _page_config(settings, line, thinkers, opened),
             readiness=partial(_readiness, opened.memory, child, responder),
+            keepers=(_memory_keeper(opened.memory, outbox, summaries),),
             frontend=FRONTEND,
             metrics=metrics,
         )
@@ -170,6 +183,7 @@ def _line(
     thinkers: Thinkers,
     memory: Memory,
     outbox: Outbox,
+    summaries: Summaries,
     metrics: Metrics,
     tracer: Tracer,
 ) -> Line:
@@ -183,6 +197,7 @@ def _line(
         known=partial(_known, memory),
         thinkers=thinkers,
         keep=outbox.put,
+        learning=Learning(memory.watch_user, summaries),
         open_hearing=partial(open_hearing, settings.vad),
         limits=TurnLimits(
             interruption_min_ms=settings.interruption_min_ms,
@@ -217,6 +232,16 @@ def _tracer(settings: Settings, metrics: Metrics) -> Tracer:
     metrics.watch_trace_losses(lambda: tracer.lost)
     tracer.begin()
     return tracer
+
+
+def _memory_keeper(memory: Memory, outbox: Outbox, summaries: Summaries) -> Keeper:
+    async def erase(user_id: str) -> None:
+        """After all that is on its way to memory: else it would be written there again."""
+        await summaries.forget(user_id)
+        await outbox.settle(ERASE_WITHIN_S)
+        await memory.forget_user(user_id)
+
+    return Keeper("memory", memory.everything_of, erase)
 
 
 async def _known(memory: Memory, user_id: str) -> dict[str, Any]:

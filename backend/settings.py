@@ -79,6 +79,10 @@ class Settings(BaseSettings):
     redis_url: str | None = Field(None, repr=False, description="Unset: an embedded Redis in DATA_DIR serves.")
     data_dir: Path = Field(Path("var"), description="Where the embedded Redis and generated secrets live.")
 
+    user_retention_days: int = Field(
+        0, ge=0, description="Days what is known of a user is kept after its last change; 0: for good."
+    )
+
     # Services of the Thinkers' tools
     finnhub_api_key: SecretStr | None = Field(None, description="Stock quotes.")
     newsapi_api_key: SecretStr | None = Field(None, description="News headlines.")
@@ -97,6 +101,11 @@ class Settings(BaseSettings):
     brave_url: str = Field("https://api.search.brave.com/res/v1", description="Brave Search's API.")
     ncbi_url: str = Field("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="PubMed (NCBI E-utilities).")
     ncbi_api_key: SecretStr | None = Field(None, description="NCBI key: more PubMed requests per second.")
+    caldav_url: str | None = Field(
+        None, description="CalDAV home of one account, in which each user gets a calendar; unset: files in DATA_DIR."
+    )
+    caldav_username: str = Field("", description="That account's name.")
+    caldav_password: SecretStr | None = Field(None, description="That account's password.")
     research_delay_s: Seconds = Field(
         0, description="Demos only: seconds the research Thinker takes at least; 30 shows how a slow one is covered."
     )
@@ -151,6 +160,15 @@ class Settings(BaseSettings):
     identify_by_fingerprint: bool = Field(
         False, description="Demos only: a browser fingerprint restores a lost cookie's context."
     )
+
+    @field_validator("caldav_url")
+    @classmethod
+    def _caldav_url(cls, value: str | None) -> str | None:
+        if value and not re.match(r"https?://[^/\s@]+(/|$)", value):
+            raise ValueError(
+                "must start with http:// or https:// and hold no password, e.g. https://cal.example.com/me/"
+            )
+        return value
 
     @field_validator("openai_base_url", "langsmith_endpoint")
     @classmethod

@@ -68,6 +68,8 @@ class CreateReply:
 
     purpose: Purpose
     request: str
+    hint: str = ""
+    """Instructions for this one reply, beyond those of its purpose."""
 
 
 @dataclass(frozen=True, slots=True)

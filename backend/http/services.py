@@ -17,6 +17,17 @@ from backend.transports.base import Transport
 
 
 @dataclass(frozen=True, slots=True)
+class Keeper:
+    """A place where something of a user is kept. Both may raise a `PeerError`."""
+
+    name: str
+    export: Callable[[str], Awaitable[Any]]
+    """User id → all of it, as JSON data."""
+    erase: Callable[[str], Awaitable[None]]
+    """Leaves nothing of that user."""
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """Everything a route may reach."""
 
@@ -31,6 +42,8 @@ class Services:
     """What `GET /api/config` tells the page."""
     readiness: Callable[[], Awaitable[dict[str, str]]]
     """Name of each check → `ok`, or what is wrong."""
+    keepers: tuple[Keeper, ...]
+    """Everywhere something of a user is kept, in the order it is erased."""
     frontend: Path
     """The directory of the page; when it is missing only the API is served."""
     metrics: Metrics = field(default_factory=Metrics)

@@ -96,8 +96,8 @@ class RealtimeCodec:
                 return self._message("user", text)
             case do.AddNote(text):
                 return self._message("system", text)
-            case do.CreateReply(purpose, request):
-                return self._event("response.create", event_id=request, response=self._reply(purpose, request))
+            case do.CreateReply(purpose, request, hint):
+                return self._event("response.create", event_id=request, response=self._reply(purpose, request, hint))
             case do.CancelReply(None):
                 return self._event("response.cancel")
             case do.CancelReply(reply):
@@ -117,9 +117,9 @@ class RealtimeCodec:
         content = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
         return self._event("conversation.item.create", item={"type": "message", "role": role, "content": [content]})
 
-    def _reply(self, purpose: Purpose, request: str) -> dict[str, Any]:
+    def _reply(self, purpose: Purpose, request: str, hint: str) -> dict[str, Any]:
         reply: dict[str, Any] = {"metadata": {"request": request, "purpose": purpose.value}}
-        if extra := self._briefing.purposes.get(purpose):
+        if extra := f"{self._briefing.purposes.get(purpose, '')} {hint}".strip():
             # Instructions of a reply replace the session's, so they have to contain them.
             reply["instructions"] = f"{self._briefing.instructions}\n\n{extra}"
         if purpose in QUIET_PURPOSES:

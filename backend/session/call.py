@@ -12,12 +12,13 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, NeverConnected, ResponderUnavailable, TransportLost
@@ -27,7 +28,9 @@ from backend.session.desk import Desk
 from backend.session.directory import Session
 from backend.session.hearing import Hearing
 from backend.session.history import History, Keep, careful
+from backend.session.knowing import Knowing, Learning
 from backend.session.metrics import Metrics
+from backend.session.prompts import filler_hint
 from backend.session.redial import dial_patiently
 from backend.session.summary import keep_summary
 from backend.session.traced import CallTrace
@@ -52,6 +55,7 @@ class Line:
     """`await known(user_id)`: that, within half a second, `{}` when memory is slow."""
     thinkers: Thinkers
     keep: Keep
+    learning: Learning
     open_hearing: Callable[[], Hearing]
     limits: TurnLimits
     max_s: float
@@ -83,10 +87,13 @@ class Call:
             line.thinkers,
             session_id=session.id,
             user_id=session.owner,
+            turn=lambda: self._machine.turn,
             tell=self._tell,
             publish=self._publish,
             metrics=line.metrics,
         )
+        self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
+        self._briefing: Briefing | None = None
         self._responder: Responder | None = None
         self._ready = asyncio.Event()
         self._rearmed = asyncio.Event()
@@ -171,19 +178,21 @@ class Call:
 
     async def _downlink(self) -> None:
         """The Responder's events, over as many connections as it takes."""
-        briefing = self._line.brief(await self._line.known(self._session.owner))
+        known = await self._line.known(self._session.owner)
+        if self._briefing is None:  # else there is news already, and newer
+            self._briefing = self._line.brief(known)
         try:
-            await self._answer_the_line(briefing)
+            await self._answer_the_line()
             while True:
                 await self._listen_to_responder()
-                await self._reconnect(briefing)
+                await self._reconnect()
         except ResponderUnavailable as error:
             log.warning("call %s: %s %s", self._session.id[:6], error, error.hint)
             self._ready.set()
             self._tell(ev.ResponderGone(str(error)))
 
-    async def _answer_the_line(self, briefing: Briefing) -> None:
-        self._responder = await dial_patiently(self._line.dial, briefing, self._history)
+    async def _answer_the_line(self) -> None:
+        self._responder = await self._dial()
         self._publish("session_started", self._started())
         self._tell(ev.CallStarted())
         self._ready.set()
@@ -205,9 +214,27 @@ class Call:
             self._responder = None
             await responder.close()
 
-    async def _reconnect(self, briefing: Briefing) -> None:
-        self._responder = await dial_patiently(self._line.dial, briefing, self._history)
+    async def _reconnect(self) -> None:
+        self._responder = await self._dial()
         self._tell(ev.ResponderRestored())
+
+    async def _dial(self) -> Responder:
+        """A connection that knows what is known of the caller by now, and not only when dialling began."""
+        briefing = self._briefing
+        assert briefing is not None
+        responder = await dial_patiently(self._line.dial, briefing, self._history)
+        if (newer := self._briefing) is not None and newer != briefing:
+            responder.brief(newer)
+        return responder
+
+    def _brief_anew(self, known: Mapping[str, Any]) -> None:
+        """What is known of the caller has changed; the Responder hears of it when that changes its briefing."""
+        briefing = self._line.brief(dict(known))
+        if briefing == self._briefing:
+            return
+        self._briefing = briefing
+        if self._responder:
+            self._responder.brief(briefing)
 
     async def _clock(self) -> None:
         """Wakes at the machine's deadline, or earlier when that moves."""
@@ -245,6 +272,7 @@ class Call:
 
     def _record_end(self) -> None:
         self._session.call = None
+        self._knowing.close(self._reason)
         keep_summary(self._keep, self._session, self._reason)
         self._line.metrics.session_ended(self._reason)
         self._trace.close(self._reason)
@@ -303,11 +331,14 @@ class Call:
                 self._desk.cancel(call)
             case do.Remember(role, text):
                 self._history.add(role, text)
+                self._knowing.heard(role, text)
             case do.Publish(type_, data):
                 self._publish(type_, data)
             case do.HangUp(reason):
                 self._reason = reason
                 self._over.set()
+            case do.CreateReply(Purpose.FILLER) if self._responder:
+                self._responder.do(replace(command, hint=filler_hint(self._desk.filler())))
             case _:
                 if self._responder:
                     self._responder.do(command)
@@ -325,6 +356,8 @@ class Call:
                 session.transcript.write("assistant", data["item_id"], data["heard"], interrupted=True)
             case "thinker" if "domain" not in data:
                 data = self._desk.settled(data["call_id"], data["event"])
+            case "thinker" if data["event"] == "routed":
+                self._knowing.asked(data["domain"])
             case "turn_metrics":
                 self._line.metrics.turn_measured(data)
         session.count(type_, data)

@@ -13,7 +13,7 @@ from typing import Any
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.errors import NoAnswer, VoiceError
 from backend.session.metrics import Metrics
-from backend.thinkers.base import Answer, Progress, Question
+from backend.thinkers.base import Answer, Manifest, Progress, Question
 from backend.thinkers.registry import Thinkers
 
 log = logging.getLogger(__name__)
@@ -27,19 +27,23 @@ WORK_KEPT = 64
 STOP_WITHIN_S = 2.0
 """Seconds cancelled work gets to tidy up."""
 
+NOT_WANTED = "The caller has moved on; this is no longer wanted. Do not mention it."
+
 ThinkerEvent = ThinkerFinished | ThinkerFailed
 OUTCOMES = frozenset({"complete", "failed", "stale"})
 
 
 @dataclass(slots=True)
 class Work:
-    """One tool call's work, as the page sees it."""
+    """One tool call's work, as the page sees it. `turn` is the caller's turn it serves."""
 
     call: str
     domain: str
     label: str
     query: str
     since: float
+    turn: int
+    filler: str = ""
     answer: Answer | None = None
     error: str = ""
     measured: bool = False
@@ -62,7 +66,10 @@ class Work:
 
 
 class Desk:
-    """Runs Thinkers for one call. `tell` takes their events, `publish` what the page should see."""
+    """Runs Thinkers for one call. `tell` takes their events, `publish` what the page should see.
+
+    `turn` gives the number of the caller's latest turn: work that serves an earlier one is late.
+    """
 
     def __init__(
         self,
@@ -70,6 +77,7 @@ class Desk:
         *,
         session_id: str,
         user_id: str,
+        turn: Callable[[], int],
         tell: Callable[[ThinkerEvent], None],
         publish: Callable[[str, dict[str, Any]], None],
         metrics: Metrics,
@@ -77,6 +85,7 @@ class Desk:
         self._thinkers = thinkers
         self._session_id = session_id
         self._user_id = user_id
+        self._turn = turn
         self._tell = tell
         self._publish = publish
         self._metrics = metrics
@@ -88,7 +97,7 @@ class Desk:
 
     def run(self, call: str, name: str, arguments: str) -> None:
         """Begin to work on a tool call."""
-        work = Work(call, "", name[:64], "", time.monotonic())
+        work = Work(call, "", name[:64], "", time.monotonic(), self._turn())
         while len(self._work) >= WORK_KEPT:
             del self._work[next(iter(self._work))]
         self._work[call] = work
@@ -99,6 +108,11 @@ class Desk:
         """Nobody waits for it any more: stop the model and the tools."""
         if task := self._tasks.get(call):
             task.cancel()
+
+    def filler(self) -> str:
+        """The sentence of the Thinker that is at work, the newest of several, for the Responder to say; or nothing."""
+        working = [work for call, work in self._work.items() if call in self._tasks]
+        return working[-1].filler if working else ""
 
     def settled(self, call: str, event: str) -> dict[str, Any]:
         """How the turn machine took the result, for the page. An answer can be complete, and go stale unspoken."""
@@ -137,7 +151,8 @@ class Desk:
 
     async def _think(self, work: Work, name: str, arguments: str, *, full: bool) -> ThinkerEvent:
         work.domain, work.query = self._thinkers.parse(name, arguments)
-        work.label = self._thinkers.manifest_of(work.domain).label
+        manifest = self._thinkers.manifest_of(work.domain)
+        work.label, work.filler = manifest.label, manifest.filler
         self._publish("thinker", work.shown("routed"))
         if full:
             raise NoAnswer("Too many questions at once. Ask again when one is answered.")
@@ -149,7 +164,13 @@ class Desk:
         question = Question(work.domain, work.query, self._session_id, self._user_id)
         answer = await self._thinkers.answer(question, on_progress)
         work.answer = answer
-        return ThinkerFinished(work.call, _output(work.domain, answer))
+        return ThinkerFinished(work.call, self._submitted(work, manifest, answer))
+
+    def _submitted(self, work: Work, manifest: Manifest, answer: Answer) -> str:
+        """The answer; of one that is late, and that nobody wants then, only that it is not wanted any more."""
+        if manifest.late == "drop" and work.turn != self._turn():
+            return json.dumps({"domain": work.domain, "dropped": NOT_WANTED})
+        return _output(work.domain, answer)
 
 
 def _output(domain: str, answer: Answer) -> str:

@@ -20,7 +20,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from backend.audio.frame import Frame
 from backend.conversation.events import Heard
 from backend.http.app import build_app
-from backend.http.services import Services
+from backend.http.services import Keeper, Services
 from backend.memory.fake import FakeMemory
 from backend.session.directory import Directory, Session
 from backend.session.metrics import Metrics
@@ -191,6 +191,7 @@ async def world(
         attach_socket=SocketLine,
         page_config=lambda: {"responder": {"name": "fake", "model": "none", "offline": True}},
         readiness=readiness,
+        keepers=(Keeper("memory", made.memory.everything_of, made.memory.forget_user),),
         frontend=frontend,
         metrics=made.metrics,
     )

@@ -48,16 +48,33 @@ class Office:
     shown: list[dict[str, Any]] = field(default_factory=list)
     metrics: Metrics = field(default_factory=lambda: Metrics(["good", "slow"]))
 
+    turn: int = 1
+
     def __post_init__(self) -> None:
-        registry = thinkers(good=think_at_once, broken=crash, empty=refuse, slow=never, steps=step_by_step)
+        registry = thinkers(
+            good=think_at_once,
+            broken=crash,
+            empty=refuse,
+            slow=never,
+            steps=step_by_step,
+            passing=(self.think_later, {"late": "drop", "filler": "Nearly there."}),
+            lasting=(self.think_later, {}),
+        )
+        self.answered = asyncio.Event()
         self.desk = Desk(
             registry,
             session_id="s1",
             user_id="ada",
+            turn=lambda: self.turn,
             tell=self.told.append,
             publish=lambda _type, data: self.shown.append(data),
             metrics=self.metrics,
         )
+
+    async def think_later(self, _: Consultation) -> Answer:
+        """Answers when the test says so."""
+        await self.answered.wait()
+        return Answer("Old news.", "live")
 
     async def call(self, domain: str, query: str = "why") -> ThinkerEvent:
         """One tool call, to its end: the one event it came to."""
@@ -165,6 +182,44 @@ async def test_an_outcome_is_counted_once_though_the_answer_goes_stale_later() -
     assert (office.counted("good", "complete"), office.counted("good", "stale")) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    ("domain", "moved_on", "wanted"),
+    [
+        ("passing", False, True),
+        ("passing", True, False),
+        ("lasting", True, True),
+    ],
+)
+async def test_a_late_answer_that_is_to_be_dropped_is_answered_without_its_content(
+    domain: str, moved_on: bool, wanted: bool
+) -> None:
+    office = Office()
+    office.desk.run("c0", TOOL, json.dumps({"domain": domain, "query": "why"}))
+    await settle()
+    office.turn += moved_on
+    office.answered.set()
+    await settle()
+    [event] = office.told
+    assert isinstance(event, ThinkerFinished) and json.loads(event.output)["domain"] == domain
+    assert ("Old news." in event.output) is wanted
+    assert ("no longer wanted" in event.output) is not wanted
+
+
+async def test_the_filler_is_that_of_the_thinker_at_work() -> None:
+    office = Office()
+    assert office.desk.filler() == ""
+    office.desk.run("c0", TOOL, '{"domain": "passing", "query": "why"}')
+    await settle()
+    assert office.desk.filler() == "Nearly there."
+    office.desk.run("c1", TOOL, '{"domain": "slow", "query": "why"}')
+    await settle()
+    assert office.desk.filler() == "", "a newer question is not filled with an older one's words"
+    office.desk.cancel("c1")
+    await settle()
+    assert office.desk.filler() == "Nearly there."
+    await office.desk.close()
+
+
 async def test_old_work_is_forgotten_and_still_has_a_page_event() -> None:
     office = Office()
     for _ in range(WORK_KEPT + 1):
@@ -199,6 +254,7 @@ async def test_closing_does_not_wait_for_a_thinker_that_will_not_stop(monkeypatc
         thinkers(deaf=deaf),
         session_id="s1",
         user_id="ada",
+        turn=lambda: 1,
         tell=office.told.append,
         publish=lambda *_: None,
         metrics=office.metrics,

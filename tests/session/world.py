@@ -15,6 +15,7 @@ from backend.conversation.limits import TurnLimits
 from backend.errors import VoiceError
 from backend.memory.base import MemoryJob
 from backend.memory.fake import FakeMemory
+from backend.models.base import ChatModel
 from backend.models.fake import FakeChatModel
 from backend.responder.base import Briefing, Remembered
 from backend.responder.fake import FakeResponder
@@ -22,6 +23,8 @@ from backend.session.call import Call, Line
 from backend.session.directory import Session
 from backend.session.feed import PageEvent
 from backend.session.hearing import LocalHearing
+from backend.session.knowing import Learning
+from backend.session.knowing_summary import Summaries
 from backend.session.metrics import Metrics
 from backend.session.prompts import brief
 from backend.settings import load_settings
@@ -42,13 +45,14 @@ async def think_at_once(work: Consultation) -> Answer:
     return Answer(f"About {work.question.query}.", "live", ("a book",))
 
 
-def thinkers(**thinks: Think) -> Thinkers:
-    """A registry with a Thinker for each name; none when there is no name."""
+def thinkers(**thinks: Think | tuple[Think, dict[str, Any]]) -> Thinkers:
+    """A registry with a Thinker for each name, given with fields of its manifest or without; none for no name."""
     desk = Desk(agent(FakeChatModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
-    return Thinkers([Thinker(_manifest(domain), think) for domain, think in thinks.items()], desk)
+    given = {domain: think if isinstance(think, tuple) else (think, {}) for domain, think in thinks.items()}
+    return Thinkers([Thinker(_manifest(domain, **more), think) for domain, (think, more) in given.items()], desk)
 
 
-def _manifest(domain: str) -> Manifest:
+def _manifest(domain: str, **more: Any) -> Manifest:
     return Manifest(
         domain=domain,
         label=domain.title(),
@@ -56,6 +60,7 @@ def _manifest(domain: str) -> Manifest:
         example=f"What about {domain}?",
         prompt="Answer.",
         cache_ttl_s=0,
+        **more,
     )
 
 
@@ -129,12 +134,15 @@ async def placed_call(
     *dials: FakeResponder | VoiceError | asyncio.Event,
     thinkers: Thinkers = thinkers(),  # noqa: B008 - nothing in it changes
     limits: TurnLimits | None = None,
+    remembering: FakeMemory | None = None,
+    model: ChatModel = FakeChatModel(),  # noqa: B008 - without scenes it only fails
     **line: Any,
 ) -> AsyncIterator[PlacedCall]:
     """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for."""
     responders: list[FakeResponder] = []
     histories: list[list[Remembered]] = []
     jobs: list[MemoryJob] = []
+    memory = remembering or FakeMemory()
     coming: Iterator[Any] = iter(dials)
 
     async def dial(briefing: Briefing, history: Sequence[Remembered]) -> FakeResponder:
@@ -147,8 +155,8 @@ async def placed_call(
         responders.append(next_ if isinstance(next_, FakeResponder) else FakeResponder())
         return responders[-1]
 
-    async def known(_user: str) -> dict[str, Any]:
-        return {}
+    async def known(user: str) -> dict[str, Any]:
+        return await memory.user_context(user)
 
     def briefed(known: Mapping[str, Any]) -> Briefing:
         return brief(thinkers, known, endpointing="local")
@@ -159,6 +167,7 @@ async def placed_call(
         known=known,
         thinkers=thinkers,
         keep=jobs.append,
+        learning=Learning(memory.watch_user, Summaries(model, "fast", memory)),
         open_hearing=hearing,
         limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -147,9 +147,11 @@ def _fits(event: ReceivedEvent, type_: str, data: Mapping[str, Any]) -> bool:
 
 
 @asynccontextmanager
-async def placed_call(house: RunningHouse, *, transport: str = "webrtc") -> AsyncIterator[PlacedCall]:
-    """A connected call, its session started; hung up at the end."""
-    async with httpx2.AsyncClient(base_url=house.url, trust_env=False) as http:
+async def placed_call(
+    house: RunningHouse, *, transport: str = "webrtc", browser: httpx2.AsyncClient | None = None
+) -> AsyncIterator[PlacedCall]:
+    """A connected call, its session started; hung up at the end. `browser` brings its cookie; else nobody calls."""
+    async with a_browser(house) if browser is None else nullcontext(browser) as http:
         signalling = Signalling(http)
         caller: WebRTCCaller | WebSocketCaller
         if transport == "ws":
@@ -170,6 +172,11 @@ async def placed_call(house: RunningHouse, *, transport: str = "webrtc") -> Asyn
             listening.cancel()
             await asyncio.wait([listening])
             await caller.close()
+
+
+def a_browser(house: RunningHouse) -> httpx2.AsyncClient:
+    """A client with a cookie jar of its own, to be used and closed with `async with`."""
+    return httpx2.AsyncClient(base_url=house.url, trust_env=False)
 
 
 async def _listen(call: PlacedCall) -> None:

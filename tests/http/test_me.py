@@ -1,0 +1,105 @@
+"""What is known of a caller: shown to them alone, taken away whole, and erased for good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.memory.base import Message
+from backend.memory.user import AddFact, CountSession, SetPreference, update_user
+from tests.http.test_identity import background_work, user_of
+from tests.http.world import FINGERPRINT, World, message_of, place_call, world
+
+NOTHING = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "retention_days": 0}
+
+
+async def learn(here: World, browser: httpx2.AsyncClient) -> str:
+    """A call of this browser's, and something known of its user; gives the user's id."""
+    session_id = (await place_call(browser, fingerprint=FINGERPRINT))["session_id"]
+    user = user_of(here, session_id)
+    await update_user(here.memory, user, SetPreference("name", "Ana"), AddFact("has a dog"), CountSession(5.0))
+    await here.memory.own_session(session_id, user)
+    await here.memory.append_message(session_id, Message("user", "hello", 1.0))
+    await here.memory.cache_put(user, "weather:home", "rain")
+    await background_work(here)
+    return user
+
+
+async def test_a_caller_is_shown_what_is_known_of_them(tmp_path: Path) -> None:
+    async with world(tmp_path, user_retention_days=30) as here, here.browser() as browser:
+        await learn(here, browser)
+        assert (await browser.get("/api/me")).json() == {
+            "preferences": {"name": "Ana"},
+            "facts": ["has a dog"],
+            "summary": "",
+            "signals": {"last_active": 5.0, "session_count": 1},
+            "retention_days": 30,
+        }
+
+
+async def test_of_a_stranger_nothing_is_known(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        assert (await browser.get("/api/me")).json() == NOTHING
+        assert (await browser.get("/api/me/export")).json() == {"memory": {}}
+        assert (await browser.delete("/api/me")).json() == {"ok": True}
+
+
+async def test_a_session_token_is_no_key_to_its_owner(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        await learn(here, browser)
+        token = (await place_call(browser))["token"]
+        async with here.browser(headers={"authorization": f"Bearer {token}"}) as program:
+            assert (await program.get("/api/me")).json() == NOTHING
+            await program.delete("/api/me")
+        assert (await browser.get("/api/me")).json()["facts"] == ["has a dog"]
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/api/me"), ("GET", "/api/me/export"), ("DELETE", "/api/me")])
+async def test_a_foreign_page_is_refused(tmp_path: Path, method: str, path: str) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        user = await learn(here, browser)
+        answer = await browser.request(method, path, headers={"origin": "https://evil.example"})
+        assert answer.status_code == 403 and "Ana" not in answer.text
+        assert await here.memory.user_context(user)
+
+
+async def test_the_export_holds_everything_as_a_file_nobody_caches(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        user = await learn(here, browser)
+        answer = await browser.get("/api/me/export")
+        kept: dict[str, Any] = answer.json()["memory"]
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert answer.headers["cache-control"] == "no-store"
+    assert kept[f"user:{user}:context"]["facts"] == ["has a dog"]
+    assert kept[f"user:{user}:cache:weather:home"] == "rain"
+    assert kept[f"fingerprint:{FINGERPRINT}"] == user
+    assert any(name.endswith(":conversation") and value[0]["content"] == "hello" for name, value in kept.items())
+
+
+async def test_forgetting_erases_everything_and_ends_the_callers_own_calls_only(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser, here.browser() as other:
+        user, stays = await learn(here, browser), await learn(here, other)
+        call = next(call for session, call in here.calls.items() if user_of(here, session) == user)
+        assert (await browser.delete("/api/me")).json() == {"ok": True}
+        assert call.hung_up.result() == "deleted"
+        assert await here.memory.everything_of(user) == {}
+        assert (await browser.get("/api/sessions")).json() == {"sessions": []}
+        assert (await browser.get("/api/me")).json() == NOTHING
+        assert await here.memory.everything_of(stays)
+        assert here.directory.live == 1
+
+
+async def test_what_cannot_be_erased_now_is_said_so(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        user = await learn(here, browser)
+        here.memory.down = True
+        for method, path in (("GET", "/api/me"), ("GET", "/api/me/export"), ("DELETE", "/api/me")):
+            answer = await browser.request(method, path)
+            assert answer.status_code == 503 and message_of(answer) and "retry-after" in answer.headers
+        here.memory.down = False
+        assert (await here.memory.user_context(user))["facts"] == ["has a dog"]
+        assert (await browser.delete("/api/me")).status_code == 200
+        assert await here.memory.everything_of(user) == {}

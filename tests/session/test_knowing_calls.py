@@ -1,0 +1,147 @@
+"""What a caller says of themselves, through the whole server: kept, told to the Responder, shown, and forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+TONE: dict[str, Any] = {"hz": 440, "ms": 300}
+NOTES = {"summary": "Ana talked about her dog.", "facts": ["has a dog called Rex"]}
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def house(peer: OfflinePeer) -> Iterator[RunningHouse]:
+    with running_house(peer) as running:
+        yield running
+
+
+def hears(*sentences: str, **more: Any) -> dict[str, Any]:
+    reply = {"text": "I see.", "tone": TONE}
+    return {"turns": [{"hear": sentence, "reply": reply} for sentence in sentences], **more}
+
+
+async def briefings(peer: OfflinePeer) -> list[str]:
+    """The instructions the newest connection was given, first to last."""
+    log = (await peer.connections())[-1]
+    return [e["event"]["session"]["instructions"] for e in log["received"] if e["type"] == "session.update"]
+
+
+async def speak(call: PlacedCall) -> None:
+    """Say something; what the Responder makes of it is in its script."""
+    await call.say(silence(200) + speech("what is the weather in Seattle"))
+    await call.told("transcript", role="assistant")
+
+
+async def known(browser: httpx2.AsyncClient) -> dict[str, Any]:
+    answer = await browser.get("/api/me")
+    assert answer.status_code == 200, answer.text
+    me: dict[str, Any] = answer.json()
+    return me
+
+
+async def test_a_name_is_told_in_mid_call_known_in_the_next_and_forgotten_on_demand(
+    peer: OfflinePeer, house: RunningHouse
+) -> None:
+    script = hears("My name is Ana. I live in Oslo, but I'm in Paris now.", chat=[{"text": json.dumps(NOTES)}])
+    async with a_browser(house) as browser, a_browser(house) as stranger:
+        await peer.follow(script)
+        async with placed_call(house, browser=browser) as call:
+            await speak(call)
+
+            async def told() -> bool:
+                return '"name": "Ana"' in (await briefings(peer))[-1]
+
+            await until(told)
+            assert "Ana" not in (await briefings(peer))[0]
+        assert (await known(browser))["preferences"] == {"name": "Ana", "default_location": "Oslo"}
+
+        async def summed_up() -> bool:
+            me = await known(browser)
+            return bool(me["summary"]) and me["signals"].get("session_count") == 1
+
+        await until(summed_up)
+        assert (await known(browser))["facts"] == NOTES["facts"]
+        async with placed_call(house, browser=browser):
+            [first] = await briefings(peer)
+        assert '"name": "Ana"' in first and str(NOTES["summary"]) in first and "has a dog called Rex" in first
+        async with placed_call(house, browser=stranger):
+            assert "Ana" not in (await briefings(peer))[0]
+        assert (await known(stranger))["preferences"] == {}
+
+        exported = await browser.get("/api/me/export")
+        assert "attachment" in exported.headers["content-disposition"]
+        assert "My name is Ana" in exported.text and "My name is Ana" not in (await stranger.get("/api/me/export")).text
+
+        assert (await browser.delete("/api/me")).json() == {"ok": True}
+        assert (await known(browser))["preferences"] == {}
+        assert (await browser.get("/api/me/export")).json() == {"memory": {}}
+        async with placed_call(house, browser=browser):
+            assert "<caller>" not in (await briefings(peer))[0]
+
+
+async def test_a_preference_kept_by_a_thinker_of_another_call_reaches_this_one_and_its_thinkers(
+    peer: OfflinePeer, house: RunningHouse
+) -> None:
+    weather = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": "what is the weather like"}}
+    asks = {"hear": "what is the weather like", "reply": {"calls": [weather]}, "after_results": ["It is mild."]}
+    lives = {"hear": "I live in Oslo", "reply": {"text": "I see.", "tone": TONE}}
+    await peer.follow({"connections": [{"turns": [asks]}, {"turns": [lives]}]})
+    async with a_browser(house) as browser:
+        await browser.get("/api/config")
+        async with placed_call(house, browser=browser) as here:
+            first = (await peer.connections())[-1]["connection"]
+            async with placed_call(house, browser=browser) as there:
+                await speak(there)
+
+                async def told() -> bool:
+                    log = next(one for one in await peer.connections() if one["connection"] == first)
+                    updates = [e["event"] for e in log["received"] if e["type"] == "session.update"]
+                    return "Oslo" in updates[-1]["session"]["instructions"]
+
+                await until(told)
+            await here.say(silence(200) + speech("what is the weather like"))
+            await here.told("thinker", event="complete", domain="weather")
+            log = next(one for one in await peer.connections() if one["connection"] == first)
+            items = [e["event"]["item"] for e in log["received"] if e["type"] == "conversation.item.create"]
+            [output] = [item["output"] for item in items if item["type"] == "function_call_output"]
+            assert "Oslo" in json.loads(output)["answer"]
+
+        async def counted() -> bool:
+            return bool((await known(browser))["signals"].get("topics") == {"weather": 1})
+
+        await until(counted)
+        await browser.delete("/api/me")
+
+
+async def test_forgetting_ends_a_call_and_nothing_of_it_comes_back(peer: OfflinePeer, house: RunningHouse) -> None:
+    slow = [{"text": json.dumps(NOTES), "delay_ms": 400}]
+    async with a_browser(house) as browser:
+        await peer.follow(hears("My name is Ana", chat=slow))
+        async with placed_call(house, browser=browser) as call:
+            await speak(call)
+        async with placed_call(house, browser=browser) as call:  # while the first one's summary is being written
+            await speak(call)
+            assert (await browser.delete("/api/me")).json() == {"ok": True}
+            assert (await call.told("session_ended")).data["reason"] == "deleted"
+            assert (await browser.get("/api/sessions")).json() == {"sessions": []}
+
+        async def answered() -> bool:
+            return (await browser.get("/metrics")).text.find('voice_queue_depth{queue="summaries"} 0.0') >= 0
+
+        await until(answered)
+        assert (await browser.get("/api/me/export")).json() == {"memory": {}}
