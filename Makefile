@@ -27,6 +27,7 @@ fmt: install-test ## Format, and mend what the linter can
 	@.venv/bin/ruff format .
 	@.venv/bin/ruff check --fix .
 	@.venv/bin/python -m scripts.settings_table
+	@.venv/bin/python -m scripts.thinkers_table
 
 bench: install-test ## Measure what docs/performance.md tells
 	@.venv/bin/python -m benchmarks.calls

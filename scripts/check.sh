@@ -32,6 +32,7 @@ step "Dockerfile" hadolint Dockerfile
 step "YAML" yamllint --strict docker-compose.yml
 step "compose file" compose_is_valid
 step "settings in .env.example and README" python -m scripts.settings_table --check
+step "Thinkers in README" python -m scripts.thinkers_table --check
 if [ "${1:-all}" != static ]; then
   step "tests" python -m pytest --numprocesses 2 --dist loadfile --durations=10
 fi

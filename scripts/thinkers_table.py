@@ -1,0 +1,67 @@
+"""Writes the README's table of Thinkers from their manifests.
+
+`python -m scripts.thinkers_table` writes, `--check` only compares and fails when it is out of date.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from backend.thinkers.base import Manifest
+from backend.tools.discovery import package_modules
+from scripts.settings_table import between
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+MARKS = ("<!-- thinkers:begin -->\n", "<!-- thinkers:end -->")
+
+
+def manifests() -> list[Manifest]:
+    """Every Thinker of the package, by domain."""
+    modules = package_modules("backend.thinkers")
+    found = [module.MANIFEST for module in modules if hasattr(module, "MANIFEST")]
+    return sorted(found, key=lambda manifest: manifest.domain)
+
+
+def table(thinkers: Iterable[Manifest]) -> str:
+    """The table in Markdown."""
+    rows = "".join(f"| {' | '.join(_cells(each))} |\n" for each in thinkers)
+    return "| Thinker | What for | For example | Tools | Answers kept |\n| --- | --- | --- | --- | --- |\n" + rows
+
+
+def updated(readme: str) -> str:
+    """The README with today's table. Raises `ValueError` when the marks are not there."""
+    return between(MARKS, table(manifests()), readme)
+
+
+def main(arguments: list[str]) -> int:
+    """Write, or with `--check` tell that it would be written (exit code 1)."""
+    text = README.read_text()
+    if (new := updated(text)) == text:
+        return 0
+    if "--check" in arguments:
+        print("README.md is out of date: run python -m scripts.thinkers_table")
+        return 1
+    README.write_text(new)
+    print("wrote README.md")
+    return 0
+
+
+def _cells(manifest: Manifest) -> tuple[str, ...]:
+    tools = ", ".join(f"`{tool}`" for tool in manifest.tools) or "–"
+    cells = (f"`{manifest.domain}`", manifest.description, f"“{manifest.example}”", tools, _kept(manifest))
+    return tuple(cell.replace("|", "\\|") for cell in cells)
+
+
+def _kept(manifest: Manifest) -> str:
+    """How long an answer may be served again."""
+    if not manifest.cache_ttl_s:
+        return "no"
+    minutes, seconds = divmod(manifest.cache_ttl_s, 60)
+    time = f"{minutes} min" if not seconds else f"{manifest.cache_ttl_s} s"
+    return f"{time}, for the same user" if manifest.cache_scope == "user" else time
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

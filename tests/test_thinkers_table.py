@@ -1,0 +1,47 @@
+"""The README's table of Thinkers comes from their manifests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backend.thinkers.base import Manifest
+from scripts import thinkers_table
+
+MOON = Manifest(
+    domain="moon",
+    label="Moon",
+    description="phases | tides",
+    example="Is it full?",
+    prompt="You know the moon.",
+    tools=("moon_phase", "tide"),
+    cache_ttl_s=90,
+    cache_scope="user",
+)
+
+
+def test_the_readme_shows_the_thinkers_there_are() -> None:
+    readme = thinkers_table.README.read_text()
+    assert thinkers_table.updated(readme) == readme, "run python -m scripts.thinkers_table"
+
+
+def test_a_row_says_what_the_manifest_says() -> None:
+    *_, row = thinkers_table.table([MOON]).splitlines()
+    assert row == ("| `moon` | phases \\| tides | “Is it full?” | `moon_phase`, `tide` | 90 s, for the same user |")
+
+
+def test_an_old_table_is_told_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- thinkers:begin -->\nstale\n<!-- thinkers:end -->\nafter\n")
+    monkeypatch.setattr(thinkers_table, "README", readme)
+    assert thinkers_table.main(["--check"]) == 1
+    assert thinkers_table.main([]) == 0
+    assert thinkers_table.main(["--check"]) == 0
+    assert "stale" not in readme.read_text()
+    assert readme.read_text().startswith("before\n")
+
+
+def test_a_readme_without_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="thinkers:begin"):
+        thinkers_table.updated("no marks")
