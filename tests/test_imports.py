@@ -27,11 +27,13 @@ ARROWS: dict[str, set[str]] = {
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "memory": COMMON | {"conversation.events", "conversation.commands", "audio"},
+    "calendar": COMMON | {"settings"},
     "models": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "agent": COMMON | {"models.base", "tools", "tracing.base"},
     "tracing": COMMON,
-    "tools": COMMON | {"settings", "memory.user"},
-    "thinkers": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "tracing.base"},
+    "tools": COMMON | {"settings", "calendar", "memory.base", "memory.user"},
+    "thinkers": COMMON
+    | {"settings", "agent", "tools", "calendar", "models.base", "memory.base", "memory.user", "tracing.base"},
     "offline": COMMON | {"audio"},
     "offline_child": COMMON,
     "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire

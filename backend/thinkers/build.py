@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 
 from backend.agent.session import Agent
+from backend.calendar.calendars import Calendars, open_calendars
 from backend.errors import BadPlugin
 from backend.memory.base import Memory
 from backend.models.base import ChatModel
@@ -44,6 +45,7 @@ def build(
         Memory: memory,
         Clock: Clock(clock),
         Preferences: MemoryPreferences(memory),
+        Calendars: open_calendars(settings, http),
     }
     toolbox = tools.discover(services, folders)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)

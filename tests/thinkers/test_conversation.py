@@ -19,6 +19,7 @@ CONVERSATION = {
     "stocks": ("get_stock_price", {"company": "Apple"}),
     "news": ("get_news_headlines", {"topic": "space"}),
     "medical": ("pubmed_search", {"query": "vitamin d"}),
+    "assistant": ("calendar_create_event", {"title": "Dentist", "start": "tomorrow at three"}),
     "research": (None, {}),
     "knowledge": (None, {}),
 }
@@ -43,6 +44,7 @@ async def test_every_thinker_answers_from_its_services(tmp_path: Path) -> None:
             answers = {domain: await w.ask(domain, json.dumps(step)) for domain, step in CONVERSATION.items()}
     assert answers.pop("knowledge").source == "model"
     assert {domain: answer.source for domain, answer in answers.items()} == dict.fromkeys(answers, "live")
+    assert answers.pop("assistant").citations == ()  # the user's own calendar needs no source
     assert all(answer.citations for answer in answers.values())
     assert "Handbook, Holidays" in answers["research"].citations
     assert answers["research"].tool_calls == 4

@@ -1,0 +1,144 @@
+"""What a calendar is made of: events, where they are kept, and what can go wrong.
+
+A moment is a `date` (all day), an aware `datetime`, or a naive one: a *floating* time of RFC 5545, "three o'clock
+wherever I am", which is all that can be said for a user whose time zone nobody knows. Ends are exclusive, as in
+iCalendar: an all-day event of the 24th ends on the 25th.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Protocol
+
+from backend.errors import ToolFailed
+
+Moment = date | datetime
+
+TITLE_LIMIT = 200
+"""Characters of a title or a place."""
+NOTES_LIMIT = 2_000
+"""Characters of notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An event that is not kept yet. Start and end are of the same kind."""
+
+    title: str
+    start: Moment
+    end: Moment
+    location: str = ""
+    notes: str = ""
+    repeats: str = ""
+    """An RRULE as `rules.checked` gives it; empty for an event that happens once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to be different; None leaves a thing as it is. An empty text removes it."""
+
+    title: str | None = None
+    start: Moment | None = None
+    end: Moment | None = None
+    length: timedelta | None = None
+    """In the place of an end."""
+    location: str | None = None
+    notes: str | None = None
+    repeats: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One time at which an event happens."""
+
+    event_id: str
+    title: str
+    start: Moment
+    end: Moment
+    location: str = ""
+    notes: str = ""
+    repeats: str = ""
+    """The series' RRULE; empty for an event that happens once."""
+    original: Moment | None = None
+    """Names this occurrence within its series: when the rule puts it, wherever it may have been moved to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An event with all its exceptions as it is kept: one iCalendar object."""
+
+    id: str
+    """The resource's name, e.g. '5f0c1e9ab2d4.ics'."""
+    text: str
+    etag: str
+    """Changes with every change of the text."""
+
+
+class EventStore(Protocol):
+    """Where events are kept, each user's apart. Every method may raise `CalendarUnavailable` or `CalendarRefused`."""
+
+    label: str
+    """What the user may be told of it."""
+
+    async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
+        """All that may happen between two aware moments, and perhaps some more."""
+        ...
+
+    async def get(self, user_id: str, event_id: str) -> Stored:
+        """One event. Raises `NoSuchEvent`."""
+        ...
+
+    async def create(self, user_id: str, event_id: str, text: str) -> None:
+        """Keep a new event. Raises `EventChanged` when the id is taken."""
+        ...
+
+    async def replace(self, user_id: str, known: Stored, text: str) -> None:
+        """Put `text` in the place of `known`. Raises `EventChanged` when it is not the kept one any more."""
+        ...
+
+    async def remove(self, user_id: str, known: Stored) -> None:
+        """Forget `known`. Raises `EventChanged` as `replace` does."""
+        ...
+
+    async def erase(self, user_id: str) -> None:
+        """Forget all of a user's events, and that there were any."""
+        ...
+
+
+class CalendarUnavailable(ToolFailed):
+    """The calendar cannot be reached, or has a fault of its own; it may work later."""
+
+
+class _Final(ToolFailed):
+    """Asking again for the same thing will not help."""
+
+    retryable = False
+
+
+class CalendarRefused(_Final):
+    """The calendar server does not let us in, or refuses the request."""
+
+
+class NoSuchEvent(_Final):
+    """No event, or no occurrence, of that id."""
+
+    hint = "List the events and use the id, and the occurrence, as they are given there."
+
+
+class EventChanged(_Final):
+    """Somebody else changed the event at the same time; nothing was done."""
+
+    hint = "List the events again and tell the user how it stands now."
+
+
+class BadEvent(_Final):
+    """What is asked for makes no event: an unreadable date, an end before the start, a rule that never happens."""
+
+
+def calendar_name(user_id: str) -> str:
+    """The name of a user's calendar: an opaque hash, safe in a path, the same after every restart."""
+    if not user_id:
+        raise CalendarRefused("There is no calendar for a user we do not know.")
+    return hashlib.sha256(f"calendar of {user_id}".encode()).hexdigest()[:32]

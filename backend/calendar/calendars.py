@@ -1,0 +1,110 @@
+"""Everybody's calendars, as the tools use them: drafts in, occurrences out, each user's apart.
+
+Reading iCalendar takes a millisecond an event, so all of it happens beside the event loop that carries the calls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import httpx2
+
+from backend.calendar import edits, events
+from backend.calendar.base import CalendarRefused, Changes, Draft, EventStore, Moment, NoSuchEvent, Occurrence, Stored
+from backend.calendar.caldav import CalDavStore
+from backend.calendar.local import LocalStore
+from backend.calendar.rules import checked
+from backend.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What was found."""
+
+    occurrences: tuple[Occurrence, ...]
+    unreadable: int = 0
+    """Events left out since they cannot be read, or repeat in a way we do not reckon with."""
+
+
+class Calendars:
+    """The service the calendar's tools are given. Methods raise the errors of `base`."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+
+    def __repr__(self) -> str:
+        return f"Calendars({self._store!r})"
+
+    @property
+    def label(self) -> str:
+        """Where events are kept, in words for the user."""
+        return self._store.label
+
+    async def create(self, user_id: str, draft: Draft, now: datetime) -> Occurrence:
+        """Keep a new event; gives it as it is kept. A repeating one begins on the first day its rule allows."""
+        edits.check_span(draft.start, draft.end)
+        if draft.repeats:
+            draft = await asyncio.to_thread(_on_its_rule, draft)
+        name = secrets.token_hex(6)
+        text = await asyncio.to_thread(events.write, draft, name, now)
+        await self._store.create(user_id, f"{name}.ics", text)
+        original = draft.start if draft.repeats else None
+        return Occurrence(
+            f"{name}.ics", draft.title, draft.start, draft.end, draft.location, draft.notes, draft.repeats, original
+        )
+
+    async def between(self, user_id: str, start: datetime, end: datetime) -> Listing:
+        """All that happens between two aware moments of the reader's zone, in order."""
+        stored = await self._store.between(user_id, start, end)
+        return await asyncio.to_thread(_listing, stored, start, end)
+
+    async def change(
+        self, user_id: str, event_id: str, changes: Changes, original: Moment | None, now: datetime
+    ) -> None:
+        """Change an event; with `original`, only that occurrence of a series."""
+        known = await self._store.get(user_id, event_id)
+        text = await asyncio.to_thread(edits.changed, known.text, changes, original, now)
+        await self._store.replace(user_id, known, text)
+
+    async def remove(self, user_id: str, event_id: str, original: Moment | None, now: datetime) -> None:
+        """Delete an event; with `original`, only that occurrence of a series."""
+        known = await self._store.get(user_id, event_id)
+        if original is None:
+            await self._store.remove(user_id, known)
+            return
+        if not await asyncio.to_thread(edits.repeats, known.text):
+            raise NoSuchEvent("That event does not repeat.", hint="Leave out the occurrence.")
+        text = await asyncio.to_thread(edits.struck, known.text, original, now)
+        await self._store.replace(user_id, known, text)
+
+    async def erase(self, user_id: str) -> None:
+        """Forget all of a user's events, and that there were any. Not a fault when there are none."""
+        await self._store.erase(user_id)
+
+
+def open_calendars(settings: Settings, http: httpx2.AsyncClient) -> Calendars:
+    """On the operator's CalDAV server, or in files where none is set. It holds nothing that must be closed."""
+    if settings.caldav_url is None:
+        return Calendars(LocalStore(settings.data_dir / "calendars"))
+    password = settings.caldav_password.get_secret_value() if settings.caldav_password else ""
+    return Calendars(CalDavStore(http, settings.caldav_url, settings.caldav_username, password))
+
+
+def _on_its_rule(draft: Draft) -> Draft:
+    rule, first = checked(draft.repeats, draft.start)
+    length = edits.length_of(draft.start, draft.end)
+    return replace(draft, repeats=rule, start=first, end=edits.after(first, length))
+
+
+def _listing(stored: list[Stored], start: datetime, end: datetime) -> Listing:
+    found: list[Occurrence] = []
+    unreadable = 0
+    for one in stored:
+        try:
+            found += events.occurrences(one, start, end)
+        except (*events.UNREADABLE, CalendarRefused):
+            unreadable += 1
+    return Listing(tuple(sorted(found, key=lambda one: events.order(one, start.tzinfo))), unreadable)

@@ -1,0 +1,267 @@
+"""Changes to an event that is kept: to all of it, or to one occurrence of a series. Pure: text in, text out.
+
+One occurrence is changed by an exception of its own, and struck out by an EXDATE. When a series moves to another
+time of day, its exceptions move along; when it gets other days or another rule, they have lost their meaning and go.
+"""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+import recurring_ical_events
+from icalendar import Calendar, Event
+
+from backend.calendar.base import BadEvent, CalendarRefused, Changes, Moment, NoSuchEvent
+from backend.calendar.events import (
+    DAY,
+    UNREADABLE,
+    as_datetime,
+    master_of,
+    moments,
+    parsed,
+    put,
+    replaces,
+    rule_of,
+    text_of,
+)
+from backend.calendar.rules import checked, names_days, understood
+
+HOUR = timedelta(hours=1)
+
+
+def changed(text: str, changes: Changes, original: Moment | None, now: datetime) -> str:
+    """The event with `changes`; with `original`, only that occurrence. Raises `BadEvent` or `NoSuchEvent`."""
+    calendar, master = _opened(text)
+    if original is None:
+        _change_all(calendar, master, changes)
+    else:
+        if changes.repeats is not None:
+            raise BadEvent("Only a whole series can repeat in another way.", hint="Leave out the occurrence.")
+        event = _exception(calendar, original) or _new_exception(calendar, master, original)
+        _retime(event, changes.start, changes.end, changes.length)
+        _describe(event, changes)
+    return text_of(calendar, now)
+
+
+def struck(text: str, original: Moment, now: datetime) -> str:
+    """The series without one occurrence. Raises `NoSuchEvent`."""
+    calendar, master = _opened(text)
+    exception = _exception(calendar, original)
+    if exception is not None:
+        when = replaces(exception) or original
+        calendar.subcomponents.remove(exception)
+    else:
+        when = _happening(master, original)
+    _put_moments(master, "EXDATE", [*moments(master, "EXDATE"), when])
+    return text_of(calendar, now)
+
+
+def repeats(text: str) -> bool:
+    """Whether it is a series. Raises `CalendarRefused` for what cannot be read."""
+    _, master = _opened(text)
+    return "RRULE" in master or "RDATE" in master
+
+
+def _opened(text: str) -> tuple[Calendar, Event]:
+    try:
+        calendar = parsed(text)
+    except UNREADABLE as error:
+        raise CalendarRefused("That event cannot be read.") from error
+    master = master_of(calendar)
+    if master is None:
+        raise CalendarRefused("Only a part of that event is kept here; it cannot be changed.")
+    return calendar, master
+
+
+# --- one occurrence -----------------------------------------------------------------------------------
+
+
+def _exceptions(calendar: Calendar) -> list[Event]:
+    return [event for event in calendar.events if "RECURRENCE-ID" in event]
+
+
+def _exception(calendar: Calendar, original: Moment) -> Event | None:
+    return next((event for event in _exceptions(calendar) if _same(replaces(event), original)), None)
+
+
+def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event:
+    """The occurrence as the rule makes it, set apart."""
+    when = _happening(master, original)
+    event = copy.deepcopy(master)
+    for name in ("RRULE", "RDATE", "EXDATE", "EXRULE", "DURATION", "CREATED"):
+        event.pop(name, None)
+    put(event, "RECURRENCE-ID", when)
+    put(event, "DTSTART", when)
+    put(event, "DTEND", when + (master.end - master.start))
+    calendar.add_component(event)
+    return event
+
+
+def _happening(master: Event, original: Moment) -> Moment:
+    """The moment of that occurrence, in the series' own terms. Raises `NoSuchEvent`."""
+    rule = rule_of(master)
+    if ("RRULE" not in master and "RDATE" not in master) or ("RRULE" in master and not understood(rule)):
+        raise NoSuchEvent("That event does not repeat.", hint="Leave out the occurrence.")
+    alone = Calendar()
+    alone.add_component(master)
+    around = as_datetime(original)
+    for event in recurring_ical_events.of(alone).between(around - 2 * DAY, around + 2 * DAY):
+        when: Moment = event.start
+        if _same(when, original):
+            return when
+    raise NoSuchEvent("The series has no such occurrence.")
+
+
+def _same(one: Moment | None, other: Moment) -> bool:
+    """Whether both name the same occurrence; a floating time goes by the clock on the wall."""
+    if not (isinstance(one, datetime) and isinstance(other, datetime)):
+        return type(one) is type(other) and one == other
+    if one.tzinfo is None or other.tzinfo is None:
+        return one.replace(tzinfo=None) == other.replace(tzinfo=None)
+    return one == other
+
+
+# --- all of it ----------------------------------------------------------------------------------------
+
+
+def _change_all(calendar: Calendar, master: Event, changes: Changes) -> None:
+    series = "RRULE" in master or "RDATE" in master
+    _describe(master, changes)
+    if series:
+        for exception in _exceptions(calendar):  # what differs in time still shares the new title
+            _describe(exception, changes)
+    if series and changes.start is not None:
+        _move_series(calendar, master, changes)
+    else:
+        _retime(master, changes.start, changes.end, changes.length)
+    if changes.repeats is not None:
+        _repeat(calendar, master, changes.repeats)
+
+
+def _move_series(calendar: Calendar, master: Event, changes: Changes) -> None:
+    """To another time on the same days, or to begin anew on another day."""
+    assert changes.start is not None
+    old: Moment = master.start
+    new = _in_its_terms(changes.start, old)
+    end = _in_its_terms(changes.end, old) if changes.end is not None else None
+    same_day = _same_day(master, new)
+    if same_day is None:
+        if changes.repeats is None and names_days(rule_of(master)):
+            raise BadEvent("The series happens on set days.", hint="To move it to other days, send repeats as well.")
+        _forget_exceptions(calendar, master)
+        _retime(master, new, end, changes.length)
+        return
+    shift = new - same_day
+    length = changes.length if end is None else length_of(new, end)
+    _retime(master, old + shift, None, length)
+    _shift_exceptions(calendar, master, shift)
+
+
+def _same_day(master: Event, new: Moment) -> Moment | None:
+    """The series' occurrence on the new start's day, if it has one: then only the time of day changes."""
+    if isinstance(new, datetime) is not isinstance(master.start, datetime):
+        return None
+    alone = Calendar()
+    alone.add_component(copy.deepcopy(master))
+    alone.events[0].pop("EXDATE", None)
+    day = new.date() if isinstance(new, datetime) else new
+    start = datetime.combine(day, time(), new.tzinfo if isinstance(new, datetime) else None)
+    found = [event.start for event in recurring_ical_events.of(alone).between(start - DAY, start + 2 * DAY)]
+    return next((one for one in found if (one.date() if isinstance(one, datetime) else one) == day), None)
+
+
+def _in_its_terms(moment: Moment, old: Moment) -> Moment:
+    """A new time on the clock the series goes by, so that it keeps to that place's changes of clocks."""
+    if not (isinstance(moment, datetime) and isinstance(old, datetime)):
+        return moment
+    if old.tzinfo is None or moment.tzinfo is None:
+        return moment.replace(tzinfo=old.tzinfo)
+    return moment.astimezone(old.tzinfo)
+
+
+def _shift_exceptions(calendar: Calendar, master: Event, shift: timedelta) -> None:
+    for name in ("EXDATE", "RDATE"):
+        _put_moments(master, name, [when + shift for when in moments(master, name)])
+    for exception in _exceptions(calendar):
+        when = replaces(exception)
+        put(exception, "RECURRENCE-ID", when + shift if when else "")
+    rule: Any = master.get("RRULE")
+    if rule is not None and "UNTIL" in rule and shift > timedelta():
+        rule["UNTIL"] = [until + shift if isinstance(until, datetime) else until for until in rule["UNTIL"]]
+
+
+def _forget_exceptions(calendar: Calendar, master: Event) -> None:
+    for exception in _exceptions(calendar):
+        calendar.subcomponents.remove(exception)
+    for name in ("EXDATE", "RDATE"):
+        master.pop(name, None)
+
+
+def _repeat(calendar: Calendar, master: Event, rule: str) -> None:
+    _forget_exceptions(calendar, master)
+    if not rule:
+        master.pop("RRULE", None)
+        return
+    rule, first = checked(rule, master.start)
+    _retime(master, first)
+    put(master, "RRULE", rule)
+
+
+def _put_moments(event: Event, name: str, dates: list[Moment]) -> None:
+    event.pop(name, None)
+    if dates:
+        event.add(name, dates)
+
+
+# --- of one VEVENT ------------------------------------------------------------------------------------
+
+
+def _describe(event: Event, changes: Changes) -> None:
+    texts = {"SUMMARY": changes.title, "LOCATION": changes.location, "DESCRIPTION": changes.notes}
+    for name, value in texts.items():
+        if value is not None:
+            put(event, name, value)
+    sequence: Any = event.get("SEQUENCE", 0)
+    put(event, "SEQUENCE", int(sequence) + 1)
+
+
+def _retime(
+    event: Event, start: Moment | None = None, end: Moment | None = None, length: timedelta | None = None
+) -> None:
+    """Another start keeps the length; another end, or length, keeps the start. Raises `BadEvent`."""
+    if start is None and end is None and length is None:
+        return
+    if length is None:
+        length = length_of(event.start, event.end)
+        if start is not None and isinstance(start, datetime) is not isinstance(event.start, datetime):
+            length = HOUR if isinstance(start, datetime) else DAY
+    start = event.start if start is None else start
+    end = end if end is not None else after(start, length)
+    check_span(start, end)
+    event.pop("DURATION", None)
+    put(event, "DTSTART", start)
+    put(event, "DTEND", end)
+
+
+def after(start: Moment, length: timedelta) -> Moment:
+    """`start` and `length` later, on the same clock, as time passes and not as clocks show."""
+    if not isinstance(start, datetime) or start.tzinfo is None:
+        return start + length
+    return (start.astimezone(UTC) + length).astimezone(start.tzinfo)
+
+
+def check_span(start: Moment, end: Moment) -> None:
+    """Raises `BadEvent` unless both are of a kind and in order."""
+    if isinstance(start, datetime) is not isinstance(end, datetime):
+        raise BadEvent("The start is a day and the end a time, or the other way round.", hint="Send both alike.")
+    zone = start.tzinfo if isinstance(start, datetime) else UTC
+    if as_datetime(end, zone or UTC) <= as_datetime(start, zone or UTC):
+        raise BadEvent("The end is not after the start.")
+
+
+def length_of(start: Moment, end: Moment) -> timedelta:
+    """As time passes, not as clocks show."""
+    zone = start.tzinfo if isinstance(start, datetime) else None
+    return as_datetime(end, zone or UTC).astimezone(UTC) - as_datetime(start, zone or UTC).astimezone(UTC)

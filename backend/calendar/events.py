@@ -1,0 +1,183 @@
+"""Events as iCalendar text (RFC 5545): written, read, expanded. Pure; `edits` changes them.
+
+One text holds one event: its master, and for a repeating one also the occurrences that differ from the rule, each a
+VEVENT of its own that says by RECURRENCE-ID which one it replaces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import recurring_ical_events
+from icalendar import Calendar, Event, vDDDTypes
+
+from backend.calendar.base import CalendarRefused, Draft, Moment, Occurrence, Stored
+from backend.calendar.rules import understood
+
+DAY = timedelta(days=1)
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
+"""What the libraries raise on text that is no calendar."""
+
+
+def write(draft: Draft, uid: str, now: datetime) -> str:
+    """A new event. `now` is aware."""
+    event = Event()
+    event.add("uid", uid)
+    event.add("created", now.astimezone(UTC))
+    put(event, "SUMMARY", draft.title)
+    put(event, "LOCATION", draft.location)
+    put(event, "DESCRIPTION", draft.notes)
+    put(event, "DTSTART", draft.start)
+    put(event, "DTEND", draft.end)
+    if draft.repeats:
+        put(event, "RRULE", draft.repeats)
+    calendar = Calendar()
+    calendar.add("prodid", "-//responder-thinker//calendar//EN")
+    calendar.add("version", "2.0")
+    calendar.add_component(event)
+    return text_of(calendar, now)
+
+
+def text_of(calendar: Calendar, now: datetime) -> str:
+    """The text, its events stamped with `now`."""
+    for event in calendar.events:
+        put(event, "DTSTAMP", now.astimezone(UTC))
+        put(event, "LAST-MODIFIED", now.astimezone(UTC))
+    return str(calendar.to_ical().decode())
+
+
+def with_time_zones(text: str) -> str:
+    """The same with the VTIMEZONEs that RFC 5545 asks for, some years of them.
+
+    Only for others to read: we go by the zones' names, and reading the definitions costs ten times the event.
+    """
+    calendar = parsed(text)
+    starts = [as_datetime(event.start).replace(tzinfo=None).date() for event in calendar.events]
+    first = min(starts, default=date(2020, 1, 1)).replace(month=1, day=1)
+    calendar.add_missing_timezones(first_date=first, last_date=first.replace(year=first.year + 6))
+    return str(calendar.to_ical().decode())
+
+
+def parsed(text: str) -> Calendar:
+    """Raises one of `UNREADABLE`, or `CalendarRefused` when it holds no event."""
+    calendar = Calendar.from_ical(text)
+    if not isinstance(calendar, Calendar) or not calendar.events:
+        raise CalendarRefused("What is kept there is no event.")
+    return calendar
+
+
+def master_of(calendar: Calendar) -> Event | None:
+    """The event itself, as opposed to its exceptions."""
+    return next((event for event in calendar.events if "RECURRENCE-ID" not in event), None)
+
+
+def replaces(event: Event) -> Moment | None:
+    """Which occurrence of its series an exception stands for; None for a master."""
+    value: Any = event.get("RECURRENCE-ID")
+    return value.dt if value is not None else None
+
+
+def rule_of(event: Event) -> str:
+    """Its RRULE as text; empty when it happens once."""
+    rule: Any = event.get("RRULE")
+    return str(rule.to_ical().decode()) if rule is not None and not isinstance(rule, list) else ""
+
+
+def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurrence]:
+    """When it happens between two aware moments; a floating time is taken in `start`'s zone.
+
+    Raises one of `UNREADABLE`, or `CalendarRefused` for a rule we do not reckon with.
+    """
+    calendar = parsed(stored.text)
+    master = master_of(calendar)
+    rule = rule_of(master) if master else ""
+    for event in calendar.events:
+        if "RRULE" in event and not understood(rule_of(event)):
+            raise CalendarRefused("It repeats in a way that cannot be reckoned here.")
+    repeating = master is not None and ("RRULE" in master or "RDATE" in master)
+    found = recurring_ical_events.of(calendar).between(start - DAY, end + DAY)
+    shown = [_occurrence(stored.id, event, rule, repeating=repeating) for event in found if _stands(event)]
+    return [one for one in shown if touches(one.start, one.end, start, end)]
+
+
+def touches(first: Moment, last: Moment, start: datetime, end: datetime) -> bool:
+    """Whether first–last and start–end have a moment in common; floating times are `start`'s zone's."""
+    begins, ends = (_placed(moment, start) for moment in (first, last))
+    return begins < end and (ends > start or begins == ends == start)
+
+
+def order(occurrence: Occurrence, zone: Any) -> datetime:
+    """What to sort by, for a reader in `zone`."""
+    return as_datetime(occurrence.start, zone).astimezone(UTC)
+
+
+def may_touch(text: str, start: datetime, end: datetime) -> bool:
+    """A quick look at a text we wrote: False only if it cannot happen between the two moments."""
+    days: list[str] = re.findall(r"^DT(?:START|END)[^:\r\n]*:(\d{8})", text, re.MULTILINE)
+    if not days or "\nDURATION" in text:
+        return True
+    if min(days) > f"{end + DAY:%Y%m%d}":
+        return False
+    return "\nRRULE" in text or "\nRDATE" in text or max(days) >= f"{start - DAY:%Y%m%d}"
+
+
+def as_datetime(moment: Moment, zone: Any = UTC) -> datetime:
+    """A moment as an aware time: midnight for a date, `zone`'s for a floating one."""
+    if not isinstance(moment, datetime):
+        return datetime.combine(moment, time(), zone)
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+
+
+def put(event: Event, name: str, value: Any) -> None:
+    """Set a property, or drop it for an empty text."""
+    event.pop(name, None)
+    if value == "":
+        return
+    if name == "RRULE":
+        value = dict(part.split("=", 1) for part in value.split(";"))
+        value = {key: _rule_part(key, part) for key, part in value.items()}
+    elif isinstance(value, str):
+        value = re.sub(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", "", value)
+    event.add(name, value)
+
+
+def moments(event: Event, name: str) -> list[Moment]:
+    """The dates of an EXDATE or RDATE property; periods as their beginnings."""
+    value: Any = event.get(name)
+    lists: Iterable[Any] = value if isinstance(value, list) else [value] if value is not None else []
+    dates = [one.dt for each in lists for one in each.dts]
+    return [one[0] if isinstance(one, tuple) else one for one in dates]
+
+
+def _rule_part(name: str, value: str) -> Any:
+    read: Any = vDDDTypes
+    return read.from_ical(value) if name == "UNTIL" else value.split(",")
+
+
+def _stands(event: Event) -> bool:
+    return str(event.get("STATUS", "")).upper() != "CANCELLED"
+
+
+def _placed(moment: Moment, start: datetime) -> datetime:
+    return as_datetime(moment, start.tzinfo).astimezone(UTC)
+
+
+def _occurrence(event_id: str, event: Event, rule: str, *, repeating: bool) -> Occurrence:
+    return Occurrence(
+        event_id=event_id,
+        title=_text(event, "SUMMARY") or "untitled",
+        start=event.start,
+        end=event.end,
+        location=_text(event, "LOCATION"),
+        notes=_text(event, "DESCRIPTION"),
+        repeats=rule,
+        original=replaces(event) if repeating else None,
+    )
+
+
+def _text(event: Event, name: str) -> str:
+    value: Any = event.get(name, "")
+    return str(value[0] if isinstance(value, list) else value).strip()

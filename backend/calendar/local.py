@@ -1,0 +1,168 @@
+"""Events in files: a folder for each user, one `.ics` file for each event, readable by any calendar program.
+
+Who may write holds the lock, one for all users, for the milliseconds it takes to compare and to rename a file into
+its place; so a reader always finds a whole file, and whoever was not first is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from backend.calendar.base import (
+    CalendarRefused,
+    CalendarUnavailable,
+    EventChanged,
+    NoSuchEvent,
+    Stored,
+    calendar_name,
+)
+from backend.calendar.events import may_touch
+
+EVENT_LIMIT = 1_000
+"""Events of a user."""
+TEXT_LIMIT = 100_000
+"""Bytes of an event."""
+LOCK_WITHIN_S = 2.0
+"""Seconds to wait for whoever else is writing."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class LocalStore:
+    """An `EventStore` in `folder`, which is made when it is first needed. Files are the owner's alone (0600)."""
+
+    label = "kept on this server"
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __repr__(self) -> str:
+        return f"LocalStore({self._folder})"
+
+    async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
+        """See `EventStore.between`."""
+        everything = await self._work(self._all, calendar_name(user_id))
+        return [stored for stored in everything if may_touch(stored.text, start, end)]
+
+    async def get(self, user_id: str, event_id: str) -> Stored:
+        """See `EventStore.get`."""
+        return await self._work(self._read, self._path(user_id, event_id))
+
+    async def create(self, user_id: str, event_id: str, text: str) -> None:
+        """See `EventStore.create`."""
+        await self._work(self._create, self._path(user_id, event_id), text)
+
+    async def replace(self, user_id: str, known: Stored, text: str) -> None:
+        """See `EventStore.replace`."""
+        await self._work(self._replace, self._path(user_id, known.id), known.etag, text)
+
+    async def remove(self, user_id: str, known: Stored) -> None:
+        """See `EventStore.remove`."""
+        await self._work(self._replace, self._path(user_id, known.id), known.etag, None)
+
+    async def erase(self, user_id: str) -> None:
+        """See `EventStore.erase`."""
+        await self._work(self._erase, calendar_name(user_id))
+
+    async def _work(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+        """`function` beside the event loop, its troubles with files in our terms."""
+        try:
+            return await asyncio.to_thread(function, *arguments, **options)
+        except OSError as error:
+            raise CalendarUnavailable("The calendar's files cannot be used.") from error
+
+    def _path(self, user_id: str, event_id: str) -> Path:
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}\.ics", event_id):
+            raise NoSuchEvent("There is no such event.")
+        return self._folder / calendar_name(user_id) / event_id
+
+    # --- in a thread ----------------------------------------------------------------------------------
+
+    def _all(self, name: str) -> list[Stored]:
+        found = []
+        for path in sorted((self._folder / name).glob("*.ics"))[:EVENT_LIMIT]:
+            try:
+                found.append(self._read(path))
+            except NoSuchEvent:
+                continue  # deleted since we looked
+        return found
+
+    def _read(self, path: Path) -> Stored:
+        try:
+            with path.open("rb") as file:
+                content = file.read(TEXT_LIMIT + 1)
+        except FileNotFoundError:
+            raise NoSuchEvent("There is no such event.") from None
+        return Stored(path.name, content.decode("utf-8", "replace"), hashlib.sha256(content).hexdigest())
+
+    def _create(self, path: Path, text: str) -> None:
+        with self._locked():
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            if path.exists():
+                raise EventChanged("There is an event of that id already.")
+            if sum(1 for _ in path.parent.glob("*.ics")) >= EVENT_LIMIT:
+                raise CalendarRefused(f"The calendar is full: it holds {EVENT_LIMIT:,} events.")
+            _write(path, text)
+
+    def _replace(self, path: Path, etag: str, text: str | None) -> None:
+        with self._locked():
+            if self._read(path).etag != etag:
+                raise EventChanged("The event was changed by somebody else meanwhile.")
+            if text is None:
+                path.unlink()
+            else:
+                _write(path, text)
+
+    def _erase(self, name: str) -> None:
+        if (self._folder / name).exists():
+            with self._locked():
+                shutil.rmtree(self._folder / name)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Alone, among all processes that share the folder. Raises `CalendarUnavailable` after a while."""
+        self._folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            until = time.monotonic() + LOCK_WITHIN_S
+            while not _taken(descriptor):
+                if time.monotonic() > until:
+                    raise CalendarUnavailable("The calendar is busy.")
+                time.sleep(0.01)
+            yield
+        finally:
+            os.close(descriptor)  # and with it the lock
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing, also when the power fails."""
+    content = text.encode()
+    if len(content) > TEXT_LIMIT:
+        raise CalendarRefused("The event is too long to be kept.")
+    draft = path.with_suffix(".new")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)

@@ -1,0 +1,236 @@
+"""Dates as people say them: 'tomorrow at three', 'next Friday 9:30', 'in two hours', and ISO 8601. Pure.
+
+A phrase is taken apart in three steps, each of which takes away what it has understood: the day, the time, the
+fillers. Whatever is left over was not understood, and the phrase is refused rather than guessed at.
+
+Readings that could be argued about:
+- 'Friday' is the next one after today; 'this Friday' may be today; 'next Friday' is next week's, weeks begin on Monday.
+- an hour from 1 to 6 without any hint is in the afternoon, unless it is written 03:30; a bare time is the next such
+  time; a date without a year is the next such date.
+- a time the clocks jump over is moved ahead by the jump; one that comes twice is the first.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+
+from backend.calendar.base import BadEvent, Moment
+from backend.calendar.words import MONTHS, WEEKDAYS, plain
+
+YEARS = range(1970, 2101)
+_HINT = "Send it as YYYY-MM-DD or YYYY-MM-DDTHH:MM."
+_MONTH = "|".join(MONTHS)
+_DAY = "|".join(WEEKDAYS)
+_UNITS = {"minute": 1, "min": 1, "hour": 60, "hr": 60}
+"""Minutes."""
+_FILLERS = re.compile(r"\b(?:at|on|the|this|of|for|from|by|around|o'clock|in|next|coming)\b|,")
+
+
+def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
+    """What `text` says: a date when it names no time of day; naive when `zone` is None and none is said.
+
+    `now` is aware; `zone` is the user's, or None when nobody knows it. Raises `BadEvent`.
+    """
+    here = now.astimezone(zone or UTC)
+    try:
+        moment = _iso(text.strip(), zone) or _spoken(_Phrase(plain(text)), here, zone)
+    except (ValueError, OverflowError) as error:
+        raise BadEvent("There is no such date or time.", hint=_HINT) from error
+    if moment is None:
+        raise BadEvent("That date or time cannot be understood.", hint=_HINT)
+    if moment.year not in YEARS:
+        raise BadEvent(f"A date must be between {YEARS[0]} and {YEARS[-1]}.", hint=_HINT)
+    return moment
+
+
+def settled(wall: datetime, zone: tzinfo | None) -> datetime:
+    """A wall-clock time in `zone`, on a clock that shows it: one that is jumped over moves ahead. Naive for None."""
+    if zone is None:
+        return wall
+    return wall.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
+
+
+@dataclass
+class _Phrase:
+    """What is still to be understood."""
+
+    rest: str
+
+    def take(self, pattern: str) -> re.Match[str] | None:
+        """The first match, taken away."""
+        found = re.search(rf"(?<![\w:]){pattern}(?![\w:])", self.rest)
+        if found:
+            self.rest = f"{self.rest[: found.start()]} {self.rest[found.end() :]}"
+        return found
+
+    @property
+    def understood(self) -> bool:
+        """Whether nothing but fillers is left."""
+        return not _FILLERS.sub(" ", self.rest).strip()
+
+
+def _iso(text: str, zone: tzinfo | None) -> Moment | None:
+    """An ISO 8601 date, or date and time; with an offset it is that very instant."""
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        return date.fromisoformat(text)
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*([Zz]|[+-]\d\d:?\d\d)?", text):
+        return None
+    moment = datetime.fromisoformat(re.sub(r"\s+(?=[Zz+-])", "", text).upper()).replace(microsecond=0)
+    if moment.tzinfo is None:
+        return settled(moment, zone)
+    return moment.astimezone(zone or UTC)
+
+
+def _spoken(phrase: _Phrase, here: datetime, zone: tzinfo | None) -> Moment | None:
+    if (ahead := _from_now(phrase, here)) is not None:
+        return ahead if phrase.understood else None
+    day = _day(phrase, here.date())
+    clock = _clock(phrase)
+    if not phrase.understood or (day is None and clock is None):
+        return None
+    if clock is None:
+        return day
+    if day is not None:
+        return settled(datetime.combine(day, clock), zone)
+    today = settled(datetime.combine(here.date(), clock), zone)
+    if today.replace(tzinfo=today.tzinfo or UTC) > here:
+        return today
+    return settled(datetime.combine(here.date() + timedelta(days=1), clock), zone)
+
+
+def _from_now(phrase: _Phrase, here: datetime) -> datetime | None:
+    """'in two hours', 'an hour and a half from now', 'now': an instant, however the clocks may change until then."""
+    found = phrase.take(
+        r"(?:in )?(?:about )?(?:(?P<half>half an hour)|(?P<n>\d+(?:\.5)?)(?P<and> and a half)? "
+        r"(?P<unit>minute|min|hour|hr)s?(?P<later> and a half)?(?: and (?P<more>\d+) minutes?)?)(?: from now)?"
+    )
+    if found is None:
+        return here.replace(microsecond=0) if phrase.take("(?:right )?now") else None
+    if found["half"]:
+        minutes = 30.0
+    else:
+        count = float(found["n"]) + (0.5 if found["and"] or found["later"] else 0)
+        minutes = count * _UNITS[found["unit"]] + float(found["more"] or 0)
+    exact = here.astimezone(UTC) + timedelta(minutes=minutes)
+    return exact.replace(second=0, microsecond=0).astimezone(here.tzinfo)
+
+
+def _day(phrase: _Phrase, today: date) -> date | None:
+    """The day a phrase names, taken out of it."""
+    for words, days in (("day after tomorrow", 2), ("day before yesterday", -2)):
+        if phrase.take(words):
+            return today + timedelta(days=days)
+    for word, days in (("today", 0), ("tomorrow", 1), ("yesterday", -1)):
+        if phrase.take(word):
+            return today + timedelta(days=days)
+    if re.search(r"\btonight\b", phrase.rest):
+        return today  # the word stays: it says something of the time as well
+    if re.search(r"\bthis (?:morning|afternoon|evening)\b", phrase.rest):
+        return today
+    return _weekday(phrase, today) or _counted(phrase, today) or _calendar_date(phrase, today)
+
+
+def _weekday(phrase: _Phrase, today: date) -> date | None:
+    week = phrase.take(rf"(?:next week (?:on )?(?P<a>{_DAY})|(?P<b>{_DAY}) next week)")
+    found = week or phrase.take(rf"(?P<which>(?:this|next|coming) )?(?P<day>{_DAY})")
+    if found is None:
+        return None
+    name = (found["a"] or found["b"]) if week else found["day"]
+    day = WEEKDAYS[name]
+    if week or found["which"] == "next ":
+        return today + timedelta(days=7 - today.weekday() + day)
+    ahead = (day - today.weekday()) % 7
+    return today + timedelta(days=ahead if ahead or (found["which"] or "") == "this " else 7)
+
+
+def _counted(phrase: _Phrase, today: date) -> date | None:
+    """'in three days', 'two weeks from now', 'next month'."""
+    found = phrase.take(r"(?:in )?(?P<n>\d+) (?P<unit>day|week|month|year)s?(?: from (?:now|today))?") or phrase.take(
+        r"next (?P<unit>week|month|year)"
+    )
+    if found is None:
+        return None
+    count = int(found.groupdict().get("n") or 1)
+    if found["unit"] in ("day", "week"):
+        return today + timedelta(days=count * (7 if found["unit"] == "week" else 1))
+    return _months_later(today, count * (12 if found["unit"] == "year" else 1))
+
+
+def _months_later(day: date, months: int) -> date:
+    """The same day of a later month, or that month's last."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def _calendar_date(phrase: _Phrase, today: date) -> date | None:
+    """'November 27', 'the 27th of November 2026', 'the 27th'."""
+    found = (
+        phrase.take(r"(?P<y>\d{4})-(?P<n>\d\d)-(?P<d>\d\d)")
+        or phrase.take(rf"(?P<m>{_MONTH}) (?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: ?,? (?P<y>\d{{4}}))?")
+        or phrase.take(rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<m>{_MONTH})(?: ?,? (?P<y>\d{{4}}))?")
+    )
+    if found is None:
+        found = phrase.take(r"(?P<d>\d{1,2})(?:st|nd|rd|th)")
+        return _next_day_of_month(today, int(found["d"])) if found else None
+    parts = found.groupdict()
+    month = int(parts["n"]) if parts.get("n") else MONTHS[parts["m"]]
+    if parts["y"]:
+        return date(int(parts["y"]), month, int(parts["d"]))
+    return _next_date(today, month, int(parts["d"]))
+
+
+def _next_date(today: date, month: int, day: int) -> date:
+    for year in range(today.year, today.year + 9):  # a 29 February may be eight years away
+        if day <= monthrange(year, month)[1] and (found := date(year, month, day)) >= today:
+            return found
+    raise ValueError("no such date")
+
+
+def _next_day_of_month(today: date, day: int) -> date:
+    for months in range(13):
+        first = _months_later(today.replace(day=1), months)
+        if 1 <= day <= monthrange(first.year, first.month)[1] and (found := first.replace(day=day)) >= today:
+            return found
+    raise ValueError("no such day")
+
+
+def _clock(phrase: _Phrase) -> time | None:
+    """The time of day a phrase names, taken out of it."""
+    if phrase.take("noon|midday"):
+        return time(12)
+    if phrase.take("midnight"):
+        return time(0)
+    half = phrase.take(r"(?:in the )?(?P<part>morning|afternoon|evening|tonight|night)")
+    part = half["part"] if half else ""
+    if found := phrase.take(r"(?P<n>half|quarter|\d{1,2})(?: minutes?)? (?P<way>past|to) (?P<h>\d{1,2})"):
+        minutes = {"half": 30, "quarter": 15}.get(found["n"]) or int(found["n"])
+        hour = _hour(int(found["h"]), "", part or _marked(phrase))
+        at = datetime.combine(date.min + timedelta(days=1), time(hour))
+        return (at + timedelta(minutes=minutes if found["way"] == "past" else -minutes)).time()
+    found = phrase.take(r"(?P<h>\d{1,2})(?:[:. ](?P<m>\d\d))?(?: ?(?P<mark>am|pm))?(?: o'clock)?")
+    if found is None:
+        if part:
+            raise BadEvent("The time of day is missing.", hint="Ask the user at what hour.")
+        return None
+    return time(_hour(int(found["h"]), found["h"], part or found["mark"] or ""), int(found["m"] or 0))
+
+
+def _marked(phrase: _Phrase) -> str:
+    found = phrase.take("am|pm")
+    return found[0] if found else ""
+
+
+def _hour(hour: int, written: str, part: str) -> int:
+    """The hour on a 24-hour clock. `part` is am, pm, or a part of the day."""
+    if part in ("am", "pm") and not 1 <= hour <= 12:
+        raise ValueError("no such hour")
+    if part in ("am", "morning"):
+        return hour % 12 if hour == 12 else hour
+    if part in ("tonight", "night") and hour == 12:
+        return 0
+    if part:
+        return hour if hour >= 12 else hour + 12
+    return hour + 12 if 1 <= hour <= 6 and not written.startswith("0") else hour

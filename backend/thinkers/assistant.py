@@ -1,0 +1,36 @@
+"""The user's calendar: what is on, and putting in, moving and deleting events."""
+
+from __future__ import annotations
+
+from backend.thinkers.base import Manifest
+
+MANIFEST = Manifest(
+    domain="assistant",
+    label="Assistant",
+    description=(
+        "the user's calendar: appointments, meetings, reminders by date; also their yes or no to a change of it that "
+        "was just asked about, with the change named in full"
+    ),
+    example="Put the dentist in my calendar for tomorrow at three.",
+    prompt=(
+        "You keep the user's calendar with the calendar tools. Reckon dates from today's, in the user's time zone, and "
+        "send them as ISO; if a day or an hour is missing, ask for it. Before you change or delete an event, list it "
+        "to get its id; if several fit, ask which. For one of a repeating event, ask whether only that one or all are "
+        "meant, unless it is plain. If a tool says that the user has to agree first, nothing has been done: say "
+        "exactly what would be done, with the event's title, day and time, and ask. If the conversation shows that "
+        "you have asked and the user now agrees, list the event again and make the same call with the same arguments. "
+        "Say only what the tools confirm as done."
+    ),
+    tools=(
+        "calendar_create_event",
+        "calendar_list_events",
+        "calendar_update_event",
+        "calendar_delete_event",
+        "remember_preference",
+    ),
+    cache_ttl_s=0,
+    cache_scope="user",
+    filler="Still looking at the calendar.",
+    history_turns=4,
+    preferences=("name", "time_zone"),
+)

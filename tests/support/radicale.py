@@ -1,0 +1,67 @@
+"""A real CalDAV server, Radicale, on loopback: started for a test and ended with it."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+USERNAME, PASSWORD = "voice", "secret of the tests"
+START_WITHIN_S = 20.0
+STOP_WITHIN_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Radicale:
+    """The running server."""
+
+    url: str
+    """The account's calendar home."""
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def radicale(folder: Path) -> Iterator[Radicale]:
+    """A server that keeps its calendars in `folder`, with one account."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "users").write_text(f"{USERNAME}:{PASSWORD}\n")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = {
+        "--hosts": f"127.0.0.1:{port}",
+        "--auth-type": "htpasswd",
+        "--auth-htpasswd-filename": str(folder / "users"),
+        "--auth-htpasswd-encryption": "plain",
+        "--auth-delay": "0",
+        "--storage-filesystem-folder": str(folder / "collections"),
+        "--logging-level": "error",
+    }
+    command = [sys.executable, "-m", "radicale", "--config", "", *(part for pair in options.items() for part in pair)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait(process, port)
+        yield Radicale(f"http://127.0.0.1:{port}/{USERNAME}/", process)
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_WITHIN_S)
+
+
+def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+    until = time.monotonic() + START_WITHIN_S
+    while time.monotonic() < until:
+        assert process.poll() is None, "Radicale ended by itself"
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError("Radicale does not answer")
