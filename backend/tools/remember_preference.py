@@ -32,7 +32,8 @@ class Preferences(Protocol):
     requires_auth=True,
     cache=False,
     guidance="Preferences: keep one only when the user says it of themselves, such as 'I live in Bergen', 'I prefer "
-    "Celsius' or 'watch Apple for me'. A place or a share they merely ask about is not a preference.",
+    "Celsius' or 'watch Apple for me'. A place or a share they merely ask about is not a preference, nor is a place "
+    "where they are just now: 'I'm in Paris' changes no home.",
 )
 async def remember_preference(
     principal: Principal,

@@ -92,6 +92,13 @@ def test_instructions_of_a_purpose_contain_the_sessions_own() -> None:
     assert response["metadata"] == {"request": "filler-1", "purpose": "filler"}
 
 
+def test_a_hint_joins_the_instructions_of_its_purpose_for_one_reply() -> None:
+    whole = codec()
+    response = sent(whole.encode(do.CreateReply(Purpose.FILLER, "filler-1", "Like this.")))["response"]
+    assert response["instructions"] == "be kind\n\nsay you are looking Like this."
+    assert "instructions" not in sent(whole.encode(do.CreateReply(Purpose.ANSWER, "answer-2")))["response"]
+
+
 def test_history_is_put_back_as_text_of_the_right_kind() -> None:
     user, assistant = (sent(text) for text in codec().restore([Remembered("user", "a"), Remembered("assistant", "b")]))
     assert user["item"]["content"] == [{"type": "input_text", "text": "a"}]

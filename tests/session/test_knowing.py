@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from backend.conversation import events as ev
-from backend.conversation.commands import CreateReply, Purpose
-from backend.conversation.limits import TurnLimits
 from backend.errors import ModelUnavailable, ResponderUnavailable
 from backend.memory.base import MemoryJob
 from backend.memory.fake import FakeMemory
@@ -129,26 +126,6 @@ async def test_questions_put_to_thinkers_are_counted_by_topic() -> None:
         await settle()
         await written(call, memory)
     assert UserContext.read(await memory.user_context("ada")).signals.topics == {"chess": 1}
-
-
-async def test_a_filler_is_worded_like_the_thinker_at_work() -> None:
-    async def think(_: Consultation) -> Answer:
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    registry = thinkers(chess=(think, {"filler": "Still pondering the board."}))
-    limits = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, filler_after_s=0.05)
-    async with placed_call(thinkers=registry, limits=limits) as call:
-        call.live.type_text("Who wins?")
-        await settle()
-        [request] = call.responder.requests
-        call.responder.say(ev.ReplyStarted("r1", request.request))
-        call.responder.say(ev.ToolCalled("r1", "c1", "route_to_thinker", '{"domain": "chess", "query": "who wins"}'))
-        call.responder.say(ev.ReplyFinished("r1", "completed"))
-        await until(lambda: len(call.responder.requests) == 2)
-        filler = call.done(CreateReply)[-1]
-    assert filler.purpose is Purpose.FILLER
-    assert '"Still pondering the board."' in filler.hint
 
 
 # --- the summary ----------------------------------------------------------------------------------------

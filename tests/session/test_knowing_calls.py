@@ -94,7 +94,7 @@ async def test_a_name_is_told_in_mid_call_known_in_the_next_and_forgotten_on_dem
             assert "<caller>" not in (await briefings(peer))[0]
 
 
-async def test_a_preference_kept_by_a_thinker_of_another_call_reaches_this_one_and_its_thinkers(
+async def test_what_another_call_learns_reaches_this_one_and_its_thinkers(
     peer: OfflinePeer, house: RunningHouse
 ) -> None:
     weather = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": "what is the weather like"}}
