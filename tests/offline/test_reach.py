@@ -50,6 +50,8 @@ def test_the_example_of_each_thinker_calls_its_tool_with_valid_arguments(manifes
         ("Okay, and what's the weather in Oslo?", Question("weather", "What's the weather in Oslo?")),
         ("Thanks. And in Paris?", Question("weather", "What's the weather in Paris?")),
         ("Stop.", Talk.STOP),
+        ("Stop the news.", Talk.STOP),
+        ("Thanks for the weather.", Talk.THANKS),
         ("Wait a moment.", Talk.STOP),
         ("Cancel that.", Talk.STOP),
         ("No thanks.", Talk.NO),
@@ -84,6 +86,7 @@ def test_numbers_said_as_words_become_digits(said: str, written: str) -> None:
     [
         ("my bmi at eighty kilos and one meter eighty", "bmi", {"weight_kg": 80, "height_cm": 180}),
         ("What is my BMI? I weigh 176 pounds and am 5 foot 11.", "bmi", {"weight_kg": 79.8, "height_cm": 180.3}),
+        ("my body mass index at eighty kilos and one eighty", "bmi", {"weight_kg": 80, "height_cm": 180}),
         ("Body surface area for 70 kg and 1.75 m?", "bsa", {"weight_kg": 70, "height_cm": 175}),
         ("Glasgow coma scale, eye 3, verbal 4, motor 5", "glasgow", {"eye": 3, "verbal": 4, "motor": 5}),
         (

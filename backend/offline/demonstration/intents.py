@@ -88,10 +88,11 @@ _GENERAL = r"knowledge|general|fact"
 _LEAD = re.compile(
     r"^(?:please\s+)?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|okay|ok|all right|yes|yeah|no|"
     r"thanks|thank you|hello|hi|hey|sorry|good (?:morning|afternoon|evening)|well|so|um|uh)\b"
-    r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+(?:(?:and|but|now|then)\s+)?(?=\w)",
+    r"(?:\s+(?:please|a moment|that|it|there|very much|a lot))*[\s,.;!?–-]+"
+    r"(?:(?:and|but|now|then)\s+)?(?=\w)(?!(?:for|to|so|the)\b)",
     re.IGNORECASE,
 )
-"""What may be said before a question: it is the question that is answered."""
+"""What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
 _FOLLOW_UP = re.compile(r"^(?:and|what about|how about|and what about)\s+(?:in\s+)?", re.IGNORECASE)
 _ASKS = re.compile(
     r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|is|are|was|were|do|does|"

@@ -28,6 +28,7 @@ _POUNDS = re.compile(_NUMBER + r"\s*(?:lbs?|pounds?)\b")
 _METERS = re.compile(_NUMBER + r"\s*(?:m|met(?:er|re)s?)\b(?:\s*(?:and\s+)?(\d{1,2})\b(?!\s*(?:kg|kilo|year)))?")
 _CENTIMETERS = re.compile(_NUMBER + r"\s*(?:cm|centimet(?:er|re)s?)\b")
 _FEET = re.compile(r"(\d)\s*(?:feet|foot|ft|')\s*(?:and\s+)?(\d{1,2})?")
+_BARE_HEIGHT = re.compile(r"\b(1[2-9]\d|2[0-2]\d)\b(?!\s*(?:kg|kilo|lb|pound|year|\.\d))")
 _AGE = re.compile(_NUMBER + r"[\s-]*(?:years?\b|year-old)|\baged?\s+" + _NUMBER)
 _SEXES = (("female", r"\b(?:female|woman|girl|she)\b"), ("male", r"\b(?:male|man|boy|he)\b"))
 
@@ -69,14 +70,14 @@ def _input(name: str, plain: str) -> float | str | None:
 
 
 def _height(plain: str) -> float | None:
-    """Centimeters, from 180 cm, 1.80 m, "1 metre 80" or 5 foot 11."""
+    """Centimeters, from 180 cm, 1.80 m, "1 metre 80", 5 foot 11, or a bare 180."""
     if (centimeters := _number(_CENTIMETERS, plain)) is not None:
         return centimeters
     if found := _METERS.search(plain):
         return round(100 * float(found[1]) + float((found[2] or "0").ljust(2, "0")), 1)
     if found := _FEET.search(plain):
         return round(30.48 * float(found[1]) + 2.54 * float(found[2] or 0), 1)
-    return None
+    return _number(_BARE_HEIGHT, plain)
 
 
 def _number(pattern: re.Pattern[str], plain: str) -> float | None:
