@@ -1,0 +1,216 @@
+"""What tracing costs a call: `python -m benchmarks.tracing`, about half a minute.
+
+One turn is played through the very hooks a call has (a Thinker, two requests to a model with forty words, one tool),
+with tracing off and on. Then a loop wakes every 20 ms, as the audio does, while traces are taken to a local server
+in a process of its own, and tells how late it was. On a busy machine trust the smallest, and the differences.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.connection import Connection
+from statistics import median, quantiles
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from backend.agent.events import (
+    AgentEvent,
+    ModelAnswered,
+    ModelAsked,
+    State,
+    StateChanged,
+    Token,
+    ToolFinished,
+    ToolStarted,
+)
+from backend.agent.trace import AgentTrace
+from backend.conversation.events import SpeechStopped
+from backend.session.directory import Session
+from backend.session.traced import CallTrace
+from backend.tracing.base import NO_SPAN, NO_TRACER, Tracer, current_span
+from backend.tracing.fake import FakeTracer
+from backend.tracing.langsmith import LangSmithTracer
+from backend.tracing.runs import payload
+
+TURNS = 2_000
+WATCHED_S = 6.0
+TURNS_PER_S = 10
+"""As many as some eighty calls at once take."""
+MESSAGES: list[dict[str, Any]] = [
+    {"role": "system", "content": "x" * 3000},
+    *({"role": "user", "content": "y" * 200} for _ in range(8)),
+]
+LEGS = {"turn": 1, "hangover_ms": 300, "commit_ms": 1, "reply_started_ms": 50, "first_audio_ms": 100, "played_ms": 20}
+EVENTS: list[AgentEvent] = [
+    StateChanged(State.PROCESSING),
+    ModelAsked("a-model", MESSAGES, 2),
+    ModelAnswered("a-model", "", ("a_tool",), "tool_calls", 100, 5, None),
+    StateChanged(State.TOOL_CALLING),
+    ToolStarted("t", "a_tool", '{"location": "Seattle"}'),
+    ToolFinished("t", "a_tool", "{}" * 400, None, False, 80),
+    StateChanged(State.PROCESSING),
+    ModelAsked("a-model", MESSAGES, 2),
+    StateChanged(State.GENERATING),
+    *[Token("word ")] * 40,
+    ModelAnswered("a-model", "word " * 40, (), "stop", 300, 40, 12.0),
+    StateChanged(State.COMPLETE),
+]
+
+
+def main() -> None:
+    """Measure, and print two tables."""
+    console = Console()
+    table = Table("", "least µs", "median µs", title="What is done on the audio's thread")
+    for name, costs in costs_of_turns():
+        table.add_row(name, f"{min(costs):.1f}", f"{median(costs):.1f}")
+    console.print(table)
+    console.print(f"wording 50 spans, in the courier's thread: {wording_ms():.2f} ms at least")
+    lags = Table("", "p50 ms", "p99 ms", "most ms", title="How late a loop was that wakes every 20 ms")
+    for name, late in asyncio.run(latenesses()):
+        lags.add_row(name, *(f"{value:.2f}" for value in (median(late), quantiles(late, n=100)[98], max(late))))
+    console.print(lags)
+
+
+def costs_of_turns() -> Iterator[tuple[str, list[float]]]:
+    """Microseconds of each turn."""
+    yield "one turn, tracing off", timed(NO_TRACER)
+    yield "one turn, tracing on", timed(unsent(content=False))
+    yield "one turn, tracing on, with what is said", timed(unsent(content=True))
+    yield "one span, tracing off", [one_span_off() for _ in range(200)]
+
+
+def unsent(*, content: bool) -> LangSmithTracer:
+    """A tracer whose courier does not run: its queue fills up, and the oldest falls out."""
+    return LangSmithTracer(endpoint="http://127.0.0.1:9", api_key="none", project="benchmark", content=content)
+
+
+def timed(tracer: Tracer) -> list[float]:
+    """Many turns of one call."""
+    trace = CallTrace(tracer, Session("ada", "benchmark"))
+    costs = []
+    for number in range(1, TURNS + 1):
+        began = time.perf_counter()
+        one_turn(trace, number)
+        costs.append((time.perf_counter() - began) * 1e6)
+    trace.close("disconnected")
+    return costs
+
+
+def one_turn(trace: CallTrace, number: int) -> None:
+    """Everything a call tells its trace in a turn."""
+    call = {"call_id": f"c{number}", "domain": "weather", "query": "weather in Seattle"}
+    trace.turn_is(number, SpeechStopped(900, 300))
+    trace.published("transcript", {"role": "user", "content": "What is the weather in Seattle?"})
+    with trace.thinker(call["call_id"]):
+        trace.published("thinker", call | {"event": "routed"})
+        current_span().note(domain="weather", tier="fast", cache="off")
+        current_span().note(cache="miss")
+        agent = AgentTrace()
+        for event in EVENTS:
+            agent.follow(event)
+    trace.published("thinker", call | {"event": "complete", "source": "live", "citations": []})
+    trace.published("turn_metrics", LEGS)
+    trace.published("transcript", {"role": "assistant", "content": "It is mild in Seattle."})
+    for _ in range(30):
+        trace.turn_is(number, None)
+
+
+def one_span_off(rounds: int = 1_000) -> float:
+    """Microseconds of a span when nobody is watching."""
+    began = time.perf_counter()
+    for _ in range(rounds):
+        NO_SPAN.open("tool", "x").end()
+    return (time.perf_counter() - began) / rounds * 1e6
+
+
+def wording_ms() -> float:
+    """Milliseconds to make one request of fifty spans: the longest the thread may hold the interpreter."""
+    tracer = FakeTracer()
+    trace = CallTrace(tracer, Session("ada", "benchmark"))
+    for number in range(1, 200):
+        one_turn(trace, number)
+    batches = [tracer.records[start : start + 50] for start in range(0, 900, 50)]
+    costs = []
+    for batch in batches:
+        began = time.perf_counter()
+        payload(batch, "benchmark")
+        costs.append((time.perf_counter() - began) * 1e3)
+    return min(costs)
+
+
+async def latenesses() -> list[tuple[str, list[float]]]:
+    """Milliseconds the loop was late, with tracing off, on, and to nobody."""
+    measured = [("tracing off", await watched(NO_TRACER))]
+    with receiving() as url:
+        for name, endpoint in (("tracing on", url), ("tracing on, LangSmith gone", "http://127.0.0.1:9")):
+            tracer = LangSmithTracer(endpoint=endpoint, api_key="none", project="benchmark")
+            tracer.begin()
+            measured.append((name, await watched(tracer)))
+            await tracer.close()
+    return measured
+
+
+async def watched(tracer: Tracer) -> list[float]:
+    """Wake every 20 ms; take some turns a second meanwhile."""
+    trace = CallTrace(tracer, Session("ada", "benchmark"))
+    loop = asyncio.get_running_loop()
+    late: list[float] = []
+    due, turn, until = loop.time(), 0, loop.time() + WATCHED_S
+    while due < until:
+        due += 0.02
+        await asyncio.sleep(due - loop.time())
+        late.append((loop.time() - due) * 1e3)
+        if len(late) % (50 // TURNS_PER_S) == 0:
+            turn += 1
+            one_turn(trace, turn)
+    trace.close("disconnected")
+    return late
+
+
+@contextmanager
+def receiving() -> Iterator[str]:
+    """A server that takes everything, in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=receive, args=(theirs,), daemon=True)
+    process.start()
+    try:
+        yield f"http://127.0.0.1:{ours.recv()}"
+    finally:
+        process.terminate()
+        process.join()
+
+
+def receive(port: Connection) -> None:
+    """Serve until ended."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Taker)
+    port.send(server.server_address[1])
+    server.serve_forever()
+
+
+class Taker(BaseHTTPRequestHandler):
+    """202 to everything."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        """Read it, and say so."""
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(202)
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+        """Quietly."""
+
+
+if __name__ == "__main__":
+    main()
