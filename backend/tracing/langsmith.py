@@ -1,8 +1,8 @@
 """LangSmith, through its documented ingest API.
 
-Not through the `langsmith` package, which was measured first: importing it costs a second and a half and 25 MB,
-it words every span on the thread that ends it (60 µs each, where taking notes costs 6), holds up to 10,000 of them at 14 kB,
-and takes more than 25 s to give up on a server that does not answer. All we need of it is one request.
+Not through the `langsmith` package, which was measured first: importing it costs a second and a half and 25 MB, it
+words every span on the thread that ends it (60 µs each, where taking notes costs 6), holds up to 10,000 of them at
+14 kB, and takes more than 25 s to give up on a server that does not answer. All we need of it is one request.
 """
 
 from __future__ import annotations
