@@ -24,6 +24,7 @@ from fastapi import FastAPI
 from starlette.websockets import WebSocket
 
 from backend.audio.vad import choose_engine
+from backend.calendar.calendars import open_calendars
 from backend.conversation.limits import TurnLimits
 from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.http.app import build_app
@@ -120,6 +121,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         stack.push_async_callback(directory.close)
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(directory.depth, queue))
+        calendars = open_calendars(settings, http)
         services = Services(
             settings=settings,
             directory=directory,
@@ -128,7 +130,10 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             attach_socket=_attach_socket,
             page_config=lambda: _page_config(settings, line, thinkers, opened),
             readiness=partial(_readiness, opened.memory, child, responder),
-            keepers=(_memory_keeper(opened.memory, outbox, summaries),),
+            keepers=(
+                _memory_keeper(opened.memory, outbox, summaries),
+                Keeper("calendar", calendars.export, calendars.erase),
+            ),
             frontend=FRONTEND,
             metrics=metrics,
         )

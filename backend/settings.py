@@ -77,7 +77,7 @@ class Settings(BaseSettings):
 
     # Memory
     redis_url: str | None = Field(None, repr=False, description="Unset: an embedded Redis in DATA_DIR serves.")
-    data_dir: Path = Field(Path("var"), description="Where the embedded Redis and generated secrets live.")
+    data_dir: Path = Field(Path("var"), description="Where the embedded Redis, calendars and generated secrets live.")
 
     user_retention_days: int = Field(
         0, ge=0, description="Days what is known of a user is kept after its last change; 0: for good."

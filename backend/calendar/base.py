@@ -86,6 +86,10 @@ class EventStore(Protocol):
         """All that may happen between two aware moments, and perhaps some more."""
         ...
 
+    async def everything(self, user_id: str) -> list[Stored]:
+        """All of a user's events, past ones too."""
+        ...
+
     async def get(self, user_id: str, event_id: str) -> Stored:
         """One event. Raises `NoSuchEvent`."""
         ...

@@ -22,7 +22,7 @@ from backend.calendar.base import (
     calendar_name,
 )
 from backend.calendar.events import with_time_zones
-from backend.calendar.multistatus import MAKE_CALENDAR, BadMultistatus, read_multistatus, report
+from backend.calendar.multistatus import MAKE_CALENDAR, BadMultistatus, read_multistatus, report, time_range
 
 TIMEOUT_S = 3.0
 """Seconds the server may be silent; a caller is waiting."""
@@ -47,16 +47,11 @@ class CalDavStore:
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
         """See `EventStore.between`."""
-        body = report(start.astimezone(UTC), end.astimezone(UTC))
-        status, text, _ = await self._ask("REPORT", self._calendar(user_id), body, XML)
-        if status == 404:
-            return []  # nobody has put anything into it yet
-        if status != 207:
-            _refuse(status)
-        try:
-            return read_multistatus(text)
-        except BadMultistatus as error:
-            raise CalendarUnavailable("The calendar server answers with something that is no calendar.") from error
+        return await self._report(user_id, report(time_range(start.astimezone(UTC), end.astimezone(UTC))))
+
+    async def everything(self, user_id: str) -> list[Stored]:
+        """See `EventStore.everything`."""
+        return await self._report(user_id, report())
 
     async def get(self, user_id: str, event_id: str) -> Stored:
         """See `EventStore.get`."""
@@ -96,6 +91,17 @@ class CalDavStore:
         status, _, _ = await self._ask("DELETE", self._calendar(user_id))
         if status not in (200, 202, 204, 404):
             _refuse(status)
+
+    async def _report(self, user_id: str, body: str) -> list[Stored]:
+        status, text, _ = await self._ask("REPORT", self._calendar(user_id), body, XML)
+        if status == 404:
+            return []  # nobody has put anything into it yet
+        if status != 207:
+            _refuse(status)
+        try:
+            return read_multistatus(text)
+        except BadMultistatus as error:
+            raise CalendarUnavailable("The calendar server answers with something that is no calendar.") from error
 
     def _calendar(self, user_id: str) -> str:
         return f"{self._url}/{calendar_name(user_id)}/"

@@ -80,6 +80,10 @@ class Calendars:
         text = await asyncio.to_thread(edits.struck, known.text, original, now)
         await self._store.replace(user_id, known, text)
 
+    async def export(self, user_id: str) -> dict[str, str]:
+        """All of a user's events as they are kept: id → iCalendar text, for them to take elsewhere."""
+        return {stored.id: stored.text for stored in await self._store.everything(user_id)}
+
     async def erase(self, user_id: str) -> None:
         """Forget all of a user's events, and that there were any. Not a fault when there are none."""
         await self._store.erase(user_id)

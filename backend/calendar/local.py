@@ -53,8 +53,11 @@ class LocalStore:
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
         """See `EventStore.between`."""
-        everything = await self._work(self._all, calendar_name(user_id))
-        return [stored for stored in everything if may_touch(stored.text, start, end)]
+        return [stored for stored in await self.everything(user_id) if may_touch(stored.text, start, end)]
+
+    async def everything(self, user_id: str) -> list[Stored]:
+        """See `EventStore.everything`."""
+        return await self._work(self._all, calendar_name(user_id))
 
     async def get(self, user_id: str, event_id: str) -> Stored:
         """See `EventStore.get`."""

@@ -24,15 +24,19 @@ class BadMultistatus(ValueError):
     """Not the XML it should be."""
 
 
-def report(start: datetime, end: datetime) -> str:
-    """Asks for all events, repeating ones too, that happen between two moments in UTC."""
+def time_range(start: datetime, end: datetime) -> str:
+    """The part of a report that keeps it to what happens between two moments in UTC."""
     first, last = (f"{moment:%Y%m%dT%H%M%SZ}" for moment in (start - _MARGIN, end + _MARGIN))
+    return f'<C:time-range start="{first}" end="{last}"/>'
+
+
+def report(within: str = "") -> str:
+    """Asks for all events, repeating ones too, within a `time_range` or at all."""
     return (
         f'<?xml version="1.0" encoding="utf-8"?><C:calendar-query {_NAMES}>'
         "<D:prop><D:getetag/><C:calendar-data/></D:prop>"
-        '<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT">'
-        f'<C:time-range start="{first}" end="{last}"/>'
-        "</C:comp-filter></C:comp-filter></C:filter></C:calendar-query>"
+        f'<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT">{within}</C:comp-filter>'
+        "</C:comp-filter></C:filter></C:calendar-query>"
     )
 
 

@@ -35,6 +35,7 @@ async def everything(store: CalDavStore) -> list[BaseException | None]:
     outcomes: list[BaseException | None] = []
     for work in (
         store.between("ada", FIRST, FIRST + DAY),
+        store.everything("ada"),
         store.get("ada", "a.ics"),
         store.create("ada", "a.ics", TEXT),
         store.replace("ada", KNOWN, TEXT),
@@ -52,7 +53,7 @@ async def everything(store: CalDavStore) -> list[BaseException | None]:
 async def test_no_server_is_told_and_may_pass() -> None:
     async with httpx2.AsyncClient() as http:
         outcomes = await everything(CalDavStore(http, "http://127.0.0.1:9/voice", "", ""))
-    assert [type(outcome) for outcome in outcomes] == [CalendarUnavailable] * 6
+    assert [type(outcome) for outcome in outcomes] == [CalendarUnavailable] * 7
     assert all(getattr(outcome, "retryable", False) for outcome in outcomes)
 
 
@@ -66,7 +67,7 @@ async def test_a_wrong_password_is_told_with_what_the_operator_can_do(tmp_path: 
             server.process.wait(10)
             with pytest.raises(CalendarUnavailable):  # the same server, gone in the middle of the day
                 await right.get("ada", "a.ics")
-    assert [type(outcome) for outcome in outcomes] == [CalendarRefused] * 6
+    assert [type(outcome) for outcome in outcomes] == [CalendarRefused] * 7
     assert all("CALDAV_PASSWORD" in getattr(outcome, "hint", "") for outcome in outcomes)
     assert PASSWORD not in repr(outcomes) + repr(right)
 
@@ -94,8 +95,8 @@ async def test_every_status_has_one_meaning(status: int, kind: type[Exception]) 
 
 async def test_what_is_not_there_is_told_where_it_matters() -> None:
     async with store_on(lambda request: text_reply("?", 404 if request.method != "MKCALENDAR" else 201)) as (store, _):
-        listed, read, created, replaced, removed, erased = await everything(store)
-    assert (listed, erased) == (None, None)  # no calendar yet, and none any more
+        listed, everything_, read, created, replaced, removed, erased = await everything(store)
+    assert (listed, everything_, erased) == (None, None, None)  # no calendar yet, and none any more
     assert {type(outcome) for outcome in (read, created, replaced, removed)} == {NoSuchEvent}
 
 

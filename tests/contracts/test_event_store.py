@@ -63,9 +63,17 @@ async def test_nobody_has_a_calendar_before_the_first_event(store: EventStore) -
 
 async def test_what_lies_elsewhere_in_time_is_left_out_and_what_repeats_is_not(store: EventStore) -> None:
     await store.create("ada", "past.ics", text("Past", day=1))
-    await store.create("ada", "later.ics", text("Later", day=30) + "")
+    await store.create("ada", "later.ics", text("Later", day=30))
     await store.create("ada", "weekly.ics", text("Weekly", day=2, repeats="FREQ=WEEKLY"))
     assert titles(await store.between("ada", START, START + timedelta(days=4))) == ["Weekly"]
+
+
+async def test_everything_is_given_whenever_it_happens(store: EventStore) -> None:
+    assert await store.everything("ada") == []
+    await store.create("ada", "past.ics", text("Past", day=1))
+    await store.create("ada", "later.ics", text("Later", day=30))
+    assert titles(await store.everything("ada")) == ["Later", "Past"]
+    assert await store.everything("bob") == []
 
 
 async def test_users_never_see_each_others_events(store: EventStore) -> None:

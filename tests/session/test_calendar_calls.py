@@ -1,0 +1,47 @@
+"""A calendar through the whole server: an event typed into a call is kept, given to its user alone, and erased."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
+
+
+async def type_text(call: PlacedCall, text: str) -> dict[str, Any]:
+    """Type, and wait for the specialist's part in the answer."""
+    headers = {"authorization": f"Bearer {call.ticket.token}"}
+    answer = await call.http.post(
+        f"/api/sessions/{call.ticket.session_id}/messages", json={"text": text}, headers=headers
+    )
+    assert answer.status_code == 202, answer.text
+    return (await call.told("thinker", within_s=20.0, event="complete")).data
+
+
+async def calendar(browser: httpx2.AsyncClient) -> dict[str, str]:
+    """What is kept of the caller's calendar: id → iCalendar text."""
+    kept: dict[str, str] = (await browser.get("/api/me/export")).json()["calendar"]
+    return kept
+
+
+def files(house: RunningHouse) -> list[Path]:
+    return list((house.folder / "var" / "calendars").glob("*/*"))
+
+
+async def test_an_event_is_kept_given_to_its_user_and_erased_with_them() -> None:
+    with running_house() as house:
+        async with a_browser(house) as browser, a_browser(house) as stranger:
+            async with placed_call(house, transport="ws", browser=browser) as call:
+                told = await type_text(call, "Put the dentist in my calendar for tomorrow at three.")
+            assert (told["domain"], told["source"]) == ("assistant", "live")
+            [text] = (await calendar(browser)).values()
+            assert "SUMMARY:Dentist" in text
+            assert "T150000" in text
+            assert await calendar(stranger) == {}
+            assert (await stranger.delete("/api/me")).status_code == 200
+            assert len(files(house)) == 1
+            assert (await browser.delete("/api/me")).status_code == 200
+            assert await calendar(browser) == {}
+            assert list((house.folder / "var" / "calendars").glob("*/")) == []
