@@ -26,7 +26,7 @@ SETTLED = frozenset({"complete", "failed", "stale"})
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a question. Times are milliseconds since it was typed, or since its last word was said."""
+    """What came of a question. Times are milliseconds since it was typed, or since its recording ended."""
 
     step: Step
     heard: str = ""
