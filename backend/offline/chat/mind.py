@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.offline.chat.facts import recall
+from backend.offline.chat.notes import notes
 from backend.offline.chat.reports import plan, report
 from backend.offline.chat.skill import Asked, Skill, skill_for
 from backend.offline.demonstration import wording
@@ -45,7 +46,7 @@ def think(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], tool_
         if not fillings:
             return Thought(skill.missing)
         return Thought(calls=tuple(ToolCall(tool["name"], json.dumps(each, ensure_ascii=False)) for each in fillings))
-    return Thought(plan(asked) or report(asked) or recall(asked.sentence))
+    return Thought(notes(asked) or plan(asked) or report(asked) or recall(asked.sentence))
 
 
 def text_of(content: Any) -> str:
