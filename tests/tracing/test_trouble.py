@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError, TracingUnavailable
+from backend.session.metrics import Metrics
 from backend.settings import load_settings
 from backend.standins.server import Reply, serving
 from backend.tracing.base import NO_TRACER, Tracer
@@ -70,6 +71,12 @@ async def test_a_full_queue_drops_the_oldest_and_counts() -> None:
     courier.begin()
     await courier.close()
     assert [record.name for record in arrived] == [str(number) for number in range(15, 25)]
+
+
+def test_what_was_lost_is_counted_in_the_metrics() -> None:
+    metrics = Metrics()
+    metrics.watch_trace_losses(lambda: 15)
+    assert metrics.registry.get_sample_value("voice_traces_dropped_total") == 15
 
 
 async def test_records_arrive_in_batches_and_in_order() -> None:
