@@ -91,7 +91,9 @@ class Knowing:
             self._timer.cancel()
         if reason == "deleted":
             self._summaries.drop(self._session_id)
-        elif self._turns > self._told_turns:
+            return
+        self._keep(self._own)  # anew, for a call may have lasted long
+        if self._turns > self._told_turns:
             self._summarise()
 
     async def _own(self, memory: Memory) -> None:
