@@ -6,6 +6,8 @@ put into it. Every change says by its ETag which version it is a change of.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
 from datetime import UTC, datetime
 from typing import NoReturn
@@ -23,6 +25,8 @@ from backend.calendar.base import (
 )
 from backend.calendar.events import with_time_zones
 from backend.calendar.multistatus import MAKE_CALENDAR, BadMultistatus, read_multistatus, report, time_range
+
+log = logging.getLogger(__name__)
 
 TIMEOUT_S = 3.0
 """Seconds the server may be silent; a caller is waiting."""
@@ -63,7 +67,7 @@ class CalDavStore:
     async def create(self, user_id: str, event_id: str, text: str) -> None:
         """See `EventStore.create`."""
         headers = ICS | {"if-none-match": "*"}
-        url, text = self._event(user_id, event_id), with_time_zones(text)
+        url, text = self._event(user_id, event_id), await asyncio.to_thread(with_time_zones, text)
         status, _, _ = await self._ask("PUT", url, text, headers)
         if status in (404, 409):  # no calendar yet: RFC 4918 wants 409, some say 404
             made, _, _ = await self._ask("MKCALENDAR", self._calendar(user_id), MAKE_CALENDAR, XML)
@@ -76,7 +80,8 @@ class CalDavStore:
     async def replace(self, user_id: str, known: Stored, text: str) -> None:
         """See `EventStore.replace`."""
         headers = ICS | _only_if(known)
-        status, _, _ = await self._ask("PUT", self._event(user_id, known.id), with_time_zones(text), headers)
+        text = await asyncio.to_thread(with_time_zones, text)
+        status, _, _ = await self._ask("PUT", self._event(user_id, known.id), text, headers)
         if status not in (200, 201, 204):
             _refuse(status)
 
@@ -99,7 +104,7 @@ class CalDavStore:
         if status != 207:
             _refuse(status)
         try:
-            return read_multistatus(text)
+            return await asyncio.to_thread(read_multistatus, text)
         except BadMultistatus as error:
             raise CalendarUnavailable("The calendar server answers with something that is no calendar.") from error
 
@@ -132,11 +137,14 @@ class CalDavStore:
 
 
 def _only_if(known: Stored) -> dict[str, str]:
-    return {"if-match": known.etag} if known.etag else {}
+    """A proxy that compresses marks ETags as weak, and weak ones never match: the mark is taken off again."""
+    return {"if-match": known.etag.removeprefix("W/")} if known.etag else {}
 
 
 def _refuse(status: int) -> NoReturn:
     """What a status means that is not the one hoped for."""
+    if status not in (404, 409, 410, 412):
+        log.warning("the calendar server answers %d", status)
     match status:
         case 401 | 403:
             raise CalendarRefused(

@@ -6,6 +6,7 @@ Reading iCalendar takes a millisecond an event, so all of it happens beside the 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +14,17 @@ from datetime import datetime
 import httpx2
 
 from backend.calendar import edits, events
-from backend.calendar.base import CalendarRefused, Changes, Draft, EventStore, Moment, NoSuchEvent, Occurrence, Stored
+from backend.calendar.base import (
+    CalendarRefused,
+    Changes,
+    Draft,
+    EventChanged,
+    EventStore,
+    Moment,
+    NoSuchEvent,
+    Occurrence,
+    Stored,
+)
 from backend.calendar.caldav import CalDavStore
 from backend.calendar.local import LocalStore
 from backend.calendar.rules import checked
@@ -43,14 +54,21 @@ class Calendars:
         """Where events are kept, in words for the user."""
         return self._store.label
 
-    async def create(self, user_id: str, draft: Draft, now: datetime) -> Occurrence:
-        """Keep a new event; gives it as it is kept. A repeating one begins on the first day its rule allows."""
+    async def create(self, user_id: str, draft: Draft, now: datetime, once: str = "") -> Occurrence:
+        """Keep a new event; gives it as it is kept. A repeating one begins on the first day its rule allows.
+
+        `once` names the wish: tried again after an answer was lost, it still makes one event.
+        """
         edits.check_span(draft.start, draft.end)
         if draft.repeats:
             draft = await asyncio.to_thread(_on_its_rule, draft)
-        name = secrets.token_hex(6)
+        name = hashlib.sha256(f"{once} {draft}".encode()).hexdigest()[:12] if once else secrets.token_hex(6)
         text = await asyncio.to_thread(events.write, draft, name, now)
-        await self._store.create(user_id, f"{name}.ics", text)
+        try:
+            await self._store.create(user_id, f"{name}.ics", text)
+        except EventChanged:
+            if not once:
+                raise
         original = draft.start if draft.repeats else None
         return Occurrence(
             f"{name}.ics", draft.title, draft.start, draft.end, draft.location, draft.notes, draft.repeats, original

@@ -94,7 +94,7 @@ def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event
         event.pop(name, None)
     put(event, "RECURRENCE-ID", when)
     put(event, "DTSTART", when)
-    put(event, "DTEND", when + (master.end - master.start))
+    put(event, "DTEND", after(when, length_of(master.start, master.end)))
     calendar.add_component(event)
     return event
 
@@ -120,7 +120,7 @@ def _same(one: Moment | None, other: Moment) -> bool:
         return type(one) is type(other) and one == other
     if one.tzinfo is None or other.tzinfo is None:
         return one.replace(tzinfo=None) == other.replace(tzinfo=None)
-    return one == other
+    return one.timestamp() == other.timestamp()  # `==` of two zones is never true in the hour that comes twice
 
 
 # --- all of it ----------------------------------------------------------------------------------------

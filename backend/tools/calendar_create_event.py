@@ -53,5 +53,5 @@ async def calendar_create_event(
     now = clock.now()
     begins = parse_when(start, now, zone)
     draft = Draft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
-    made = await calendars.create(principal.user_id, draft, now)
+    made = await calendars.create(principal.user_id, draft, now, once=f"{principal.conversation_id} {principal.turn}")
     return Result({"created": shown(made, zone), "calendar": calendars.label}, note="" if zone else NO_ZONE)

@@ -123,6 +123,12 @@ async def test_changes_name_the_version_they_change() -> None:
     assert [request.headers["if-match"] for request in server.requests] == ['"1"', '"1"']
 
 
+async def test_an_etag_a_proxy_has_weakened_still_matches() -> None:
+    async with store_on(lambda request: text_reply("", 204)) as (store, server):
+        await store.remove("ada", Stored("a.ics", TEXT, 'W/"1"'))
+    assert server.requests[0].headers["if-match"] == '"1"'
+
+
 async def test_requests_name_a_user_by_a_hash_only() -> None:
     async with store_on(lambda request: text_reply("", 404)) as (store, server):
         await everything(store)

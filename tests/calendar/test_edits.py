@@ -75,6 +75,21 @@ def test_one_occurrence_is_named_by_its_instant_in_any_zone() -> None:
     assert "11-01 09:30" not in starts(struck(SERIES, SUNDAY.astimezone(BERLIN), NOW))
 
 
+@pytest.mark.parametrize("start", ["2026-10-30 01:30", "2027-03-12 02:30"])
+def test_one_occurrence_is_found_in_the_hour_that_comes_twice_and_in_the_one_that_is_skipped(start: str) -> None:
+    text = standup("FREQ=DAILY;COUNT=4", start)
+    every = found(text, start[:10])
+    strange = every[2].original
+    assert isinstance(strange, datetime)
+    asked = datetime.fromisoformat(strange.isoformat())  # as the model names it
+    assert [one.original for one in found(struck(text, asked, NOW), start[:10])] == [
+        one.original for one in every if one is not every[2]
+    ]
+    moved = changed(text, Changes(start=at("2027-06-01 10:00")), asked, NOW)
+    assert len(found(moved, start[:10], 10)) == 3
+    assert starts(moved, "2027-06-01", 1) == ["06-01 10:00"]
+
+
 def test_one_of_whole_days_is_deleted() -> None:
     text = event(date(2026, 10, 30), date(2026, 10, 31), "FREQ=WEEKLY;COUNT=3")
     assert starts(struck(text, date(2026, 11, 6), NOW), days=60) == ["10-30", "11-13"]

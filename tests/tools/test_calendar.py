@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import httpx2
 import pytest
 
-from backend.calendar.base import EventStore
+from backend.calendar.base import CalendarUnavailable, EventStore
 from backend.calendar.caldav import CalDavStore
 from backend.calendar.calendars import Calendars, open_calendars
 from backend.calendar.local import LocalStore
@@ -264,6 +264,29 @@ async def test_a_change_of_what_has_changed_meanwhile_is_told(tmp_path: Path) ->
     told = await desk.agreed("update_event", id=made["created"]["id"], title="Barber")
     assert "changed by somebody else" in told["error"]["message"]
     assert [event["title"] for event in await desk.events()] == ["Optician"]
+
+
+async def test_a_wish_tried_again_after_a_lost_answer_makes_one_event(tmp_path: Path) -> None:
+    class Lossy(LocalStore):
+        """Keeps the event, and loses the first answer."""
+
+        answers = 0
+
+        async def create(self, user_id: str, event_id: str, text: str) -> None:
+            self.answers += 1
+            await super().create(user_id, event_id, text)
+            if self.answers == 1:
+                raise CalendarUnavailable("The calendar server does not answer.")
+
+    desk = Desk(Lossy(tmp_path))
+    principal = Principal("ada", "ada's", turn="a turn")
+    arguments = json.dumps({"title": "Dentist", "start": "2026-11-23T15:00"})
+    lost = await desk.box.run("calendar_create_event", arguments, principal)
+    assert (lost.error, lost.retryable) == ("failed", True)
+    assert (await desk.box.run("calendar_create_event", arguments, principal)).error is None
+    assert len(await desk.events()) == 1
+    await desk.call("create_event", title="Dentist", start="2026-11-23T15:00")  # wished for once more, later
+    assert len(await desk.events()) == 2
 
 
 async def test_without_a_time_zone_the_clock_on_the_wall_counts_and_that_is_said(tmp_path: Path) -> None:
