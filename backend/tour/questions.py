@@ -16,7 +16,7 @@ SPOKEN = {
     "medical": ("What is my body mass index at eighty kilos and one meter eighty?",),
     "news": ("What's in the news?",),
     "research": ("Research electric cars.",),
-    "stocks": ("What's the stock price of Apple?",),
+    "stocks": ("What is the price of Apple stock?",),
     "weather": ("Will it rain in London tomorrow?",),
 }
 """Other questions than the typed ones, so that no answer comes from the cache."""

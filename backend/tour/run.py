@@ -74,9 +74,8 @@ def _tell(console: Console, outcome: Outcome) -> None:
     console.print(f"{mark} [bold]{escape(step.label)}[/]: {escape(step.question)}{misheard}", soft_wrap=True)
     if outcome.answer:
         console.print(f"    {escape(outcome.answer)}", soft_wrap=True)
-    if outcome.problem or not outcome.answered:
-        problem = outcome.problem or f"{outcome.domain or 'nobody'} answered instead of {step.domain}"
-        console.print(f"    [red]{escape(problem)}[/]", soft_wrap=True)
+    if not outcome.answered:
+        console.print(f"    [red]{escape(_problem(outcome))}[/]", soft_wrap=True)
     tools = ", ".join(outcome.tools) or "no tools"
     times = [
         f"{name} after {value} ms"
@@ -89,3 +88,10 @@ def _tell(console: Console, outcome: Outcome) -> None:
     ]
     source = f"source {outcome.source or 'unknown'}"
     console.print(f"    [dim]{escape(' · '.join([tools, source, *times]))}[/]", soft_wrap=True)
+
+
+def _problem(outcome: Outcome) -> str:
+    """Why an outcome does not count."""
+    if outcome.problem or outcome.domain == outcome.step.domain:
+        return outcome.problem or "that is no answer"
+    return f"{outcome.domain or 'nobody'} answered instead of {outcome.step.domain}"
