@@ -24,6 +24,14 @@ def test_an_event_comes_back_as_it_was_written() -> None:
     assert one.original is None
 
 
+@given(st.text(min_size=1, max_size=100), st.text(max_size=100))
+def test_no_words_become_properties_of_the_event(title: str, notes: str) -> None:
+    text = event(at("2026-10-30 09:30"), at("2026-10-30 10:00"), title=f"x{title}\r\nRRULE:FREQ=DAILY", notes=notes)
+    [one] = Calendar.from_ical(text).events
+    assert set(one) <= {"UID", "CREATED", "SUMMARY", "DESCRIPTION", "DTSTART", "DTEND", "DTSTAMP", "LAST-MODIFIED"}
+    assert len(found(text)) == 1
+
+
 def test_a_daily_event_keeps_its_hour_when_the_clocks_change() -> None:
     listed = found(standup("FREQ=DAILY;COUNT=4"))
     assert [one.start.isoformat() for one in listed] == [
