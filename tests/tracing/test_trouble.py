@@ -52,8 +52,8 @@ async def test_a_turn_takes_as_long_as_without_tracing(mood: str | int) -> None:
         began = time.perf_counter()
         await tracer.close()
         closed_in = time.perf_counter() - began
-    # A turn polls for its Thinker every 20 ms, and a busy machine may take a moment more.
-    assert median(with_tracing) < median(without) + 15
+    # Waiting for a Thinker goes by steps of 20 ms; sending on the way would cost the 200 or 300 ms of a slow server.
+    assert median(with_tracing) < median(without) + 25
     assert closed_in < QUICK.close_within_s + 0.5
     assert tracer.lost + len(server.runs) >= 3 * TURNS or mood == "well"
 
