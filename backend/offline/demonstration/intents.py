@@ -33,6 +33,8 @@ class Talk(StrEnum):
     YES = "yes"
     NO = "no"
     STOP = "stop"
+    TOLD = "told"
+    """Something about the caller."""
     OTHER = "other"
     """A statement that calls for no facts."""
 
@@ -60,6 +62,7 @@ _TALK: tuple[tuple[Talk, str], ...] = (
     (Talk.STOP, r"^(?:please )?cancel\b(?: that| it| please)*\W*$"),
     (Talk.YES, r"^(?:yes|yeah|yep|sure|okay|ok|right|of course)\b\W*(?:please)?\W*$"),
     (Talk.GREETING, r"^(?:hello|hi|hey|good (?:morning|afternoon|evening|day))\b(?:\W+(?:there|you|everyone))?\W*$"),
+    (Talk.TOLD, r"^(?:my name is|my name's|i am called|call me|i live in|i'm from|i am from)\b"),
     (Talk.GREETING, r"\bare you there\b|\bcan you hear me\b"),
 )
 _DOMAINS: tuple[tuple[str, str, str], ...] = (
@@ -109,7 +112,7 @@ def understand(words: str, domains: Sequence[str], *, last_domain: str | None = 
     if lead := _LEAD.match(words.strip()):
         rest = words.strip()[lead.end() :]
         wish = understand(rest[0].upper() + rest[1:], domains, last_domain=last_domain)
-        if isinstance(wish, Question):
+        if isinstance(wish, Question) or wish is Talk.TOLD:
             return wish
     for talk, pattern in _TALK:
         if re.search(pattern, plain):

@@ -73,6 +73,7 @@ ISSUES = (
     *("how cities cut their traffic", "how cities cut their traffic and what worked", "electric cars", "solar power"),
     *("remote work", "the history of jazz", "artificial intelligence", "climate change", "vaccines", "black holes"),
 )
+NAMES = ("ana", "tom", "maria", "peter", "anna", "david", "sarah", "john", "emma", "paul")
 LISTS = {
     "place": tuple(place.lower() for place in PLACES),
     "day": DAYS,
@@ -81,6 +82,7 @@ LISTS = {
     "work": WORKS,
     "company": COMPANIES,
     "topic": TOPICS,
+    "name": NAMES,
     "event": EVENTS,
     "hour": HOURS,
     "kilos": KILOS,
@@ -154,6 +156,11 @@ PATTERNS: tuple[tuple[str, int], ...] = (
     ("what's the latest news about {topic}", 4),
     ("give me the headlines", 20),
     ("what's in the news about {topic}", 6),
+    ("my name is {name}", 5),
+    ("my name is {name} and i live in {place}", 1),
+    ("i live in {place}", 1),
+    ("will it rain", 20),
+    ("will it rain {day}", 4),
     ("tell me about {place}", 1),
     ("stop tell me about {place}", 1),
     ("stop what's the weather in {place}", 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from backend.offline.demonstration.phrases import COMPANIES, COUNTRIES
+from backend.offline.demonstration.phrases import COMPANIES, COUNTRIES, NAMES
 from backend.offline.demonstration.places import PLACES
 
 _QUESTION = re.compile(
@@ -21,7 +21,7 @@ _NAMES = {
         *("Leonardo da Vinci", "Beethoven", "Picasso", "Napoleon", "Cleopatra", "Abraham Lincoln", "Gandhi", "Mars"),
         *("Nelson Mandela", "Jupiter", "Mount Everest", "Antarctica", "Europe", "Africa", "Asia", "America", "DNA"),
         *("Romeo and Juliet", "War and Peace", "Don Quixote", "Moby Dick", "Frankenstein", "Dracula", "I"),
-        *("Ana", "Tom", "Maria"),
+        *(each.title() for each in NAMES),
     )
 }
 _ANY_NAME = re.compile(r"\b(" + "|".join(sorted(map(re.escape, _NAMES), key=len, reverse=True)) + r")\b")

@@ -40,6 +40,7 @@ TALK: dict[Talk, Sequence[str]] = {
     Talk.YES: ("All right. What would you like to know?",),
     Talk.NO: ("All right.",),
     Talk.STOP: ("Okay.",),
+    Talk.TOLD: ("Good to know. What can I do for you?",),
     Talk.OTHER: ("I see. I am only a demonstration, but you can ask me about the weather in a city.",),
 }
 
