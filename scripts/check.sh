@@ -34,7 +34,8 @@ step "compose file" compose_is_valid
 step "settings in .env.example and README" python -m scripts.settings_table --check
 step "Thinkers in README" python -m scripts.thinkers_table --check
 if [ "${1:-all}" != static ]; then
-  step "tests" python -m pytest --numprocesses 2 --dist loadfile --durations=10
+  step "tests" python -m pytest --numprocesses 2 --dist loadfile --durations=10 -m "not alone"
+  step "tests that compare times" python -m pytest -m alone
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then

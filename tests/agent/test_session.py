@@ -170,6 +170,7 @@ async def test_arguments_that_are_no_json_do_not_enter_the_history() -> None:
     assert json.loads(sent(model)[-1]["content"])["error"]["type"] == "invalid_arguments"
 
 
+@pytest.mark.alone
 async def test_cancel_in_mid_token_stops_within_100_ms_and_hangs_up() -> None:
     reply = api.stream(api.words("One "), [30.0], api.words("two"), api.ended())
     async with serving(lambda request: reply) as server:

@@ -145,6 +145,7 @@ async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
     assert 1500 <= len(client.audio()) // 48 <= 6000
 
 
+@pytest.mark.alone
 async def test_first_sound_comes_within_50_ms_when_nothing_has_to_be_recognised(peer: OfflinePeer) -> None:
     await peer.follow(None)
     delays = []

@@ -78,6 +78,7 @@ class _Memory:
         await self.redis.close()
 
 
+@pytest.mark.alone
 async def test_a_frozen_redis_costs_no_time_and_is_written_to_again(peer: OfflinePeer, house: RunningHouse) -> None:
     await peer.follow({"turns": [a_turn("Yes.")]})
     redis = redis_of(house)

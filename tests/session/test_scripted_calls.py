@@ -84,6 +84,7 @@ async def test_silence_is_never_sent_to_the_responder(peer: OfflinePeer, house: 
     assert spoken_ms - 100 < sent_ms < spoken_ms + 100 + 300 + 60
 
 
+@pytest.mark.alone
 async def test_speech_silences_the_reply(peer: OfflinePeer, house: RunningHouse) -> None:
     await peer.follow(a_turn({"text": "A long story " * 20, "chirp": CHIRP}))
     words = speech("stop, that is enough now")

@@ -83,6 +83,7 @@ async def test_a_real_call_is_traced_whole_and_without_its_words(peer: OfflinePe
     assert KEY not in log + house.printed
 
 
+@pytest.mark.alone
 async def test_a_langsmith_that_hangs_delays_neither_a_turn_nor_the_end(peer: OfflinePeer) -> None:
     async with langsmith("hangs") as server:
         with running_house(peer, **traced(server)) as house:

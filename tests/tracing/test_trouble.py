@@ -43,6 +43,7 @@ async def turn_times(tracer: Tracer) -> list[float]:
     return times
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("mood", ["well", "hangs", 500, 401, "gone", "slow"])
 async def test_a_turn_takes_as_long_as_without_tracing(mood: str | int) -> None:
     async with langsmith("well" if mood == "slow" else mood, delay_s=0.2 if mood == "slow" else 0.0) as server:

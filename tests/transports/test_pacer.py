@@ -28,6 +28,7 @@ def test_after_a_stall_at_most_two_slots_come_at_once() -> None:
     assert at_once <= 3
 
 
+@pytest.mark.alone
 async def test_slots_take_as_long_as_they_say() -> None:
     loop = asyncio.get_running_loop()
     pacer = Pacer()

@@ -77,6 +77,7 @@ async def connect_seconds(candidates: list[str]) -> float:
 # --- connecting ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "candidates",
     [[LOCAL_NAME] * 3, [], [candidate("198.51.100.9", 4000 + n) for n in range(100)]],
@@ -137,6 +138,7 @@ async def test_a_caller_with_another_certificate_is_lost_at_once() -> None:
 # --- the caller's audio -------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 async def test_five_percent_loss_leaves_the_frames_steady_and_on_time() -> None:
     async with read_call() as (_, caller, reader):
         network = Network(caller)
