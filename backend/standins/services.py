@@ -6,7 +6,7 @@ from backend.standins import finnhub, newsapi, open_meteo, search_apis
 from backend.standins.server import Reply, Request
 
 SERVICES = {
-    "weather": open_meteo.answering,
+    "weather": open_meteo.answering_today,
     "stocks": finnhub.answering,
     "news": newsapi.answering,
     "web": search_apis.searxng,

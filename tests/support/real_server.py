@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from backend.standins.open_meteo import answering
+from backend.standins.open_meteo import answering_today
 from backend.standins.server import serving
 
 COMMAND = Path(sys.executable).parent / "responder-thinker"
@@ -28,7 +28,7 @@ ADDRESS = re.compile(r"http://localhost:\d+")
 async def real_server(**settings: str) -> AsyncIterator[str]:
     """Start the server and yield its address; `settings` are environment variables. Its exit must be clean."""
     with tempfile.TemporaryDirectory(prefix="responder-") as folder:
-        async with serving(answering) as weather:
+        async with serving(answering_today) as weather:
             given = {
                 "OPEN_METEO_FORECAST_URL": f"{weather.url}/v1/forecast",
                 "OPEN_METEO_GEOCODING_URL": f"{weather.url}/v1/search",
