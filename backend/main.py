@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 from fastapi import FastAPI
@@ -195,10 +194,10 @@ def _line(
     """What every call shares."""
     if settings.vad.enabled:
         choose_engine(settings.vad.engine)  # the first caller should not wait for a model
-    endpointing = "local" if settings.vad.enabled else "provider"
+    endpointing: Literal["local", "provider"] = "local" if settings.vad.enabled else "provider"
     return Line(
         dial=responder.dial,
-        brief=lambda known: brief(thinkers, known, endpointing=endpointing, greeting=settings.greeting),  # type: ignore[arg-type]
+        brief=lambda known: brief(thinkers, known, endpointing=endpointing, greeting=settings.greeting),
         known=partial(_known, memory),
         thinkers=thinkers,
         keep=outbox.put,
@@ -209,7 +208,7 @@ def _line(
             idle_nudge_s=settings.idle_nudge_s,
             idle_disconnect_s=settings.idle_disconnect_s,
             filler_after_s=settings.filler_after_s,
-            endpointing=endpointing,  # type: ignore[arg-type]
+            endpointing=endpointing,
             greeting=bool(settings.greeting),
         ),
         max_s=settings.session_max_minutes * 60,
@@ -257,7 +256,7 @@ async def _known(memory: Memory, user_id: str) -> dict[str, Any]:
         return {}
 
 
-def _offers(settings: Settings) -> Any:
+def _offers(settings: Settings) -> Callable[[str], Awaitable[tuple[str, Transport]]]:
     wire = WireConfig(
         ice_servers=tuple(
             IceServer((s.urls,) if isinstance(s.urls, str) else tuple(s.urls), s.username, s.credential)
@@ -317,6 +316,6 @@ def _lines(settings: Settings, line: Line, thinkers: Thinkers, opened: OpenedMem
         lines.append(f"Tracing    LangSmith project {settings.langsmith_project}, {words}")
     if opened.detail:
         lines.append(f"           {opened.detail}")
-    if os.environ.get("RTC_FORCE_HOST") == "" and os.path.exists("/.dockerenv"):  # noqa: PTH110
+    if settings.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
     return tuple(lines)
