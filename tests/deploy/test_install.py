@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOOLS = ("bash", "dirname", "grep", "cat", "sha256sum", "uname", "rm")
 PROGRAMS = ("redis-server", "nginx", "chromium", "firefox-esr", "flite", "docker-compose")
+PAGE_CHECKS = ("package.json", "package-lock.json")
 LIBRARIES = "libopus.so.0 libc++.so.1"
 
 
@@ -25,7 +26,7 @@ class Machine:
         self.checkout, self.path = folder / "checkout", folder / "bin"
         (self.checkout / "scripts").mkdir(parents=True)
         self.path.mkdir()
-        for name in ("scripts/install.sh", "requirements.txt", "requirements-dev.txt", "pyproject.toml"):
+        for name in ("scripts/install.sh", "requirements.txt", "requirements-dev.txt", "pyproject.toml", *PAGE_CHECKS):
             shutil.copy(ROOT / name, self.checkout / name)
         for tool in TOOLS:
             (self.path / tool).symlink_to(shutil.which(tool) or tool)
@@ -43,10 +44,14 @@ class Machine:
         binary = self.checkout / ".venv" / "bin"
         binary.mkdir(parents=True)
         (binary / "python").symlink_to(shutil.which("true") or "true")
-        files = ("requirements.txt", "requirements-dev.txt", "pyproject.toml")
-        content = b"".join((self.checkout / name).read_bytes() for name in files)
+        self._stamp(".ready-to-test", ("requirements.txt", "requirements-dev.txt", "pyproject.toml"))
+        self._stamp(".ready-to-check-the-page", PAGE_CHECKS)
+        (self.checkout / "node_modules" / "typescript").mkdir(parents=True)
+
+    def _stamp(self, name: str, files: tuple[str, ...]) -> None:
+        content = b"".join((self.checkout / file).read_bytes() for file in files)
         stamp = subprocess.run(["sha256sum"], input=content, capture_output=True, check=True).stdout
-        (self.checkout / ".venv" / ".ready-to-test").write_bytes(stamp)
+        (self.checkout / ".venv" / name).write_bytes(stamp)
 
     def installs(self, level: str) -> subprocess.CompletedProcess[str]:
         command = [str(self.path / "bash"), "scripts/install.sh", level]
@@ -112,3 +117,26 @@ def test_changed_requirements_are_installed(tmp_path: Path) -> None:
     assert "Python packages into .venv" in done.stdout
     assert (machine.checkout / ".venv" / ".ready-to-run").exists()
     assert machine.installs("run").stdout == ""
+
+
+def test_changed_checks_of_the_page_are_installed(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has_environment()
+    for program in PROGRAMS:
+        machine.has(program)
+    with (machine.checkout / "package.json").open("a") as file:
+        file.write("\n")
+    assert "node_modules" in machine.installs("test").stdout
+    assert machine.installs("test").stdout == ""
+
+
+def test_serving_needs_no_checks_of_the_page(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has_environment()
+    shutil.rmtree(machine.checkout / "node_modules")
+    assert machine.installs("run").stdout == ""
+
+
+def test_the_lock_of_the_page_checks_names_no_place_to_download_from() -> None:
+    for name in PAGE_CHECKS:
+        assert "://" not in (ROOT / name).read_text()
