@@ -149,6 +149,10 @@ class TurnMachine:
             self._on_flushed(event)
         return self._taken()
 
+    def turn_age_ms(self, now: float) -> int:
+        """Milliseconds since the caller's last sound of this turn; for a typed one, since it came."""
+        return self._clock.age_ms(now)
+
     def deadline(self) -> float | None:
         """When `expire` wants to be called next, if nothing else happens."""
         return min((at for at, _ in self._deadlines()), default=None)
@@ -171,7 +175,7 @@ class TurnMachine:
             case ev.ReplyAudio():
                 self._on_audio(event, now)
             case ev.ReplyText():
-                self._on_text(event)
+                self._on_text(event, now)
             case ev.SpeechStarted():
                 self._on_speech_started(now)
             case ev.SpeechPaused(voiced_ms):
@@ -395,10 +399,11 @@ class TurnMachine:
             self._give_floor(Floor.ASSISTANT)
         self._out.append(do.Play(event.item, event.pcm))
 
-    def _on_text(self, event: ev.ReplyText) -> None:
+    def _on_text(self, event: ev.ReplyText, now: float) -> None:
         reply = self._streaming(event.reply)
         if reply is None:
             return
+        self._clock.token(now)
         self._items.get(event.item, reply.purpose).text += event.delta
         self._tell("transcript_delta", role="assistant", item_id=event.item, delta=event.delta)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "played_ms")
 """In order: waiting to be sure the caller has finished; until the reply was asked for; until the provider began
-it; until its first audio; until the first frame left. They add up to `total_ms`."""
+it; until its first audio; until the first frame left. They add up to `total_ms`.
+
+Beside them stands `first_token_ms`, a part of `first_audio_ms`: from the reply's begin to its first word, or to its
+first sound where no word came before that."""
 
 
 class TurnClock:
@@ -13,11 +16,19 @@ class TurnClock:
     def __init__(self) -> None:
         self.turn = 0
         self._marks: list[float] = []
+        self._token_at: float | None = None
+        self._began = 0.0
+
+    def age_ms(self, now: float) -> int:
+        """Milliseconds from the caller's last sound of this turn to `now`: where on the turn's own scale we are."""
+        return round((now - self._began) * 1000)
 
     def begin(self, turn: int, now: float, hangover_ms: int) -> None:
         """The caller's turn ended `hangover_ms` ago and was recognised as ended `now`."""
         self.turn = turn
-        self._marks = [now - hangover_ms / 1000, now]
+        self._began = now - hangover_ms / 1000
+        self._marks = [self._began, now]
+        self._token_at = None
 
     def reach(self, leg: str, now: float) -> dict[str, int] | None:
         """Mark `leg`; returns the report when it was the last one. Legs out of order are ignored."""
@@ -27,6 +38,11 @@ class TurnClock:
         self._marks.append(now)
         return self._report() if position == len(LEGS) else None
 
+    def token(self, now: float) -> None:
+        """A word of the reply; the first one after the reply has begun counts."""
+        if self._token_at is None and len(self._marks) == LEGS.index("first_audio_ms") + 1:
+            self._token_at = now
+
     def drop(self) -> None:
         """This turn will have no report."""
         self._marks = []
@@ -34,4 +50,6 @@ class TurnClock:
     def _report(self) -> dict[str, int]:
         marks = [round((mark - self._marks[0]) * 1000) for mark in self._marks]
         legs = {leg: marks[i + 1] - marks[i] for i, leg in enumerate(LEGS)}
-        return {"turn": self.turn, **legs, "total_ms": marks[-1]}
+        begun, sounded = self._marks[-3], self._marks[-2]
+        token_at = sounded if self._token_at is None else self._token_at
+        return {"turn": self.turn, **legs, "total_ms": marks[-1], "first_token_ms": round((token_at - begun) * 1000)}

@@ -91,6 +91,7 @@ class Call:
             tell=self._tell,
             publish=self._publish,
             metrics=line.metrics,
+            turn_age_ms=lambda: self._machine.turn_age_ms(_now()),
         )
         self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
         self._briefing: Briefing | None = None

@@ -43,6 +43,8 @@ class Work:
     query: str
     since: float
     turn: int
+    into_turn_ms: int = 0
+    """From the caller's last sound of that turn to the tool call."""
     filler: str = ""
     answer: Answer | None = None
     error: str = ""
@@ -57,6 +59,8 @@ class Work:
             "label": self.label,
             "query": self.query,
             "elapsed_ms": round((time.monotonic() - self.since) * 1000),
+            "turn": self.turn,
+            "into_turn_ms": self.into_turn_ms,
         }
         if self.answer:
             shown |= {"source": self.answer.source, "citations": list(self.answer.citations)}
@@ -68,7 +72,8 @@ class Work:
 class Desk:
     """Runs Thinkers for one call. `tell` takes their events, `publish` what the page should see.
 
-    `turn` gives the number of the caller's latest turn: work that serves an earlier one is late.
+    `turn` gives the number of the caller's latest turn: work that serves an earlier one is late. `turn_age_ms` tells
+    how far into that turn we are, in milliseconds.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class Desk:
         tell: Callable[[ThinkerEvent], None],
         publish: Callable[[str, dict[str, Any]], None],
         metrics: Metrics,
+        turn_age_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         self._thinkers = thinkers
         self._session_id = session_id
@@ -89,6 +95,7 @@ class Desk:
         self._tell = tell
         self._publish = publish
         self._metrics = metrics
+        self._turn_age_ms = turn_age_ms
         self._work: dict[str, Work] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -97,7 +104,7 @@ class Desk:
 
     def run(self, call: str, name: str, arguments: str) -> None:
         """Begin to work on a tool call."""
-        work = Work(call, "", name[:64], "", time.monotonic(), self._turn())
+        work = Work(call, "", name[:64], "", time.monotonic(), self._turn(), self._turn_age_ms())
         while len(self._work) >= WORK_KEPT:
             del self._work[next(iter(self._work))]
         self._work[call] = work
@@ -158,7 +165,7 @@ class Desk:
             raise NoAnswer("Too many questions at once. Ask again when one is answered.")
 
         def on_progress(progress: Progress) -> None:
-            self._publish("thinker", work.shown("working") | {"detail": progress.detail})
+            self._publish("thinker", work.shown("working") | progress.shown())
 
         self._publish("thinker", work.shown("working"))
         question = Question(work.domain, work.query, self._session_id, self._user_id)

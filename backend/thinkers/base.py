@@ -8,8 +8,8 @@ the Responder's guide and the page's labels are derived from the manifest.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 from backend.errors import BadPlugin
 
@@ -41,10 +41,27 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolStep:
+    """A tool call begins or ends; `id` joins the two."""
+
+    id: str
+    name: str
+    event: Literal["started", "finished", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """A step worth showing on the page, e.g. 'calling get_current_weather'. Never holds the user's words."""
 
     detail: str
+    """Empty: what was shown last still holds."""
+    tool: ToolStep | None = None
+    """The tool call this tells of."""
+
+    def shown(self) -> dict[str, Any]:
+        """What it adds to a `thinker` page event."""
+        detail = {"detail": self.detail} if self.detail else {}
+        return detail | ({"tool": asdict(self.tool)} if self.tool else {})
 
 
 @dataclass(frozen=True, slots=True)

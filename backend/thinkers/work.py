@@ -21,7 +21,7 @@ from backend.agent.trace import traced_call
 from backend.errors import MemoryUnavailable, NoAnswer
 from backend.memory.base import Memory
 from backend.settings import Settings
-from backend.thinkers.base import Answer, Manifest, Progress, Question, Source
+from backend.thinkers.base import Answer, Manifest, Progress, Question, Source, ToolStep
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult
 
@@ -62,6 +62,7 @@ class Consultation:
     tokens: int = 0
     """Spent so far, over all turns."""
     _situation: Situation | None = None
+    _own_calls: int = 0
 
     def __repr__(self) -> str:
         return f"Consultation({self.manifest.domain}, {self.tokens} tokens)"  # and nobody's words
@@ -118,11 +119,16 @@ class Consultation:
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         """One of the manifest's tools, called by the Thinker itself; failures come back as results."""
         box = self.desk.toolbox.only(self.manifest.tools)
-        return await traced_call(box, tool, json.dumps(arguments), self.principal)
+        self._own_calls += 1
+        call_id = f"own-{self._own_calls}"
+        self.progress("", ToolStep(call_id, tool, "started"))
+        result = await traced_call(box, tool, json.dumps(arguments), self.principal)
+        self.progress("", ToolStep(call_id, tool, "failed" if result.error else "finished"))
+        return result
 
-    def progress(self, detail: str) -> None:
+    def progress(self, detail: str, tool: ToolStep | None = None) -> None:
         """Tell the page what is being done. Never with the user's words."""
-        self.on_progress(Progress(detail))
+        self.on_progress(Progress(detail, tool))
 
     @property
     def principal(self) -> Principal:
@@ -171,9 +177,11 @@ class Consultation:
 
     def _tell(self, event: AgentEvent) -> None:
         match event:
-            case ToolStarted(_, name):
-                self.progress(f"calling {name}")
-            case ToolFinished(_, name, error=error) if error:
-                self.progress(f"{name}: {error.replace('_', ' ')}")
+            case ToolStarted(id_, name):
+                self.progress(f"calling {name}", ToolStep(id_, name, "started"))
+            case ToolFinished(id_, name, error=error) if error:
+                self.progress(f"{name}: {error.replace('_', ' ')}", ToolStep(id_, name, "failed"))
+            case ToolFinished(id_, name):
+                self.progress("", ToolStep(id_, name, "finished"))
             case StateChanged(State.GENERATING):
                 self.progress("putting the answer into words")

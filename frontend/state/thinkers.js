@@ -47,7 +47,7 @@ function merge(old, data, at) {
     query: data.query ?? old?.query ?? "",
     elapsedMs: data.elapsed_ms ?? old?.elapsedMs ?? 0,
     source: data.source ?? old?.source ?? "",
-    detail: data.detail ?? "",
+    detail: data.detail ?? (data.tool ? old?.detail : undefined) ?? "",
     error: data.error ?? "",
     seenAt: at,
   };

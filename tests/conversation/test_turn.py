@@ -457,8 +457,10 @@ def test_the_legs_of_a_turn_add_up() -> None:
     story.ask()
     story.now += 0.1
     story.tell(ev.ReplyStarted("r1", "answer-1"))
-    story.now += 0.2
-    story.tell(ev.ReplyAudio("r1", "i1", bytes(960)))
+    story.now += 0.15
+    story.tell(ev.ReplyText("r1", "i1", "Hel"))
+    story.now += 0.05
+    story.tell(ev.ReplyText("r1", "i1", "lo"), ev.ReplyAudio("r1", "i1", bytes(960)))
     story.now += 0.02
     story.tell(ev.PlaybackStarted("i1"))
     metrics = story.published("turn_metrics")[0]
@@ -470,6 +472,7 @@ def test_the_legs_of_a_turn_add_up() -> None:
         "first_audio_ms": 200,
         "played_ms": 20,
         "total_ms": 620,
+        "first_token_ms": 150,
     }
 
 

@@ -15,7 +15,7 @@ from backend.errors import NoAnswer
 from backend.session import desk as desks
 from backend.session.desk import CALL_LIMIT, WORK_KEPT, Desk, ThinkerEvent
 from backend.session.metrics import Metrics
-from backend.thinkers.base import Answer
+from backend.thinkers.base import Answer, ToolStep
 from backend.thinkers.work import Consultation
 from tests.session.world import settle, think_at_once, thinkers
 
@@ -37,6 +37,8 @@ async def never(_: Consultation) -> Answer:
 
 async def step_by_step(work: Consultation) -> Answer:
     work.progress("looking it up")
+    work.progress("", ToolStep("t1", "atlas", "started"))
+    work.progress("", ToolStep("t1", "atlas", "finished"))
     return Answer("Done.", "cache")
 
 
@@ -69,6 +71,7 @@ class Office:
             tell=self.told.append,
             publish=lambda _type, data: self.shown.append(data),
             metrics=self.metrics,
+            turn_age_ms=lambda: 740,
         )
 
     async def think_later(self, _: Consultation) -> Answer:
@@ -107,11 +110,29 @@ async def test_an_answer_is_told_once_with_its_source_and_citations() -> None:
     }
 
 
+async def test_the_page_can_place_a_question_and_its_tools_in_the_turn() -> None:
+    office = Office()
+    await office.call("steps")
+    assert {(shown["turn"], shown["into_turn_ms"]) for shown in office.shown} == {(1, 740)}
+    tools = [(shown["tool"], shown.get("detail")) for shown in office.shown if "tool" in shown]
+    assert tools == [
+        ({"id": "t1", "name": "atlas", "event": "started"}, None),
+        ({"id": "t1", "name": "atlas", "event": "finished"}, None),
+    ]
+
+
 async def test_the_page_sees_the_way_of_a_question() -> None:
     office = Office()
     await office.call("steps", "why")
     office.shown.append(office.desk.settled("c0", "complete"))
-    assert [data["event"] for data in office.shown] == ["routed", "working", "working", "complete"]
+    assert [data["event"] for data in office.shown] == [
+        "routed",
+        "working",
+        "working",
+        "working",
+        "working",
+        "complete",
+    ]
     assert office.shown[2]["detail"] == "looking it up"
     last = office.shown[-1]
     assert (last["call_id"], last["domain"], last["label"], last["query"]) == ("c0", "steps", "Steps", "why")

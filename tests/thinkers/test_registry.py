@@ -80,6 +80,7 @@ async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_p
         assert "You know the moon." in w.system()
         assert "Mention cheese." in w.system()
         assert w.progress == ["calling moon_phase", "putting the answer into words"]
+        assert w.steps == [("moon_phase", "started"), ("moon_phase", "finished")]
 
 
 async def test_a_thinker_with_code_of_its_own_is_run_by_it(tmp_path: Path) -> None:

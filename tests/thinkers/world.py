@@ -33,6 +33,7 @@ class World:
     model: Any
     memory: Any
     progress: list[str] = field(default_factory=list)
+    steps: list[tuple[str, str]] = field(default_factory=list)
 
     async def ask(self, domain: str, query: str, *, user: str = "ada", session: str = "s1") -> Answer:
         """One question, answered."""
@@ -43,7 +44,8 @@ class World:
         return str(self.model.requests[request]["messages"][0]["content"])
 
     def _note(self, progress: Progress) -> None:
-        self.progress.append(progress.detail)
+        self.steps += [(progress.tool.name, progress.tool.event)] if progress.tool else []
+        self.progress += [progress.detail] if progress.detail else []
 
 
 @asynccontextmanager
