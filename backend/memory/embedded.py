@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fakeredis import FakeAsyncRedis
+from fakeredis import FakeAsyncRedis, FakeServer
+from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
 from backend.memory.base import Memory
-from backend.memory.redis import RedisMemory, connect
+from backend.memory.redis import Close, RedisMemory, connect, connect_waiting
 from backend.memory.server import FolderInUse, RedisServer, ServerFailed, find_binary
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,12 @@ class OpenedMemory:
     survives_restart: bool
     detail: str
     """What the operator could do to have a better one; empty when there is nothing to do."""
+    redis: Redis
+    """The memory's own client, for what else is kept in the same Redis; closed with the memory."""
+    waiting: Redis
+    """A second one, for reads that wait: pub/sub and `BLOCK`. Closed with the memory, too."""
+    url: str | None
+    """For other clients of that Redis; None when it lives in this process alone."""
 
 
 async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
@@ -44,16 +51,16 @@ async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int 
 
 
 async def _open_external(url: str, user_ttl_s: int | None) -> OpenedMemory:
-    memory = RedisMemory(connect(url), user_ttl_s=user_ttl_s)
     place = _without_password(url)
+    memory, redis, waiting = _clients(url, user_ttl_s)
     try:
         version = await memory.version()
     except MemoryUnavailable as error:
         log.warning("Redis at %s does not answer; calls go on without memory until it does: %s", place, error)
-        return OpenedMemory(
-            memory, f"Redis at {place} (not answering now)", True, "Is REDIS_URL right, and is Redis running there?"
-        )
-    return OpenedMemory(memory, f"Redis {version} at {place} (survives a restart)", True, "")
+        label, detail = f"Redis at {place} (not answering now)", "Is REDIS_URL right, and is Redis running there?"
+    else:
+        label, detail = f"Redis {version} at {place} (survives a restart)", ""
+    return OpenedMemory(memory, label, True, detail, redis, waiting, url)
 
 
 async def _open_embedded(binary: Path, folder: Path, user_ttl_s: int | None) -> OpenedMemory:
@@ -64,17 +71,34 @@ async def _open_embedded(binary: Path, folder: Path, user_ttl_s: int | None) -> 
         log.warning("No embedded Redis: %s", error)
         trouble = f"No embedded Redis: {error}. Give this server its own DATA_DIR, or set REDIS_URL."
         return _open_in_process(trouble, user_ttl_s)
-    memory = RedisMemory(connect(server.url), also_close=server.close, user_ttl_s=user_ttl_s)
+    memory, redis, waiting = _clients(server.url, user_ttl_s, server.close)
     try:
         version = f" {await memory.version()}"
     except MemoryUnavailable:
         version = ""
-    return OpenedMemory(memory, f"embedded Redis{version} (append-only file in {folder}; survives a restart)", True, "")
+    label = f"embedded Redis{version} (append-only file in {folder}; survives a restart)"
+    return OpenedMemory(memory, label, True, "", redis, waiting, server.url)
+
+
+def _clients(url: str, user_ttl_s: int | None, then: Close | None = None) -> tuple[RedisMemory, Redis, Redis]:
+    """The memory at `url`, its client and the one that waits; all closed with the memory, and `then` called."""
+    redis, waiting = connect(url), connect_waiting(url)
+
+    async def close() -> None:
+        await waiting.aclose()
+        if then is not None:
+            await then()
+
+    return RedisMemory(redis, also_close=close, user_ttl_s=user_ttl_s), redis, waiting
 
 
 def _open_in_process(detail: str, user_ttl_s: int | None) -> OpenedMemory:
-    memory = RedisMemory(FakeAsyncRedis(), user_ttl_s=user_ttl_s)
-    return OpenedMemory(memory, "in-process fakeredis (nothing survives a restart)", False, detail)
+    server = FakeServer()
+    redis, waiting = FakeAsyncRedis(server=server), FakeAsyncRedis(server=server)
+    memory = RedisMemory(redis, also_close=waiting.aclose, user_ttl_s=user_ttl_s)
+    return OpenedMemory(
+        memory, "in-process fakeredis (nothing survives a restart)", False, detail, redis, waiting, None
+    )
 
 
 def _without_password(url: str) -> str:

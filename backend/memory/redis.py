@@ -1,7 +1,6 @@
 """Memory in Redis 6.2 or newer: a server of the operator's, an embedded one, or fakeredis in this process.
 
-Every call is bounded by `TIMEOUT_S`; what goes wrong becomes `MemoryUnavailable`. A breaker keeps a dead Redis
-from costing that second at every call.
+Every call goes through `guard`, which bounds it and makes `MemoryUnavailable` of what goes wrong.
 """
 
 from __future__ import annotations
@@ -9,15 +8,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError, WatchError
-from redis.exceptions import TimeoutError as RedisTimeout
+from redis.exceptions import WatchError
 
 from backend.errors import MemoryUnavailable
 from backend.memory import keys
@@ -30,21 +27,16 @@ from backend.memory.base import (
     Message,
     Unwatch,
 )
-from backend.memory.breaker import Breaker
+from backend.memory.guard import Guard
 from backend.memory.watchers import Watchers
 
-TIMEOUT_S = 1.0
-"""Seconds a call may take, all in all."""
 SOCKET_TIMEOUT_S = 0.9
 """Seconds one reply may take; less than the whole, so that the connection is tidied up within it."""
-REST_S = 1.0
-"""Seconds between two tries while Redis does not answer."""
 CONNECTIONS = 16
 """Connections at most; further calls wait for one, within their second."""
 TURN_S = 5.0
 """Seconds an update may wait for this process's earlier updates of the same user."""
 
-T = TypeVar("T")
 Close = Callable[[], Awaitable[None]]
 
 
@@ -55,6 +47,20 @@ def connect(url: str) -> Redis:
         max_connections=CONNECTIONS,
         timeout=SOCKET_TIMEOUT_S,
         socket_timeout=SOCKET_TIMEOUT_S,
+        socket_connect_timeout=SOCKET_TIMEOUT_S,
+        retry=Retry(NoBackoff(), 0),
+        protocol=2,
+    )
+    return Redis.from_pool(pool)
+
+
+def connect_waiting(url: str) -> Redis:
+    """A client for reads that wait (pub/sub, `BLOCK`): no limit on one reply, its callers set theirs."""
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=CONNECTIONS,
+        timeout=SOCKET_TIMEOUT_S,
+        socket_timeout=None,
         socket_connect_timeout=SOCKET_TIMEOUT_S,
         retry=Retry(NoBackoff(), 0),
         protocol=2,
@@ -73,11 +79,11 @@ class RedisMemory:
         self._also_close = also_close
         self._user_ttl_s = user_ttl_s
         self._watchers = Watchers()
-        self._breaker = Breaker(REST_S)
+        self._call = Guard()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def __repr__(self) -> str:
-        return f"RedisMemory({self._breaker})"
+        return f"RedisMemory({self._call})"
 
     async def append_message(self, session_id: str, message: Message) -> None:
         key = keys.conversation(session_id)
@@ -219,19 +225,3 @@ class RedisMemory:
                 except WatchError:
                     continue
                 return changed
-
-    async def _call(self, work: Callable[[], Any]) -> Any:
-        """Run `work`, bounded. Raises `MemoryUnavailable` for everything Redis or the network can do to us."""
-        if not self._breaker.lets_through(time.monotonic()):
-            raise MemoryUnavailable("Redis did not answer a moment ago.")
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                result = await cast(Awaitable[Any], work())
-        except (TimeoutError, OSError, RedisConnectionError, RedisTimeout) as error:
-            self._breaker.failed(time.monotonic())
-            raise MemoryUnavailable(f"Redis does not answer ({type(error).__name__}).") from error
-        except RedisError as error:
-            self._breaker.succeeded()
-            raise MemoryUnavailable(f"Redis refused ({type(error).__name__}).") from error
-        self._breaker.succeeded()
-        return result

@@ -13,7 +13,8 @@ from backend.errors import MemoryUnavailable
 from backend.memory import keys
 from backend.memory.base import Message
 from backend.memory.breaker import Breaker
-from backend.memory.redis import REST_S, RedisMemory, connect
+from backend.memory.guard import REST_S
+from backend.memory.redis import RedisMemory, connect
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
