@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from backend.errors import VoiceError
-from backend.http.context import Caller, Here
-from backend.memory.user import UserContext
+from backend.http.bodies import documented, read_body
+from backend.http.context import Caller, Context, Here
+from backend.http.me_changes import Changes
+from backend.memory.user import UserContext, update_user
 
 router = APIRouter(tags=["me"])
 
@@ -22,9 +24,15 @@ router = APIRouter(tags=["me"])
 @router.get("/api/me")
 async def show_me(here: Here, caller: Caller) -> dict[str, Any]:
     """Preferences, facts, summary and signals. 503 when memory is out of reach."""
-    known = UserContext.read(await here.services.memory.user_context(caller.user)).stored()
-    empty: dict[str, Any] = {"preferences": {}, "facts": [], "summary": "", "signals": {}}
-    return empty | known | {"retention_days": here.services.settings.user_retention_days}
+    return _shown(here, UserContext.read(await here.services.memory.user_context(caller.user)))
+
+
+@router.patch("/api/me", openapi_extra=documented(Changes))
+async def change_me(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
+    """Change what is known, and tell the caller's live calls; answers what is known then. 422 for what cannot be."""
+    here.messages.take(f"me {caller.user}", here.now())
+    changes = await read_body(request, Changes)
+    return _shown(here, await update_user(here.services.memory, caller.user, *changes.updates()))
 
 
 @router.get("/api/me/export")
@@ -51,3 +59,8 @@ async def forget_me(here: Here, caller: Caller) -> dict[str, Any]:
     if failure:
         raise failure
     return {"ok": True}
+
+
+def _shown(here: Context, known: UserContext) -> dict[str, Any]:
+    empty: dict[str, Any] = {"preferences": {}, "facts": [], "summary": "", "signals": {}}
+    return empty | known.stored() | {"retention_days": here.services.settings.user_retention_days}

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.session.metrics import OTHER
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
-METHODS = frozenset({"GET", "HEAD", "POST", "DELETE", "OPTIONS"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS"})
 OFFER = "/api/rtc/offer"
 
 

@@ -143,6 +143,20 @@ class AddFact:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class DropFact:
+    """Forgets one fact, as it is kept, or as it was said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WriteSummary:
+    """The summary in the user's own words, whatever stood there; empty: forgotten."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class MergeSummary:
     """`text` tells anew what `over` told, and what has happened since.
 
@@ -169,7 +183,17 @@ class CountSession:
     at: float
 
 
-ContextUpdate = SetPreference | DropPreference | WatchTicker | AddFact | MergeSummary | CountTopic | CountSession
+ContextUpdate = (
+    SetPreference
+    | DropPreference
+    | WatchTicker
+    | AddFact
+    | DropFact
+    | WriteSummary
+    | MergeSummary
+    | CountTopic
+    | CountSession
+)
 
 
 def apply(context: UserContext, update: ContextUpdate) -> UserContext:
@@ -185,6 +209,10 @@ def apply(context: UserContext, update: ContextUpdate) -> UserContext:
             return _watching(context, symbol, watched=watched)
         case AddFact(text):
             return replace(context, facts=_with_fact(context.facts, text))
+        case DropFact(text):
+            return replace(context, facts=tuple(one for one in context.facts if _normal(one) != _normal(text)))
+        case WriteSummary(text):
+            return replace(context, summary=shortened(text, SUMMARY_CHARS))
         case MergeSummary(text, over):
             return replace(context, summary=_merged(context.summary, over, text))
         case CountTopic(domain, at):

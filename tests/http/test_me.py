@@ -57,7 +57,9 @@ async def test_a_session_token_is_no_key_to_its_owner(tmp_path: Path) -> None:
         assert (await browser.get("/api/me")).json()["facts"] == ["has a dog"]
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/api/me"), ("GET", "/api/me/export"), ("DELETE", "/api/me")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/api/me"), ("GET", "/api/me/export"), ("DELETE", "/api/me"), ("PATCH", "/api/me")]
+)
 async def test_a_foreign_page_is_refused(tmp_path: Path, method: str, path: str) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         user = await learn(here, browser)
@@ -103,3 +105,71 @@ async def test_what_cannot_be_erased_now_is_said_so(tmp_path: Path) -> None:
         assert (await here.memory.user_context(user))["facts"] == ["has a dog"]
         assert (await browser.delete("/api/me")).status_code == 200
         assert await here.memory.everything_of(user) == {}
+
+
+async def changed(browser: httpx2.AsyncClient, *changes: dict[str, Any]) -> httpx2.Response:
+    """What the server says to these changes."""
+    return await browser.patch("/api/me", json={"changes": changes})
+
+
+async def test_a_caller_changes_what_is_known_of_them(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        user = await learn(here, browser)
+        answer = await changed(
+            browser,
+            {"op": "set_preference", "name": "default_location", "value": " Oslo "},
+            {"op": "set_preference", "name": "watched_tickers", "value": ["aapl", "msft"]},
+            {"op": "watch_ticker", "symbol": "aapl", "watched": False},
+            {"op": "drop_preference", "name": "name"},
+            {"op": "add_fact", "text": "plays the cello"},
+            {"op": "drop_fact", "text": "Has a dog."},
+            {"op": "write_summary", "text": "Asked about the weather."},
+        )
+        assert answer.status_code == 200
+        assert answer.json() == (await browser.get("/api/me")).json()
+        known = await here.memory.user_context(user)
+    assert known["preferences"] == {"default_location": "Oslo", "watched_tickers": ["MSFT"]}
+    assert known["facts"] == ["plays the cello"]
+    assert known["summary"] == "Asked about the weather."
+    assert known["signals"] == {"last_active": 5.0, "session_count": 1}
+
+
+async def test_live_calls_hear_of_a_change(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        user = await learn(here, browser)
+        heard: list[dict[str, Any]] = []
+        unwatch = here.memory.watch_user(user, heard.append)
+        await changed(browser, {"op": "set_preference", "name": "name", "value": "Bo"})
+        unwatch()
+    assert [known["preferences"]["name"] for known in heard] == ["Bo"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"op": "set_preference", "name": "shoe_size", "value": "44"},
+        {"op": "set_preference", "name": "temperature_unit", "value": "kelvin"},
+        {"op": "set_preference", "name": "watched_tickers", "value": "AAPL"},
+        {"op": "set_preference", "name": "name", "value": ["Ana"]},
+        {"op": "set_preference", "name": "name", "value": "Ana", "silently": True},
+        {"op": "watch_ticker", "symbol": "not a symbol"},
+        {"op": "add_fact", "text": "x" * 201},
+        {"op": "add_fact", "text": "  "},
+        {"op": "become_admin"},
+        {},
+    ],
+)
+async def test_a_change_that_makes_no_sense_changes_nothing(tmp_path: Path, change: dict[str, Any]) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        user = await learn(here, browser)
+        before = await here.memory.user_context(user)
+        answer = await changed(browser, {"op": "drop_preference", "name": "name"}, change)
+        assert answer.status_code == 422 and message_of(answer)
+        assert await here.memory.user_context(user) == before
+
+
+async def test_no_changes_and_too_many_are_refused(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        for number in (0, 51):
+            answer = await changed(browser, *[{"op": "add_fact", "text": f"fact {n}"} for n in range(number)])
+            assert answer.status_code == 422
