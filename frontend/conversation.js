@@ -102,6 +102,11 @@ export class Conversation {
     }
   }
 
+  /** The connection's own figures, while there is one. @returns {Promise<RTCStatsReport | null>} */
+  async statistics() {
+    return this.call ? this.call.peer.getStats() : null;
+  }
+
   /** Look again which microphones there are. */
   async refreshMicrophones() {
     const devices = await listMicrophones().catch(() => []);

@@ -12,11 +12,11 @@ import { showComposer } from "./view/composer.js";
 import { part } from "./view/dom.js";
 import { showFailure } from "./view/failure.js";
 import { showLevels } from "./view/levels.js";
-import { showLog } from "./view/log.js";
-import { showMetrics } from "./view/metrics.js";
 import { showMicrophones } from "./view/microphones.js";
+import { showPanels } from "./view/panels.js";
 import { showThinkers } from "./view/thinkers.js";
 import { showTranscript } from "./view/transcript.js";
+import { showWaterfall } from "./view/waterfall.js";
 
 const store = new Store();
 const levels = new Levels(showLevels());
@@ -24,11 +24,11 @@ const conversation = new Conversation(store, levels, /** @type {HTMLAudioElement
 
 showCall(store, conversation);
 showMicrophones(store, conversation);
-showMetrics(store);
 showTranscript(store);
 showComposer(store, conversation);
 showThinkers(store);
-showLog(store);
+showWaterfall(part("waterfall"), store);
+showPanels({ store, conversation });
 showFailure(store, waysOn());
 
 prepareFingerprint();

@@ -6,8 +6,11 @@
  */
 
 import { logged } from "./state/log.js";
+import { memoryAfter, NOTHING_KNOWN } from "./state/memory.js";
+import { NO_STATS, statsAfter } from "./state/stats.js";
 import { abandonUnfinished, heardOfThinker } from "./state/thinkers.js";
 import { addDelta, EMPTY_TRANSCRIPT, generated, interrupted, rebuilt, settled, userSpeaks } from "./state/transcript.js";
+import { NO_TURNS, turnsAfter } from "./state/turns.js";
 import { sessionEndedFailure, spokenError } from "./failures.js";
 
 /**
@@ -32,6 +35,9 @@ import { sessionEndedFailure, spokenError } from "./failures.js";
  * @property {import("./state/transcript.js").Transcript} transcript
  * @property {readonly import("./state/thinkers.js").Thinker[]} thinkers
  * @property {any} metrics the last `turn_metrics` event, or null
+ * @property {import("./state/turns.js").Turns} turns
+ * @property {import("./state/stats.js").Stats} stats
+ * @property {import("./state/memory.js").UserMemory} memory
  * @property {readonly import("./state/log.js").Row[]} log
  * @property {Failure | null} failure what stands in the user's way now
  */
@@ -47,6 +53,9 @@ export const INITIAL_STATE = Object.freeze({
   transcript: EMPTY_TRANSCRIPT,
   thinkers: Object.freeze([]),
   metrics: null,
+  turns: NO_TURNS,
+  stats: NO_STATS,
+  memory: NOTHING_KNOWN,
   log: Object.freeze([]),
   failure: null,
 });
@@ -99,8 +108,18 @@ function closed(state, failure) {
 /** @param {State} state @param {Action} action @returns {State} */
 export function reduce(state, { type, data = {}, at = 0 }) {
   const changes = CHANGES[type]?.(state, data, at) ?? {};
-  const log = type.startsWith("page_") ? state.log : logged(state.log, type, data, at);
-  return { ...state, ...changes, log };
+  return { ...state, ...changes, ...partsAfter(state, { type, data, at }) };
+}
+
+/** The parts that hear every action and know by themselves what concerns them. @param {State} state @param {Action} action */
+function partsAfter(state, action) {
+  const { type, data, at = 0 } = action;
+  return {
+    turns: turnsAfter(state.turns, action),
+    stats: statsAfter(state.stats, action),
+    memory: memoryAfter(state.memory, action),
+    log: type.startsWith("page_") ? state.log : logged(state.log, type, data, at),
+  };
 }
 
 /** Holds the state; tells its subscribers of changes once per turn of the event loop, however many there were. */

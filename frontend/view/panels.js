@@ -1,0 +1,69 @@
+/**
+ * The panels that open and close: the activity beside the conversation (on narrow windows), the memory, the
+ * developer's drawer. What is in a panel is loaded when it is opened for the first time: the first page needs none of it.
+ */
+
+import { part } from "./dom.js";
+
+/**
+ * @typedef {object} PanelContext what a panel may reach
+ * @property {import("../store.js").Store} store
+ * @property {import("../conversation.js").Conversation} conversation
+ *
+ * @typedef {object} Panel what a panel wants to hear of
+ * @property {() => void} [opened] every time it was opened, the first time too
+ * @property {() => void} [closed]
+ *
+ * @typedef {(place: HTMLElement, context: PanelContext) => Panel} ShowPanel fills the place, once
+ */
+
+/** Where the parts of a panel come from. @type {Record<string, () => Promise<{show: ShowPanel}>>} */
+const CONTENTS = {
+  memory: () => import("./memory.js"),
+  drawer: () => import("./drawer.js"),
+};
+
+/** @param {PanelContext} context */
+export function showPanels(context) {
+  for (const button of document.querySelectorAll("[data-opens]")) {
+    wire(/** @type {HTMLButtonElement} */ (button), context);
+  }
+}
+
+/** @param {HTMLButtonElement} button @param {PanelContext} context */
+function wire(button, context) {
+  const name = button.dataset.opens ?? "";
+  const place = part(name);
+  /** @type {Promise<Panel> | null} */
+  let filled = null;
+  const fill = () => (filled ??= CONTENTS[name]?.().then(({ show }) => show(place, context)) ?? Promise.resolve({}));
+  const told = (/** @type {boolean} */ open) => {
+    if (!(place instanceof HTMLDialogElement)) button.setAttribute("aria-expanded", String(open));
+    void fill().then((panel) => (open ? panel.opened?.() : panel.closed?.()));
+  };
+  button.addEventListener("click", () => {
+    const open = !isOpen(place);
+    setOpen(place, open);
+    told(open);
+  });
+  place.addEventListener("close", () => told(false));
+  place.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || place instanceof HTMLDialogElement) return;
+    setOpen(place, false);
+    told(false);
+    button.focus();
+  });
+}
+
+/** @param {HTMLElement} place */
+function isOpen(place) {
+  if (place instanceof HTMLDialogElement) return place.open;
+  return place.classList.contains("open");
+}
+
+/** @param {HTMLElement} place @param {boolean} open */
+function setOpen(place, open) {
+  if (place instanceof HTMLDialogElement) return open ? place.showModal() : place.close();
+  place.classList.toggle("open", open);
+  if (place.matches(".drawer")) place.hidden = !open;
+}
