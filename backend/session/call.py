@@ -144,6 +144,7 @@ class Call:
     async def run(self) -> str:
         """See `run_call`."""
         self._session.call = self
+        self._session.levels = self._hearing.levels
         self._transport.listen(self._tell)
         try:
             async with asyncio.TaskGroup() as pumps:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.session.feed import Feed
+from backend.session.levels import Levels
 from backend.session.transcript import Transcript
 from backend.transports.base import Transport
 
@@ -67,6 +68,8 @@ class Session:
         self.transcript = Transcript()
         self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
         self.call: LiveCall | None = None
+        self.levels: Levels | None = None
+        """What is heard, for who watches; None without local endpointing, and before the call."""
 
     def __repr__(self) -> str:
         return f"Session({self.id[:6]}… {self.state} {self.counts})"

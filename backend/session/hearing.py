@@ -9,6 +9,7 @@ from backend.audio.frame import Frame
 from backend.audio.segmenter import Edge, Ended, Onset, Paused, Resumed, Segmenter
 from backend.audio.vad import Vad, make_vad
 from backend.conversation import events as ev
+from backend.session.levels import Levels
 from backend.settings import VadSettings
 
 
@@ -18,6 +19,8 @@ class Hearing(Protocol):
     name: str
     """'ten', 'silero' or 'provider'."""
     endpointing: Literal["local", "provider"]
+    levels: Levels | None
+    """What the detector makes of each frame; None where nothing is detected here."""
 
     def hear(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
         """Frames are for the Responder, events for the turn machine."""
@@ -38,13 +41,17 @@ class LocalHearing:
         self._vad = vad
         self._segmenter = segmenter
         self._threshold = threshold
+        self.levels: Levels | None = Levels(threshold)
+        self._note = self.levels.note
 
     def __repr__(self) -> str:
         return f"LocalHearing({self._vad!r}, {self._segmenter!r})"
 
     def hear(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
         """See `Hearing`."""
-        heard = self._segmenter.push(frame, self._vad.score(frame) >= self._threshold)
+        score = self._vad.score(frame)
+        self._note(score)
+        heard = self._segmenter.push(frame, score >= self._threshold)
         return [piece if isinstance(piece, bytes) else _event(piece) for piece in heard]
 
     def close(self) -> None:
@@ -57,6 +64,7 @@ class OpenHearing:
 
     name = "provider"
     endpointing: Literal["local", "provider"] = "provider"
+    levels: Levels | None = None
 
     def hear(self, frame: Frame) -> tuple[Frame]:
         """See `Hearing`."""

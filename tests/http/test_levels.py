@@ -1,0 +1,70 @@
+"""The detector's scores as a stream: only to who may see the call, only while they watch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from backend.session.levels import WATCHERS, Levels
+from tests.http.world import message_of, place_call, world
+from tests.support.waiting import until
+
+
+async def first_of(lines: AsyncIterator[str]) -> dict[str, Any]:
+    """The data of the next event."""
+    async with asyncio.timeout(5):
+        async for line in lines:
+            if line.startswith("data: "):
+                told: dict[str, Any] = json.loads(line[6:])
+                return told
+    raise AssertionError("the stream ended")
+
+
+async def test_scores_come_in_batches_while_somebody_watches(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session = here.directory.find((await place_call(browser))["session_id"])
+        levels = session.levels = Levels(0.7)
+        async with browser.stream("GET", f"/api/events/{session.id}/levels") as answer:
+            lines = answer.aiter_lines()
+            assert await anext(lines) == "retry: 2000"
+            for score in (0.1, 0.91234):
+                levels.note(score)
+            assert await first_of(lines) == {"threshold": 0.7, "frame_ms": 20, "scores": [0.1, 0.912]}
+            assert "1 watching" in repr(levels)
+        await until(lambda: "0 watching" in repr(levels))
+
+
+async def test_the_stream_ends_with_the_call_and_is_not_for_strangers(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser, here.browser() as stranger:
+        session = here.directory.find((await place_call(browser))["session_id"])
+        assert (await browser.get(f"/api/events/{session.id}/levels")).status_code == 204
+        session.levels = Levels(0.7)
+        assert message_of(await stranger.get(f"/api/events/{session.id}/levels"))
+        async with browser.stream("GET", f"/api/events/{session.id}/levels") as answer:
+            await here.directory.end(session, "disconnected")
+            assert "data:" not in "".join([text async for text in answer.aiter_text()])
+        assert (await browser.get(f"/api/events/{session.id}/levels")).status_code == 204
+
+
+async def test_too_many_watchers_are_refused_in_words(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session = here.directory.find((await place_call(browser))["session_id"])
+        levels = session.levels = Levels(0.7)
+        with ExitStack() as watching:
+            for _ in range(WATCHERS):
+                watching.enter_context(levels.watch())
+            answer = await browser.get(f"/api/events/{session.id}/levels")
+            assert answer.status_code == 429 and message_of(answer)
+
+
+def test_a_slow_watcher_loses_old_scores() -> None:
+    levels = Levels(0.5)
+    levels.note(0.3)
+    with levels.watch() as ring:
+        for n in range(1_000):
+            levels.note(n / 1_000)
+        assert len(ring) == 250 and ring[-1] == 0.999
