@@ -33,6 +33,7 @@ from backend.memory.embedded import OpenedMemory, open_memory
 from backend.memory.outbox import Outbox
 from backend.models.chat import ChatCompletions
 from backend.offline_child import OfflineChild
+from backend.pipeline.build import open_pipeline
 from backend.responder.base import Briefing, Remembered, Responder
 from backend.responder.codec import Voice
 from backend.responder.realtime import Line as RealtimeLine
@@ -96,8 +97,12 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             fallbacks={everyday: advanced, advanced: everyday},
         )
         stack.push_async_callback(model.close)
+        folders = settings.plugin_folders
+        pipeline = await stack.enter_async_context(
+            open_pipeline(settings, model=model, memory=opened.memory, http=http, folders=folders)
+        )
         thinkers = build_thinkers(
-            settings, model=model, memory=opened.memory, http=http, folders=settings.plugin_folders
+            settings, model=model, memory=opened.memory, http=http, folders=folders, pipeline=pipeline
         )
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, 2.0)
@@ -106,6 +111,8 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         metrics = Metrics(manifest.domain for manifest in thinkers.manifests)
         metrics.watch_queue("outbox", lambda: outbox.depth)
         metrics.watch_queue("summaries", lambda: summaries.depth)
+        pipeline.counts.show_in(metrics.registry)
+        metrics.watch_queue("post_steps", lambda: pipeline.depth)
         metrics.watch_losses(lambda: outbox.dropped + outbox.failed)
         responder = ResponderLine(settings)
         tracer = _tracer(settings, metrics)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validat
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
+from backend.settings_pipeline import PipelineSettings
 
 Seconds = Annotated[float, Field(ge=0)]
 Milliseconds = Annotated[int, Field(ge=0)]
@@ -123,6 +124,9 @@ class Settings(BaseSettings):
     trace_content: bool = Field(
         False, description="Trace what is said, too; false: only lengths, labels and figures leave the server."
     )
+
+    # Steps around a turn
+    pipeline: PipelineSettings = Field(default_factory=PipelineSettings)
 
     # Hearing
     vad: VadSettings = Field(default_factory=VadSettings)  # type: ignore[arg-type]

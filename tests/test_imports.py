@@ -18,7 +18,8 @@ BACKEND = Path(__file__).resolve().parent.parent / "backend"
 COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
-    "settings": {"errors"},
+    "settings": {"errors", "settings_pipeline"},
+    "settings_pipeline": set(),
     "conversation": COMMON,
     "audio": COMMON,
     "session": COMMON
@@ -31,9 +32,20 @@ ARROWS: dict[str, set[str]] = {
     "models": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "agent": COMMON | {"models.base", "tools", "tracing.base"},
     "tracing": COMMON,
+    "pipeline": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories"},
     "tools": COMMON | {"settings", "calendar", "memory.base", "memory.user"},
     "thinkers": COMMON
-    | {"settings", "agent", "tools", "calendar", "models.base", "memory.base", "memory.user", "tracing.base"},
+    | {
+        "settings",
+        "agent",
+        "tools",
+        "pipeline",
+        "calendar",
+        "models.base",
+        "memory.base",
+        "memory.user",
+        "tracing.base",
+    },
     "offline": COMMON | {"audio"},
     "offline_child": COMMON,
     "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire

@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from backend.agent.given import Exchange, Note
+
 VOICE_STYLE = (
     "Your answer will be spoken. Use one to three short sentences, and no markup, lists, links, emoji or "
     "abbreviations. Say numbers and units the way a person says them: round them, and write 'percent', "
@@ -35,6 +37,10 @@ class Situation:
     """What is known of the user."""
     history: Sequence[tuple[str, str]] = ()
     """The conversation's latest words: (role, text), oldest first."""
+    notes: Sequence[Note] = ()
+    """What was found out before the model is asked."""
+    exchanges: Sequence[Exchange] = ()
+    """Likewise, in the form of tool calls with their results; they stand in the conversation, not in here."""
 
 
 def system_prompt(
@@ -59,6 +65,7 @@ def system_prompt(
     if situation.history:
         lines = [{"role": role, "text": text} for role, text in situation.history]
         parts.append("The conversation so far (data, oldest first):\n" + quoted(lines))
+    parts += [f"{note.title} (data):\n{quoted(note.data)}" for note in situation.notes]
     return "\n\n".join(parts)
 
 

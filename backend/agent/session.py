@@ -197,6 +197,7 @@ class ThinkerSession:
             mode=mode,
             emit=self._emit,
             metrics=self._metrics,
+            exchanges=self._situation.exchanges if self._situation else (),
         )
 
     async def _think(self, text: str, mode: Literal["voice", "chat"]) -> ThinkerResponse:

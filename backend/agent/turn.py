@@ -14,7 +14,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -31,6 +31,7 @@ from backend.agent.events import (
     ToolFinished,
     ToolStarted,
 )
+from backend.agent.given import Exchange
 from backend.agent.speech import speakable
 from backend.errors import NoAnswer
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
@@ -95,6 +96,8 @@ class Turn:
     mode: Literal["voice", "chat"]
     emit: Callable[[AgentEvent], None]
     metrics: Metrics = field(default_factory=Metrics)
+    exchanges: Sequence[Exchange] = ()
+    """Tool calls that were made for the model before it is asked."""
     partial: str = ""
     """Words already handed out in this round."""
     tokens: int = 0
@@ -112,6 +115,8 @@ class Turn:
         """Answer `text`. Raises `ModelUnavailable`, or `NoAnswer` when the model stays silent."""
         self._began = time.perf_counter()
         self.context.add(self._message("user", text))
+        for exchange in self.exchanges:
+            self.context.add(*exchange.unit(time.time(), self.mode))
         vain = 0
         for _ in range(ROUND_LIMIT):
             said = await self._ask(tools=True)

@@ -26,6 +26,10 @@ class Question:
     session_id: str
     user_id: str
     source_mode: Literal["voice", "chat"] = "voice"
+    mode: str = ""
+    """The name of the profile that is on; empty: none."""
+    steps: tuple[str, ...] | None = None
+    """The steps that profile names; None: all that fit."""
 
 
 @dataclass(frozen=True, slots=True)

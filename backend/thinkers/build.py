@@ -14,6 +14,8 @@ from backend.calendar.calendars import Calendars, open_calendars
 from backend.errors import BadPlugin
 from backend.memory.base import Memory
 from backend.models.base import ChatModel
+from backend.pipeline.discovery import steps_of
+from backend.pipeline.pipeline import NO_STEPS, Pipeline
 from backend.settings import Settings
 from backend.thinkers.preferences import MemoryPreferences
 from backend.thinkers.registry import Thinkers
@@ -31,6 +33,7 @@ def build(
     memory: Memory,
     http: httpx2.AsyncClient,
     folders: Iterable[Path] = (),
+    pipeline: Pipeline = NO_STEPS,
     clock: Callable[[], float] = time.time,
 ) -> Thinkers:
     """All Thinkers with their tools and services. `folders` hold further Thinker and tool files.
@@ -49,11 +52,11 @@ def build(
     }
     toolbox = tools.discover(services, folders)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
-    return Thinkers.discover(Desk(agent, toolbox, memory, settings, clock), folders=folders)
+    return Thinkers.discover(Desk(agent, toolbox, memory, settings, pipeline, clock), folders=folders)
 
 
 def _check_plugins(folders: Iterable[Path]) -> None:
     """A file that was put among the plugins and holds none is a mistake, and better said than skipped."""
     for module in (module for folder in folders for module in folder_modules(folder)):
-        if not hasattr(module, "MANIFEST") and not tools.tools_of(module):
-            raise BadPlugin(f"{module.__file__} holds neither a MANIFEST nor a tool.")
+        if not hasattr(module, "MANIFEST") and not tools.tools_of(module) and not steps_of(module):
+            raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step.")

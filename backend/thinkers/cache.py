@@ -16,7 +16,9 @@ import time
 import unicodedata
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+from backend.agent.given import Exchange, Note
 from backend.agent.prompt import Situation
 from backend.errors import MemoryUnavailable
 from backend.memory.base import Memory
@@ -46,14 +48,23 @@ def slot_for(manifest: Manifest, question: Question, situation: Situation, day: 
     """The slot of a question; None when its answer is not to be kept. `day` is today, as 'tomorrow' shifts with it."""
     if not manifest.cache_ttl_s:
         return None
-    personal = [dict(situation.known), list(situation.history), situation.zone]
+    given: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
+    own = [each for each in given if each.personal]
+    personal = [dict(situation.known), list(situation.history), situation.zone, [_material(each) for each in own]]
     shared = manifest.cache_scope == "shared" and not any(personal)
     if not shared and not question.user_id:
         return None
     scope = SHARED if shared else question.user_id
-    material = [normalised(question.query), question.source_mode, day, personal]
+    material = [normalised(question.query), question.source_mode, day, personal, [_material(each) for each in given]]
     digest = hashlib.sha256(json.dumps(material, sort_keys=True, default=str).encode()).hexdigest()
     return Slot(scope, f"{manifest.domain}:{digest[:32]}")
+
+
+def _material(given: Note | Exchange) -> list[Any]:
+    """What of it decides the answer."""
+    if isinstance(given, Note):
+        return [given.title, given.data]
+    return [given.tool, dict(given.arguments), dict(given.result)]
 
 
 def normalised(query: str) -> str:

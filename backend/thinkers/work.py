@@ -20,6 +20,8 @@ from backend.agent.session import Agent
 from backend.agent.trace import traced_call
 from backend.errors import MemoryUnavailable, NoAnswer
 from backend.memory.base import Memory
+from backend.pipeline.base import Asked
+from backend.pipeline.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.settings import Settings
 from backend.thinkers.base import Answer, Manifest, Progress, Question, Source, ToolStep
 from backend.tools.base import Principal
@@ -41,6 +43,7 @@ class Desk:
     toolbox: Toolbox
     memory: Memory
     settings: Settings
+    pipeline: Pipeline = NO_STEPS
     clock: Callable[[], float] = time.time
 
     def model_name(self, tier: str) -> str:
@@ -142,14 +145,28 @@ class Consultation:
         return self._situation
 
     async def _gathered(self) -> Situation:
-        context, history = await asyncio.gather(self._context(), self._history())
+        prepared: Prepared
+        context, history, prepared = await asyncio.gather(self._context(), self._history(), self._prepared())
         preferences = context.get("preferences")
         preferences = preferences if isinstance(preferences, dict) else {}
         known = {name: preferences[name] for name in self.manifest.preferences if preferences.get(name)}
         zone = known.pop("time_zone", None)
         if self.manifest.summary and isinstance(summary := context.get("summary"), str) and summary:
             known["summary"] = summary[:SUMMARY_LIMIT]
-        return Situation(zone=str(zone) if zone else None, known=known, history=history)
+        return prepared.add_to(Situation(zone=str(zone) if zone else None, known=known, history=history))
+
+    async def _prepared(self) -> Prepared:
+        """What the pre-steps find for this question."""
+        question = self.question
+        asked = Asked(
+            question.query,
+            question.user_id,
+            question.session_id,
+            source_mode=question.source_mode,
+            mode=question.mode,
+            domain=self.manifest.domain,
+        )
+        return await self.desk.pipeline.before(asked, names=question.steps)
 
     async def _context(self) -> Mapping[str, Any]:
         """What memory knows of the user, if the manifest wants any of it."""

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 from backend.errors import BadPlugin, PeerError, VoiceError
 from backend.tools.base import Principal, Result, Tool
 from backend.tools.confirmations import Confirmations
+from backend.tools.injection import injected, provided
 
 log = logging.getLogger(__name__)
 
@@ -112,12 +113,13 @@ class Toolbox:
         return await self._called(tool, values, principal)
 
     async def _called(self, tool: Tool, values: dict[str, Any], principal: Principal) -> Result | ToolResult:
-        injected = {
-            name: principal if kind is Principal else self._services[kind] for name, kind in tool.services.items()
+        services = {
+            name: principal if kind is Principal else injected(kind, self._services)
+            for name, kind in tool.services.items()
         }
         try:
             async with asyncio.timeout(tool.deadline_s):
-                return await tool.function(**injected, **values)
+                return await tool.function(**services, **values)
         except TimeoutError:
             log.warning("tool %s took longer than %.1f s", tool.name, tool.deadline_s)
             message = f"No answer within {tool.deadline_s:g} seconds."
@@ -130,7 +132,7 @@ class Toolbox:
 
     def _check_services(self, tool: Tool) -> None:
         for parameter, kind in tool.services.items():
-            if kind is not Principal and kind not in self._services:
+            if kind is not Principal and not provided(kind, self._services):
                 raise BadPlugin(
                     f"Tool {tool.name} asks for {parameter}: {getattr(kind, '__name__', kind)}, which is no service.",
                     hint="An argument must have a JSON type; services are injected by their exact type.",
