@@ -33,6 +33,7 @@ ARROWS: dict[str, set[str]] = {
     "agent": COMMON | {"models.base", "tools", "tracing.base"},
     "tracing": COMMON,
     "pipeline": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories"},
+    "background": COMMON | {"settings", "memory.base", "memory.guard", "models.base", "thinkers"},
     "tools": COMMON | {"settings", "calendar", "memory.base", "memory.user"},
     "thinkers": COMMON
     | {

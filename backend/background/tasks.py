@@ -1,0 +1,252 @@
+"""What a background task is, how it moves from state to state, and what may be asked of all of them.
+
+                 begun                      done
+    queued ───────────────► running ────────────────► done
+      ▲  │                   │ │ ▲│
+      │  │ canceled          │ │ ││ begun again: the worker before is taken for dead, and its run is over
+      │  └─────► canceled ◄──┘ │ └┘
+      │         failed, once   │ failed once more, or for good
+      └────────────────────────┴─────────────────────► failed
+
+A run may be repeated (a worker is killed, a queue delivers twice): that is *at least once*. Its effect comes *exactly
+once*, because every run has a number, and only the newest run of a task that is still running may report progress,
+keep a step, or end the task: whoever comes late gets `Superseded` and stops.
+
+Everything here is pure but the protocols at the end, which `board` keeps. Time is an argument, in Unix seconds.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Literal, Protocol
+
+from backend.errors import PeerError
+
+INSTRUCTION_LIMIT = 4_000
+"""Characters of an instruction."""
+DEATHS_LIMIT = 3
+"""Workers a task may take with it: one that kills them must not go on doing so."""
+OPEN_LIMIT = 20
+"""Tasks a user may have queued or running."""
+
+
+class TaskState(StrEnum):
+    """Where a task stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELED = "canceled"
+
+
+OPEN = frozenset({TaskState.QUEUED, TaskState.RUNNING})
+CancelOutcome = Literal["canceled", "not_found", "already_done"]
+TaskEvent = Literal["queued", "running", "progress", "done", "failed", "canceled", "retrying"]
+"""What the page is told of a task, in its `task` events."""
+
+
+class Superseded(PeerError):
+    """This run is over: the task was canceled, ended, or begun again by another worker."""
+
+    retryable = False
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One piece of long work and what has become of it. Times are Unix seconds."""
+
+    id: str
+    owner: str
+    """The user it belongs to; nobody else ever sees it."""
+    conversation_id: str
+    """Where it was asked for; empty when nowhere in particular."""
+    kind: str
+    """The domain of the Thinker that does it."""
+    instruction: str
+    created_at: float
+    changed_at: float
+    source_mode: Literal["voice", "chat"] = "voice"
+    """How its result will be given: to be spoken, or to be read."""
+    state: TaskState = TaskState.QUEUED
+    ready_at: float = 0.0
+    """Not to be begun before; later than `created_at` while a retry waits."""
+    run: int = 0
+    """The number of the newest run: how often it was begun."""
+    failures: int = 0
+    """Runs that failed."""
+    deaths: int = 0
+    """Runs whose worker was not heard of again."""
+    progress: str = ""
+    """The last word of the newest run, without the user's words."""
+    result: str = ""
+    """The answer, once it is done."""
+    source: str = ""
+    """Where the answer comes from: live, cache, sample or model."""
+    citations: tuple[str, ...] = ()
+    error: str = ""
+    """Why it failed, in words that can be spoken; while a retry waits, why it will be tried again."""
+    started_at: float | None = None
+    """When it was first begun."""
+    ended_at: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Task({self.id[:6]}… {self.kind} {self.state}, run {self.run})"  # and nobody's words
+
+    @property
+    def open(self) -> bool:
+        """Whether it is queued or running."""
+        return self.state in OPEN
+
+    @property
+    def attempts(self) -> int:
+        """How often it was begun, as the API calls it."""
+        return self.run
+
+    def shown(self) -> dict[str, Any]:
+        """For its owner: the API, the page, the export."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "instruction": self.instruction,
+            "conversation_id": self.conversation_id,
+            "state": self.state.value,
+            "progress": self.progress,
+            "result": self.result,
+            "source": self.source,
+            "citations": list(self.citations),
+            "error": self.error,
+            "attempts": self.attempts,
+            "created_at": self.created_at,
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to, when it came to an answer."""
+
+    text: str
+    source: str
+    citations: tuple[str, ...] = ()
+
+
+# --- transitions: each returns the task as it is then, or raises `Superseded` ----------------------------
+
+
+def begun(task: Task, now: float) -> Task:
+    """A worker takes it up; one that still runs has lost its worker, and after three of them the task has failed.
+
+    Raises `Superseded` when it is over.
+    """
+    if not task.open:
+        raise Superseded("The task is over.")
+    deaths = task.deaths + (task.state is TaskState.RUNNING)
+    task = replace(task, run=task.run + 1, deaths=deaths, started_at=task.started_at or now, changed_at=now)
+    if deaths >= DEATHS_LIMIT:
+        return _ended(task, TaskState.FAILED, now, error=f"Given up: {deaths} workers ended while they worked on it.")
+    return replace(task, state=TaskState.RUNNING, progress="")
+
+
+def progressed(task: Task, run: int, detail: str, now: float) -> Task:
+    """The run has something to tell."""
+    owns(task, run)
+    return replace(task, progress=detail, changed_at=now)
+
+
+def done(task: Task, run: int, outcome: Outcome, now: float) -> Task:
+    """The run has its answer."""
+    owns(task, run)
+    ended = _ended(task, TaskState.DONE, now)
+    return replace(ended, result=outcome.text, source=outcome.source, citations=outcome.citations)
+
+
+def failed(task: Task, run: int, error: str, now: float, *, retries: int, retry_after_s: float) -> Task:
+    """The run came to nothing: queued again while a retry is left, else failed. `retries` 0: never again."""
+    owns(task, run)
+    task = replace(task, failures=task.failures + 1)
+    if task.failures > retries:
+        return _ended(task, TaskState.FAILED, now, error=error)
+    return replace(task, state=TaskState.QUEUED, error=error, ready_at=now + retry_after_s, changed_at=now)
+
+
+def handed_back(task: Task, run: int, now: float) -> Task:
+    """The worker ends in order: the task is queued again, and its run was nobody's fault."""
+    owns(task, run)
+    return replace(task, state=TaskState.QUEUED, ready_at=now, changed_at=now)
+
+
+def canceled(task: Task, now: float) -> Task:
+    """Its owner does not want it any more."""
+    if not task.open:
+        raise Superseded("The task is over.")
+    return _ended(task, TaskState.CANCELED, now)
+
+
+def owns(task: Task, run: int) -> None:
+    """Raises `Superseded` unless that run is the one that has the task."""
+    if task.state is not TaskState.RUNNING or task.run != run:
+        raise Superseded("Another run has this task, or it is over.")
+
+
+def _ended(task: Task, state: TaskState, now: float, error: str = "") -> Task:
+    return replace(task, state=state, ended_at=now, changed_at=now, progress="", error=error)
+
+
+def normalised(instruction: str) -> str:
+    """The instruction without what does not change it, so that asking twice is one task."""
+    text = unicodedata.normalize("NFKC", instruction).casefold().replace("’", "'")
+    return re.sub(r"\s+", " ", text).strip().rstrip(" .?!")
+
+
+# --- what others hold ------------------------------------------------------------------------------------
+
+
+class Tasks(Protocol):
+    """The tasks of all users, each seen by its owner only. Every method may raise `MemoryUnavailable`."""
+
+    async def create(
+        self,
+        owner: str,
+        kind: str,
+        instruction: str,
+        conversation_id: str = "",
+        *,
+        source_mode: Literal["voice", "chat"] = "voice",
+        steps: Mapping[str, Any] | None = None,
+    ) -> Task:
+        """Queue a task, and return it; while the same (owner, kind, normalised instruction) is open, return that one.
+
+        `steps` are checkpoints of work already done. Raises `BadRequest` for an unknown kind, an empty or too long
+        instruction, and `TooMany` when the owner has 20 open ones.
+        """
+        ...
+
+    async def get(self, owner: str, task_id: str) -> Task | None:
+        """The owner's task; None for anybody else's, and when it has expired."""
+        ...
+
+    async def cancel(self, owner: str, task_id: str) -> CancelOutcome:
+        """Stop it, queued or running, within a second."""
+        ...
+
+    async def progress(self, owner: str, task_id: str) -> list[dict[str, Any]] | None:
+        """What it has told, oldest first: `{at, event, detail}`, at most 100; None as in `get`."""
+        ...
+
+    async def list(self, owner: str, limit: int = 20) -> list[Task]:
+        """The owner's newest tasks, newest first."""
+        ...
+
+
+class Results(Protocol):
+    """Where the entry of a task that is done or failed goes, for who tells the user: exactly one per task."""
+
+    def put(self, transaction: Any, task: Task) -> None:
+        """Add the entry to an open Redis transaction (a redis.asyncio pipeline), the one that ends the task."""
+        ...
