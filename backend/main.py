@@ -41,6 +41,7 @@ from backend.responder.realtime import dial
 from backend.session.call import Line, run_call
 from backend.session.clips import load_clips
 from backend.session.directory import QUEUES, Directory
+from backend.session.handles import LocalSwitchboard
 from backend.session.hearing import open_hearing
 from backend.session.knowing import Learning
 from backend.session.knowing_summary import Summaries
@@ -131,6 +132,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         services = Services(
             settings=settings,
             directory=directory,
+            sessions=LocalSwitchboard(directory),
             memory=opened.memory,
             accept_offer=_offers(settings),
             attach_socket=_attach_socket,

@@ -70,7 +70,7 @@ def build_context(services: Services, heartbeat_s: float, now: Callable[[], floa
     return Context(
         services=services,
         signatures=signatures,
-        access=Access(services.directory, signatures),
+        access=Access(services.sessions, signatures),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         now=now,

@@ -15,8 +15,7 @@ from typing import TypeGuard
 
 from itsdangerous import BadSignature, TimestampSigner
 
-from backend.errors import NotFound
-from backend.session.directory import Directory, Session
+from backend.session.handles import Handle, Switchboard, no_session
 from backend.settings import Settings
 
 Clock = Callable[[], float]
@@ -30,6 +29,8 @@ TOKEN_GRACE_S = 600
 """A token outlives the longest call by this much, so that its end can still be read."""
 TOKEN_AGE_UNLIMITED_S = 86_400
 """A token's life when calls have no limit."""
+SESSION_ID_LIMIT = 64
+"""Characters of a session id that are looked at."""
 LONGEST = 256
 """Characters a signed value of ours may have; longer ones are not even looked at."""
 
@@ -83,22 +84,19 @@ class Signatures:
 class Access:
     """Finds a session for somebody who may see it."""
 
-    def __init__(self, directory: Directory, signatures: Signatures) -> None:
-        self._directory = directory
+    def __init__(self, sessions: Switchboard, signatures: Signatures) -> None:
+        self._sessions = sessions
         self._signatures = signatures
 
-    def session(self, session_id: str, *, user: str, token: str | None = None) -> Session:
-        """The session, if `user` owns it or `token` opens it. Raises the one `NotFound` otherwise."""
-        session = self._known(session_id)
-        if session is not None and (session.owner == user or self._signatures.opens(token, session.id)):
-            return session
-        raise NotFound("No such session.", hint="It may have ended; connect again.")
+    async def session(self, session_id: str, *, user: str, token: str | None = None) -> Handle:
+        """The session, if `user` owns it or `token` opens it. Raises the one `NotFound` otherwise.
 
-    def _known(self, session_id: str) -> Session | None:
-        try:
-            return self._directory.find(session_id)
-        except NotFound:
-            return None
+        Raises `MemoryUnavailable` when only another process could know it, and the way there is closed.
+        """
+        session = await self._sessions.find(session_id[:SESSION_ID_LIMIT])
+        if session.owner == user or self._signatures.opens(token, session.id):
+            return session
+        raise no_session()
 
 
 class _Signer(TimestampSigner):

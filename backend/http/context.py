@@ -13,7 +13,7 @@ from backend.http.auth import Access, Signatures
 from backend.http.identity import Identity
 from backend.http.limits import Buckets
 from backend.http.services import Services
-from backend.session.directory import Session
+from backend.session.handles import Handle
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,19 @@ def bearer(connection: HTTPConnection) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-def own_session(request: Request, session_id: str) -> Session:
+async def own_session(request: Request, session_id: str) -> Handle:
     """The session in the path, for its owner or the bearer of its token. Raises `NotFound` for everyone else."""
     user = identity_of(request).user
-    return context_of(request).access.session(session_id, user=user, token=bearer(request))
+    return await context_of(request).access.session(session_id, user=user, token=bearer(request))
 
 
-def own_session_or_query(connection: HTTPConnection, session_id: str) -> Session:
+async def own_session_or_query(connection: HTTPConnection, session_id: str) -> Handle:
     """The same where a browser can send no headers (EventSource, WebSocket): the token may stand in the query."""
     token = bearer(connection) or connection.query_params.get("token")
-    return context_of(connection).access.session(session_id, user=identity_of(connection).user, token=token)
+    return await context_of(connection).access.session(session_id, user=identity_of(connection).user, token=token)
 
 
 Here = Annotated[Context, Depends(context_of)]
 Caller = Annotated[Identity, Depends(identity_of)]
-OwnSession = Annotated[Session, Depends(own_session)]
-StreamedSession = Annotated[Session, Depends(own_session_or_query)]
+OwnSession = Annotated[Handle, Depends(own_session)]
+StreamedSession = Annotated[Handle, Depends(own_session_or_query)]

@@ -13,8 +13,8 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Send
 
 from backend.http.context import Here, StreamedSession
-from backend.session.directory import Session, SessionState
 from backend.session.feed import PageEvent
+from backend.session.handles import Handle
 
 RETRY_MS = 2_000
 """Milliseconds a browser waits before it connects again."""
@@ -35,7 +35,7 @@ async def events(
     204 when it has ended and nothing is left: it tells an EventSource not to come back.
     """
     seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 16 else after
-    if await _all_told(session, seen):
+    if await session.told(seen):
         return Response(status_code=204)
     return EventStream(_stream(session, seen, here.heartbeat_s), headers={"X-Accel-Buffering": "no"})
 
@@ -53,9 +53,9 @@ class EventStream(EventSourceResponse):
             await super().stream_response(send)
 
 
-async def _stream(session: Session, after: int, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+async def _stream(session: Handle, after: int, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
     yield format_sse_event(retry=RETRY_MS)
-    async with aclosing(with_heartbeat(session.feed.read(after), heartbeat_s)) as stream:
+    async with aclosing(with_heartbeat(session.read(after), heartbeat_s)) as stream:
         async for event in stream:
             yield HEARTBEAT if event is None else encode(event)
 
@@ -89,10 +89,3 @@ def encode(event: PageEvent) -> bytes:
 
 async def _next(events: AsyncIterator[PageEvent]) -> PageEvent | None:
     return await anext(events, None)
-
-
-async def _all_told(session: Session, after: int) -> bool:
-    """Whether the session is over and its feed, closed by then, holds nothing after `after`."""
-    if session.state is not SessionState.ENDED:
-        return False
-    return await _next(session.feed.read(after)) is None

@@ -15,6 +15,7 @@ from fastapi.sse import format_sse_event
 from backend.http.context import StreamedSession
 from backend.http.events import RETRY_MS, EventStream
 from backend.session.directory import Session, SessionState
+from backend.session.handles import session_here
 from backend.session.levels import Levels, Ring
 
 EVERY_S = 0.2
@@ -26,9 +27,13 @@ router = APIRouter(tags=["events"])
 
 
 @router.get("/api/events/{session_id}/levels", responses={200: {"content": {"text/event-stream": {}}}})
-async def levels(session: StreamedSession) -> Response:
-    """`levels {threshold, frame_ms, scores}` five times a second; 204 when the call is over or nothing is scored."""
-    if session.state is SessionState.ENDED or session.levels is None:
+async def levels(handle: StreamedSession) -> Response:
+    """`levels {threshold, frame_ms, scores}` five times a second; 204 when the call is over or nothing is scored.
+
+    Scores do not travel between processes: of a call that another one has, this one knows none.
+    """
+    session = session_here(handle)
+    if session is None or session.state is SessionState.ENDED or session.levels is None:
         return Response(status_code=204)
     session.levels.have_room()
     return EventStream(_stream(session, session.levels), headers={"X-Accel-Buffering": "no"})

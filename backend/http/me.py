@@ -17,6 +17,7 @@ from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here
 from backend.http.me_changes import Changes
 from backend.memory.user import UserContext, update_user
+from backend.session.handles import Handle
 
 router = APIRouter(tags=["me"])
 
@@ -45,12 +46,9 @@ async def export_me(here: Here, caller: Caller) -> JSONResponse:
 @router.delete("/api/me")
 async def forget_me(here: Here, caller: Caller) -> dict[str, Any]:
     """End the caller's calls and erase everything. 503 when some of it could not be erased yet: ask again."""
-    directory = here.services.directory
-    own = directory.owned_by(caller.user)
-    await asyncio.gather(*(directory.end(session, "deleted") for session in own))
-    for session in own:
-        directory.forget(session)
-    failure: VoiceError | None = None
+    own = await here.services.sessions.owned_by(caller.user)
+    ended = await asyncio.gather(*map(_delete, own), return_exceptions=True)
+    failure = next((error for error in ended if isinstance(error, VoiceError)), None)
     for keeper in here.services.keepers:  # every one, whatever becomes of the one before it
         try:
             await keeper.erase(caller.user)
@@ -64,3 +62,8 @@ async def forget_me(here: Here, caller: Caller) -> dict[str, Any]:
 def _shown(here: Context, known: UserContext) -> dict[str, Any]:
     empty: dict[str, Any] = {"preferences": {}, "facts": [], "summary": "", "signals": {}}
     return empty | known.stored() | {"retention_days": here.services.settings.user_retention_days}
+
+
+async def _delete(session: Handle) -> None:
+    await session.end("deleted")
+    await session.forget()

@@ -11,7 +11,9 @@ from fastapi import WebSocket
 
 from backend.memory.base import Memory
 from backend.session.directory import Directory
+from backend.session.handles import Switchboard
 from backend.session.metrics import Metrics
+from backend.session.placing import AcceptOffer
 from backend.settings import Settings
 from backend.transports.base import Transport
 
@@ -33,9 +35,11 @@ class Services:
 
     settings: Settings
     directory: Directory
+    """The sessions of this process: where new ones begin."""
+    sessions: Switchboard
+    """All sessions, wherever they are."""
     memory: Memory
-    accept_offer: Callable[[str], Awaitable[tuple[str, Transport]]]
-    """SDP offer → (SDP answer, the transport it begins). Raises `BadOffer` or `TooMany`."""
+    accept_offer: AcceptOffer
     attach_socket: Callable[[WebSocket], Transport]
     """An accepted WebSocket → its transport."""
     page_config: Callable[[], dict[str, Any]]

@@ -31,19 +31,19 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
 @router.get("/api/sessions")
 async def list_sessions(here: Here, caller: Caller) -> dict[str, Any]:
     """The caller's own sessions, newest first: live ones, and those ended in the last ten minutes."""
-    return {"sessions": [session.describe() for session in here.services.directory.owned_by(caller.user)]}
+    return {"sessions": [await session.describe() for session in await here.services.sessions.owned_by(caller.user)]}
 
 
 @router.get("/api/sessions/{session_id}")
 async def show_session(session: OwnSession) -> dict[str, Any]:
     """State, since when, which Responder, and counts."""
-    return session.describe()
+    return await session.describe()
 
 
 @router.get("/api/sessions/{session_id}/transcript")
 async def show_transcript(session: OwnSession) -> dict[str, Any]:
     """What was said, oldest first; of an interrupted reply, what was heard."""
-    return {"messages": list(session.transcript)}
+    return {"messages": await session.transcript()}
 
 
 @router.post("/api/sessions/{session_id}/messages", status_code=202, openapi_extra=documented(TypedMessage))
@@ -51,14 +51,14 @@ async def type_message(request: Request, here: Here, session: OwnSession) -> dic
     """Typed input into the same conversation. 422 unless the call is live."""
     here.messages.take(session.id, here.now())
     body = await read_body(request, TypedMessage)
-    session.type_text(body.text)
+    await session.type_text(body.text)
     return {"ok": True}
 
 
 @router.delete("/api/sessions/{session_id}")
 async def delete_session(here: Here, session: OwnSession) -> dict[str, Any]:
     """End the call and forget the conversation. 503 when memory is out of reach: ask again, or it expires by itself."""
-    await here.services.directory.end(session, "deleted")
+    await session.end("deleted")
     try:
         async with asyncio.timeout(FORGET_WITHIN_S):
             await here.services.memory.forget_session(session.id)
@@ -67,5 +67,5 @@ async def delete_session(here: Here, session: OwnSession) -> dict[str, Any]:
             "The call has ended, but its conversation could not be erased yet.",
             hint="Delete it again in a moment; left alone, it expires within the hour.",
         ) from None
-    here.services.directory.forget(session)
+    await session.forget()
     return {"ok": True}

@@ -6,18 +6,17 @@ the WebRTC work. Whatever fails after the slot was taken gives it back.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from fastapi import APIRouter, BackgroundTasks, Request
 from starlette.requests import ClientDisconnect
 
-from backend.errors import TransportLost
 from backend.http.bodies import Disconnect, Offer, documented, read_body
 from backend.http.context import Caller, Context, Here
 from backend.http.identity import Identity, note_fingerprint, restore
 from backend.http.limits import address_key
 from backend.session.directory import Session
+from backend.session.placing import NobodyWaits, connect_offer
 
 ANSWER_WITHIN_S = 10
 """Seconds an offer may take to answer: gathering through a slow STUN server is the longest part."""
@@ -31,7 +30,14 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, Offer)
     session = await reserve(here, caller, body.fingerprint, background)
-    answer = await _connect(request, here, session, body.sdp)
+    services = here.services
+    try:
+        answer = await connect_offer(
+            services.directory, session, services.accept_offer, body.sdp, has_left=request.is_disconnected
+        )
+    except NobodyWaits:
+        raise ClientDisconnect from None
+    await services.sessions.announce(session)
     return {"sdp": answer, "session_id": session.id, "token": here.signatures.token(session.id)}
 
 
@@ -39,8 +45,8 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
 async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
     """Hang up; `navigator.sendBeacon` may call it. 404 for a session that is not the caller's."""
     body = await read_body(request, Disconnect)
-    session = here.access.session(body.session_id, user=caller.user, token=body.token)
-    await here.services.directory.end(session, "disconnected")
+    session = await here.access.session(body.session_id, user=caller.user, token=body.token)
+    await session.end("disconnected")
     return {"ok": True}
 
 
@@ -53,23 +59,3 @@ async def reserve(here: Context, caller: Identity, fingerprint: str | None, back
     if fingerprint is not None:
         background.add_task(note_fingerprint, services.memory, fingerprint, caller.user)
     return session
-
-
-async def _connect(request: Request, here: Context, session: Session, sdp: str) -> str:
-    """The SDP answer, once the call runs; on any failure, a lost or cancelled request included, no slot is kept."""
-    directory = here.services.directory
-    transport = None
-    try:
-        async with asyncio.timeout(ANSWER_WITHIN_S):
-            answer, transport = await here.services.accept_offer(sdp)
-        if await request.is_disconnected():
-            raise ClientDisconnect
-        directory.connect(session, transport, "webrtc")
-    except BaseException as error:
-        await directory.end(session, "never_connected" if isinstance(error, ClientDisconnect) else "error")
-        if transport is not None:
-            await transport.close()
-        if isinstance(error, TimeoutError):
-            raise TransportLost("The connection could not be prepared in time.", hint="Try again.") from error
-        raise
-    return answer

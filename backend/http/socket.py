@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, WebSocket
 
-from backend.errors import NotFound
+from backend.errors import BadRequest, VoiceError
 from backend.http.context import context_of, own_session_or_query
 from backend.session.directory import Session, SessionState
 
@@ -23,26 +23,30 @@ router = APIRouter()
 @router.websocket("/ws/{session_id}")
 async def call(websocket: WebSocket, session_id: str) -> None:
     """Carry a reserved session's call; returns when the call is over."""
-    session = _asked_for(websocket, session_id)
+    session = await _asked_for(websocket, session_id)
     await websocket.accept()
     # Looked at only now, with nothing awaited up to `connect`: of two sockets that race, one is refused.
-    refusal = _refusal(session)
-    if session is None or refusal:
-        await websocket.close(refusal or UNKNOWN)
+    refusal = session if isinstance(session, int) else _refusal(session)
+    if isinstance(session, int) or refusal:
+        await websocket.close(refusal)
         return
     services = context_of(websocket).services
     services.directory.connect(session, services.attach_socket(websocket), "websocket")
     await services.directory.wait(session)
 
 
-def _asked_for(websocket: WebSocket, session_id: str) -> Session | None:
+async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
+    """The session, brought here if it was reserved in another process; or the close code to refuse with."""
     try:
-        return own_session_or_query(websocket, session_id)
-    except NotFound:
-        return None
-
-
-def _refusal(session: Session | None) -> int | None:
-    if session is None or session.state is SessionState.ENDED:
+        handle = await own_session_or_query(websocket, session_id)
+        return await context_of(websocket).services.sessions.take(handle)
+    except BadRequest:
+        return TAKEN
+    except VoiceError:
         return UNKNOWN
-    return None if session.state is SessionState.RESERVED else TAKEN
+
+
+def _refusal(session: Session) -> int:
+    if session.state is SessionState.ENDED:
+        return UNKNOWN
+    return 0 if session.state is SessionState.RESERVED else TAKEN

@@ -8,10 +8,11 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any, Protocol
 
 from backend.errors import BadRequest, NotFound, TooMany
-from backend.session.feed import Feed
+from backend.session.feed import Feed, PageEvent
 from backend.session.levels import Levels
 from backend.session.transcript import Transcript
 from backend.transports.base import Transport
@@ -52,11 +53,34 @@ class LiveCall(Protocol):
         ...
 
 
+class Watcher(Protocol):
+    """Told of what happens to sessions, at once; nothing here may wait or fail."""
+
+    def changed(self, session: Session) -> None:
+        """It is new, or its state is another."""
+        ...
+
+    def told(self, session: Session, event: PageEvent) -> None:
+        """It told the page something."""
+        ...
+
+    def dropped(self, session: Session) -> None:
+        """It is forgotten here, or has moved to another process."""
+        ...
+
+
 class Session:
     """One session: its owner, its feed, its transcript, and the live call while there is one."""
 
-    def __init__(self, owner: str, responder: str) -> None:
-        self.id = secrets.token_urlsafe(16)
+    def __init__(
+        self,
+        owner: str,
+        responder: str,
+        *,
+        session_id: str | None = None,
+        on_event: Callable[[Session, PageEvent], None] | None = None,
+    ) -> None:
+        self.id = session_id or secrets.token_urlsafe(16)
         self.owner = owner
         self.responder = responder
         self.opened_at = time.time()
@@ -64,7 +88,7 @@ class Session:
         self.ended_reason: str | None = None
         self.state = SessionState.RESERVED
         self.transport: str | None = None
-        self.feed = Feed()
+        self.feed = Feed(on_event=partial(on_event, self) if on_event else None)
         self.transcript = Transcript()
         self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
         self.call: LiveCall | None = None
@@ -122,10 +146,14 @@ class Directory:
         cap: int,
         responder: str,
         on_lapse: Callable[[], None] = lambda: None,
+        admit: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_lapse` is told of every reserved session that never got its call."""
+        """`on_lapse` is told of every reserved session that never got its call; `admit` may raise `TooMany`."""
         self._run_call = run_call
         self._on_lapse = on_lapse
+        self._admit = admit
+        self.watcher: Watcher | None = None
+        """Told of everything, once there is one."""
         self._cap = cap
         self._responder = responder
         self._sessions: dict[str, Session] = {}
@@ -155,10 +183,8 @@ class Directory:
                 retry_after_s=15,
                 hint="Try again shortly, or raise SESSION_CAP.",
             )
-        session = Session(owner, self._responder)
-        self._sessions[session.id] = session
-        self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
-        return session
+        self._admit()
+        return self._reserved(Session(owner, self._responder, on_event=self._told))
 
     def connect(self, session: Session, transport: Transport, kind: str) -> None:
         """Start the call of a reserved session over `transport`, in a task this directory owns."""
@@ -167,7 +193,23 @@ class Directory:
         self._timers.pop(session.id).cancel()
         session.transport = kind
         session.state = SessionState.LIVE
+        self._changed(session)
         self._tasks[session.id] = asyncio.create_task(self._run(session, transport), name=f"call {session.id[:6]}")
+
+    def hand_over(self, session: Session) -> dict[str, Any]:
+        """Let go of a reserved session, for another process to `adopt`. Raises `BadRequest` once it is connected."""
+        if session.state is not SessionState.RESERVED:
+            raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
+        self._timers.pop(session.id).cancel()
+        self._forget(session)
+        session.feed.close()
+        return {"session_id": session.id, "owner": session.owner}
+
+    def adopt(self, handed: dict[str, Any]) -> Session:
+        """Go on with a reserved session that another process has handed over."""
+        return self._reserved(
+            Session(handed["owner"], self._responder, session_id=handed["session_id"], on_event=self._told)
+        )
 
     def find(self, session_id: str) -> Session:
         """The session, live or lately ended. Raises `NotFound`."""
@@ -215,6 +257,12 @@ class Directory:
             timer.cancel()
         self._timers.clear()
 
+    def _reserved(self, session: Session) -> Session:
+        self._sessions[session.id] = session
+        self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
+        self._changed(session)
+        return session
+
     async def _run(self, session: Session, transport: Transport) -> None:
         reason = "error"
         try:
@@ -237,6 +285,7 @@ class Directory:
         session.ended_reason = reason
         session.feed.publish("session_ended", {"reason": reason})
         session.feed.close()
+        self._changed(session)
         self._later(session, KEEP_ENDED_S, self._forget)
 
     def _later(self, session: Session, seconds: float, then: Callable[[Session], None]) -> None:
@@ -251,3 +300,13 @@ class Directory:
     def _forget(self, session: Session) -> None:
         self._timers.pop(session.id, None)
         self._sessions.pop(session.id, None)
+        if self.watcher is not None:
+            self.watcher.dropped(session)
+
+    def _changed(self, session: Session) -> None:
+        if self.watcher is not None:
+            self.watcher.changed(session)
+
+    def _told(self, session: Session, event: PageEvent) -> None:
+        if self.watcher is not None:
+            self.watcher.told(session, event)

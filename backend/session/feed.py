@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 FEED_LIMIT = 2_000
@@ -30,7 +31,9 @@ class PageEvent:
 class Feed:
     """One session's events."""
 
-    def __init__(self, limit: int = FEED_LIMIT) -> None:
+    def __init__(self, limit: int = FEED_LIMIT, on_event: Callable[[PageEvent], None] | None = None) -> None:
+        """`on_event` is told of every event, at once, and must not wait."""
+        self._on_event = on_event
         self._events: deque[PageEvent] = deque(maxlen=limit)
         self._last_id = 0
         self._closed = False
@@ -43,8 +46,16 @@ class Feed:
         """Add an event and wake the readers. After `close` it is dropped."""
         if self._closed:
             return
-        self._last_id += 1
-        self._events.append(PageEvent(self._last_id, type_, time.time(), data))
+        self.put(PageEvent(self._last_id + 1, type_, time.time(), data))
+
+    def put(self, event: PageEvent) -> None:
+        """Add an event that has its number already, a higher one than all before. After `close` it is dropped."""
+        if self._closed or event.id <= self._last_id:
+            return
+        self._last_id = event.id
+        self._events.append(event)
+        if self._on_event is not None:
+            self._on_event(event)
         self._wake()
 
     def close(self) -> None:
@@ -52,7 +63,7 @@ class Feed:
         self._closed = True
         self._wake()
 
-    async def read(self, after: int = 0) -> AsyncIterator[PageEvent]:
+    async def read(self, after: int = 0) -> AsyncGenerator[PageEvent, None]:
         """Events numbered above `after`, then new ones as they come; ends when the feed is closed.
 
         A number from the future (another life of this session) reads from the start.
@@ -61,7 +72,7 @@ class Feed:
         while True:
             news = self._news
             for event in self._after(seen):
-                if event.id > seen + 1 and event is self._events[0]:
+                if event.id > seen + 1:
                     yield PageEvent(event.id - 1, "gap", event.at, {"missed": event.id - 1 - seen})
                 seen = event.id
                 yield event
@@ -72,10 +83,7 @@ class Feed:
             await news.wait()
 
     def _after(self, seen: int) -> list[PageEvent]:
-        missing = self._last_id - seen
-        if missing <= 0:
-            return []
-        return list(self._events)[-missing:]
+        return list(takewhile(lambda event: event.id > seen, reversed(self._events)))[::-1]
 
     def _wake(self) -> None:
         self._news.set()

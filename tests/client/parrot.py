@@ -13,6 +13,7 @@ from backend.http.app import build_app
 from backend.http.services import Services
 from backend.memory.fake import FakeMemory
 from backend.session.directory import Directory, Session
+from backend.session.handles import LocalSwitchboard
 from backend.settings import Settings
 from backend.transports.base import Transport
 from backend.transports.webrtc import accept_offer
@@ -79,6 +80,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
     services = Services(
         settings=Settings(**options),
         directory=directory,
+        sessions=LocalSwitchboard(directory),
         memory=FakeMemory(),
         accept_offer=partial(accept_offer, wire=WireConfig()),
         attach_socket=WebSocketTransport,

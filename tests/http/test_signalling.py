@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend.errors import BadOffer, ResponderRejected, TooMany
-from backend.http import signalling
 from backend.http.bodies import BODY_LIMIT
+from backend.session import placing
 from backend.session.directory import SessionState
 from tests.http.world import SDP, Line, World, message_of, place_call, world
 
@@ -62,7 +62,7 @@ async def test_whatever_fails_after_the_slot_was_taken_frees_it(
 async def test_an_answer_that_takes_too_long_is_503_and_frees_its_slot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signalling, "ANSWER_WITHIN_S", 0.05)
+    monkeypatch.setattr(placing, "ANSWER_WITHIN_S", 0.05)
 
     async def stall(_sdp: str, _line: Line) -> None:
         await asyncio.Event().wait()

@@ -23,6 +23,7 @@ from backend.http.app import build_app
 from backend.http.services import Keeper, Services
 from backend.memory.fake import FakeMemory
 from backend.session.directory import Directory, Session
+from backend.session.handles import LocalSwitchboard
 from backend.session.metrics import Metrics
 from backend.settings import Settings
 from backend.transports.base import PlaybackListener, Transport
@@ -186,6 +187,7 @@ async def world(
     services = Services(
         settings=here,
         directory=directory,
+        sessions=LocalSwitchboard(directory),
         memory=made.memory,
         accept_offer=accept_offer,
         attach_socket=SocketLine,

@@ -190,6 +190,6 @@ async def placed_call(
 
 
 async def _read(placed: PlacedCall) -> None:
-    async with aclosing(placed.session.feed.read()) as events:  # type: ignore[type-var]
+    async with aclosing(placed.session.feed.read()) as events:
         async for event in events:
             placed.events.append(event)
