@@ -52,6 +52,7 @@ ARROWS: dict[str, set[str]] = {
     "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire
     "standins": COMMON | {"settings"},
     "http": COMMON | {"settings", "session", "memory.base", "memory.user", "thinkers"},
+    "fleet": COMMON | {"session.directory", "session.feed", "session.handles", "session.placing"},
 }
 """Room → what it may import besides itself. `main` and `cli` see all."""
 
