@@ -1,11 +1,158 @@
-/** Where the time of each turn went, pure: the last turns, bounded. */
+/**
+ * Where the time of each turn went, pure: the session's last turns, bounded.
+ *
+ * A turn's scale begins with the caller's last sound. Its legs follow each other up to the first sound of the reply;
+ * Thinkers and their tools stand on the same scale, and may go on long after that sound.
+ */
 
-/** @typedef {readonly object[]} Turns */
+/**
+ * @typedef {{id: string, name: string, start: number, end: number | null, failed: boolean}} Tool  ms on the turn's scale
+ * @typedef {object} Work a Thinker at work
+ * @property {string} id
+ * @property {string} label
+ * @property {number} start ms on the turn's scale
+ * @property {number | null} end null: still at it
+ * @property {string} state the last event: routed, working, complete, failed, stale
+ * @property {readonly Tool[]} tools
+ *
+ * @typedef {{turn: number, metrics: Record<string, number> | null, works: readonly Work[]}} Turn
+ * @typedef {{session: string, list: readonly Turn[]}} Turns  oldest first
+ * @typedef {{name: string, words: string, start: number, ms: number}} Segment
+ * @typedef {{legs: Record<string, number>, total_ms: number, p95_ms: number}} Medians  legs by their names
+ */
+
+export const TURNS_LIMIT = 200;
+const WORKS_LIMIT = 16;
+const TOOLS_LIMIT = 24;
 
 /** @type {Turns} */
-export const NO_TURNS = Object.freeze([]);
+export const NO_TURNS = Object.freeze({ session: "", list: Object.freeze([]) });
 
-/** @param {Turns} turns @param {import("../store.js").Action} _action @returns {Turns} */
-export function turnsAfter(turns, _action) {
-  return turns;
+/** What passes between the last sound of the caller and the first of the reply, in order. */
+export const LEGS = Object.freeze([
+  { name: "hangover", words: "Sure that you had finished" },
+  { name: "commit", words: "Turn handed over" },
+  { name: "reply_started", words: "Reply begun" },
+  { name: "first_token", words: "First word" },
+  { name: "first_audio", words: "First sound" },
+  { name: "played", words: "Heard" },
+]);
+
+/** @param {Turns} turns @param {import("../store.js").Action} action @returns {Turns} */
+export function turnsAfter(turns, { type, data }) {
+  switch (type) {
+    case "session_started":
+      return data.session_id === turns.session ? turns : { session: data.session_id, list: [] };
+    case "turn_metrics":
+      return changed(turns, data.turn, (turn) => ({ ...turn, metrics: data }));
+    case "thinker":
+      return Number.isFinite(data.turn) ? changed(turns, data.turn, (turn) => worked(turn, data)) : turns;
+    default:
+      return turns;
+  }
+}
+
+/**
+ * The legs of a turn, each beginning where the one before it ended; together they are `total_ms`.
+ * @param {Record<string, number>} metrics a `turn_metrics` event
+ * @returns {Segment[]}
+ */
+export function segments(metrics) {
+  const sounded = metrics.first_audio_ms ?? 0;
+  const token = Math.min(metrics.first_token_ms ?? 0, sounded);
+  const split = { ...metrics, first_token_ms: token, first_audio_ms: sounded - token };
+  let start = 0;
+  return LEGS.map(({ name, words }) => {
+    const ms = /** @type {Record<string, number>} */ (split)[`${name}_ms`] ?? 0;
+    const segment = { name, words, start, ms };
+    start += ms;
+    return segment;
+  });
+}
+
+/** The end of the turn's scale: its first sound, or the last thing done for it. @param {Turn} turn */
+export function span({ metrics, works }) {
+  const ends = works.map((work) => work.end ?? work.tools.at(-1)?.end ?? work.start);
+  return Math.max(metrics?.total_ms ?? 0, ...ends, 1);
+}
+
+/** Turns that were answered with sound. @param {Turns} turns */
+export function measured({ list }) {
+  return list.filter((turn) => turn.metrics !== null);
+}
+
+/**
+ * The median of each leg and of the whole; the medians of the legs need not add up to that of the whole.
+ * @param {Turns} turns
+ * @returns {Medians | null}
+ */
+export function medians(turns) {
+  const all = measured(turns).map(({ metrics }) => /** @type {Record<string, number>} */ (metrics));
+  if (!all.length) return null;
+  const parts = all.map(segments);
+  const legs = LEGS.map(({ name }, n) => [name, quantile(parts.map((segments) => segments[n].ms), 0.5)]);
+  const totals = all.map((metrics) => metrics.total_ms);
+  return { legs: Object.fromEntries(legs), total_ms: quantile(totals, 0.5), p95_ms: quantile(totals, 0.95) };
+}
+
+/** The slowest first. @param {Turns} turns @param {number} count */
+export function slowest(turns, count) {
+  const total = (/** @type {Turn} */ turn) => turn.metrics?.total_ms ?? 0;
+  return measured(turns).sort((one, other) => total(other) - total(one)).slice(0, count);
+}
+
+/** Of the values, the one at that rank. @param {readonly number[]} values at least one @param {number} share 0 to 1 */
+export function quantile(values, share) {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+}
+
+/** @param {Turns} turns @param {number} number @param {(turn: Turn) => Turn} change @returns {Turns} */
+function changed(turns, number, change) {
+  const at = turns.list.findIndex(({ turn }) => turn === number);
+  if (at >= 0) return { ...turns, list: turns.list.with(at, change(turns.list[at])) };
+  const added = change({ turn: number, metrics: null, works: [] });
+  const list = [...turns.list, added].sort((one, other) => one.turn - other.turn);
+  return { ...turns, list: list.slice(-TURNS_LIMIT) };
+}
+
+/** @param {Turn} turn @param {Record<string, any>} data a `thinker` event @returns {Turn} */
+function worked(turn, data) {
+  const at = turn.works.findIndex(({ id }) => id === data.call_id);
+  const work = after(turn.works[at] ?? begun(data), data);
+  const works = at >= 0 ? turn.works.with(at, work) : [...turn.works, work].slice(-WORKS_LIMIT);
+  return { ...turn, works };
+}
+
+/** @param {Record<string, any>} data @returns {Work} */
+function begun(data) {
+  const start = data.into_turn_ms ?? 0;
+  return { id: data.call_id, label: data.label || data.domain, start, end: null, state: "routed", tools: [] };
+}
+
+/** @param {Work} work @param {Record<string, any>} data @returns {Work} */
+function after(work, data) {
+  const now = work.start + (data.elapsed_ms ?? 0);
+  const over = data.event === "complete" || data.event === "failed" || data.event === "stale";
+  const end = over ? (work.end ?? now) : work.end;
+  const tools = data.tool ? stepped(work.tools, data.tool, now) : work.tools;
+  return { ...work, state: data.event, end, tools: over ? closed(tools, end ?? now) : tools };
+}
+
+/**
+ * @param {readonly Tool[]} tools
+ * @param {{id: string, name: string, event: string}} step
+ * @param {number} now
+ * @returns {readonly Tool[]}
+ */
+function stepped(tools, { id, name, event }, now) {
+  const at = tools.findLastIndex((tool) => tool.id === id && tool.end === null);
+  if (event === "started") return [...tools, { id, name, start: now, end: null, failed: false }].slice(-TOOLS_LIMIT);
+  if (at < 0) return tools;
+  return tools.with(at, { ...tools[at], end: now, failed: event === "failed" });
+}
+
+/** A Thinker that is done has no tool at work. @param {readonly Tool[]} tools @param {number} end */
+function closed(tools, end) {
+  return tools.map((tool) => (tool.end === null ? { ...tool, end } : tool));
 }

@@ -1,50 +1,136 @@
-/** Where the time of the turns went. */
+/** Where the time of the turns went: the last or the slowest ones, their medians, and one of them in full. */
 
-import { make, setText } from "./dom.js";
+import { measured, medians, slowest } from "../state/turns.js";
+import { follow, make, setText } from "./dom.js";
+import { duration, legsBar, picture } from "./turn.js";
 
-/** The legs in their order; together they make the total. */
-const LEGS = [
-  ["hangover_ms", "End of your speech"],
-  ["commit_ms", "Turn handed over"],
-  ["reply_started_ms", "Reply begun"],
-  ["first_audio_ms", "First sound made"],
-  ["played_ms", "Sent to you"],
-];
+/** Turns listed at a time. */
+const LISTED = 6;
+
+/**
+ * @typedef {import("../state/turns.js").Turn} Turn
+ * @typedef {"latest" | "slowest"} Order
+ * @typedef {{turn: Turn, scale: number, chosen: boolean}} Row
+ */
 
 /** @param {HTMLElement} place @param {import("../store.js").Store} store */
 export function showWaterfall(place, store) {
-  const box = make("div", "turn");
-  box.dataset.testid = "metrics";
+  const parts = build(place);
+  const shown = new Map();
+  /** @type {Order} */
+  let order = "latest";
+  /** What the reader picked; null follows the newest. @type {number | null} */
+  let picked = null;
+  /** @type {Turn | undefined} */
+  let drawn;
+
+  const draw = () => {
+    const { turns } = store.state;
+    parts.box.hidden = !turns.list.length;
+    if (!turns.list.length) return void (picked = null);
+    const chosen = turns.list.find(({ turn }) => turn === picked) ?? turns.list.at(-1);
+    const listed = order === "latest" ? turns.list.slice(-LISTED).reverse() : slowest(turns, LISTED);
+    const scale = Math.max(1, ...listed.map(({ metrics }) => metrics?.total_ms ?? 0));
+    summarise(parts, turns);
+    const rows = listed.map((turn) => ({ turn, scale, chosen: turn === chosen }));
+    follow(parts.list, shown, rows, ({ turn }) => turn.turn, () => createRow(pick), updateRow);
+    if (chosen && chosen !== drawn) drawDetail(parts.detail, chosen, medians(turns));
+    drawn = chosen;
+  };
+  /** @param {number} turn */
+  const pick = (turn) => {
+    picked = picked === turn ? null : turn;
+    draw();
+  };
+  for (const button of [parts.latest, parts.slowest]) {
+    button.addEventListener("click", () => {
+      order = button === parts.latest ? "latest" : "slowest";
+      parts.latest.ariaPressed = String(order === "latest");
+      parts.slowest.ariaPressed = String(order === "slowest");
+      draw();
+    });
+  }
+  store.subscribe((state, before) => state.turns === before.turns || draw());
+}
+
+/** @param {HTMLElement} place */
+function build(place) {
+  const total = named(make("span", "figure", "–"), "metrics-total");
+  const last = make("p", "turn-total");
+  last.append(total, " ", make("span", "dim", "to the first sound"));
+  const middle = named(make("p", "turn-medians dim figure"), "turn-medians");
+  const latest = toggle("Latest", true);
+  const worst = named(toggle("Slowest", false), "turns-slowest");
+  const orders = make("div", "orders");
+  orders.role = "group";
+  orders.ariaLabel = "Which turns";
+  orders.append(latest, worst);
+  const head = make("div", "turn-head");
+  head.append(make("h2", "", "Where the time went"), orders);
+  const list = named(make("ul", "turns"), "turns");
+  const detail = named(make("section", "turn-detail"), "turn");
+  const box = named(make("div", "turn"), "metrics");
   box.hidden = true;
-  const total = make("span", "");
-  total.dataset.testid = "metrics-total";
-  const line = make("p", "turn-total");
-  line.append(total, " ", make("span", "dim", "from your last word to the first sound"));
-  const bar = make("div", "turn-bar");
-  bar.ariaHidden = "true";
-  const legs = make("dl", "turn-legs");
-  box.append(make("h2", "", "Last turn"), line, bar, legs);
+  box.append(head, last, middle, list, detail);
   place.append(box);
-  store.subscribe((state, before) => {
-    if (state.metrics === before.metrics) return;
-    box.hidden = !state.metrics;
-    if (!state.metrics) return;
-    const metrics = state.metrics;
-    const known = LEGS.filter(([name]) => Number.isFinite(metrics[name]));
-    setText(total, `${Math.round(metrics.total_ms)} ms`);
-    bar.replaceChildren(...known.map(([name]) => segment(name, metrics[name])));
-    legs.replaceChildren(...known.flatMap(([name, words]) => row(name, words, metrics[name])));
-  });
+  return { box, total, middle, latest, slowest: worst, list, detail };
 }
 
-/** @param {string} name @param {number} ms */
-function segment(name, ms) {
-  const span = make("span", `leg ${name}`);
-  span.style.setProperty("flex-grow", String(Math.max(ms, 0)));
-  return span;
+/** @param {ReturnType<typeof build>} parts @param {import("../state/turns.js").Turns} turns */
+function summarise(parts, turns) {
+  const all = measured(turns);
+  const middle = medians(turns);
+  setText(parts.total, all.length ? duration(all[all.length - 1].metrics?.total_ms ?? 0) : "–");
+  const words = middle && all.length > 1 ? `Median of ${all.length} turns ${duration(middle.total_ms)} · 95 % at most ${duration(middle.p95_ms)}` : "";
+  setText(parts.middle, words);
 }
 
-/** @param {string} name @param {string} words @param {number} ms */
-function row(name, words, ms) {
-  return [make("dt", `leg ${name}`, words), make("dd", "", `${Math.round(ms)} ms`)];
+/** @param {(turn: number) => void} pick */
+function createRow(pick) {
+  const button = make("button", "turn-row");
+  button.type = "button";
+  button.append(make("span", "turn-name"), make("span", "turn-bar"), make("span", "turn-ms figure"));
+  button.addEventListener("click", () => pick(Number(button.dataset.turn)));
+  const item = make("li", "");
+  item.append(button);
+  return item;
+}
+
+/** @param {HTMLElement} item @param {Row} row */
+function updateRow(item, { turn, scale, chosen }) {
+  const button = /** @type {HTMLButtonElement} */ (item.firstElementChild);
+  const [name, bar, ms] = button.children;
+  button.dataset.turn = String(turn.turn);
+  button.ariaPressed = String(chosen);
+  setText(name, `Turn ${turn.turn}`);
+  bar.replaceChildren(turn.metrics ? legsBar(turn.metrics, scale) : "");
+  setText(ms, turn.metrics ? duration(turn.metrics.total_ms) : "…");
+}
+
+/**
+ * The table a reader has opened stays open.
+ * @param {HTMLElement} place
+ * @param {Turn} turn
+ * @param {import("../state/turns.js").Medians | null} middle
+ */
+function drawDetail(place, turn, middle) {
+  const open = Boolean(place.querySelector("details")?.open);
+  place.ariaLabel = `Turn ${turn.turn}`;
+  place.replaceChildren(make("h3", "", `Turn ${turn.turn}`), ...picture(turn, middle));
+  const table = place.querySelector("details");
+  if (table) table.open = open;
+}
+
+/** @param {string} words @param {boolean} pressed */
+function toggle(words, pressed) {
+  const button = make("button", "quiet small", words);
+  button.type = "button";
+  button.ariaPressed = String(pressed);
+  return button;
+}
+
+/** @template {HTMLElement} Element @param {Element} element @param {string} name @returns {Element} */
+function named(element, name) {
+  element.dataset.testid = name;
+  return element;
 }

@@ -1,0 +1,164 @@
+"""Where the time of a turn went: on the page as the server measured it, for eyes, keys and screen readers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.standin import SESSION, StandIn, standing_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+LEGS = {"hangover_ms": 300, "commit_ms": 4, "reply_started_ms": 30, "first_audio_ms": 120, "played_ms": 16}
+TOTAL = sum(LEGS.values())
+
+AFTER = """async (events) => {
+  const turns = await import("/state/turns.js");
+  const state = events.reduce((state, [type, data]) => turns.turnsAfter(state, { type, data }), turns.NO_TURNS);
+  return ASK;
+}"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+def legs(turn: int, **changes: int) -> tuple[str, dict[str, int]]:
+    parts = LEGS | {name: ms for name, ms in changes.items() if name != "first_token_ms"}
+    token = {"first_token_ms": changes.get("first_token_ms", 90)}
+    return "turn_metrics", {"turn": turn, **parts, "total_ms": sum(parts.values()), **token}
+
+
+def thinker(turn: int, event: str, elapsed_ms: int, **more: Any) -> tuple[str, dict[str, Any]]:
+    known = {"call_id": f"c{turn}", "domain": "weather", "label": "Weather", "query": "Seattle"}
+    return "thinker", {**known, "event": event, "turn": turn, "into_turn_ms": 500, "elapsed_ms": elapsed_ms, **more}
+
+
+def tool(event: str) -> dict[str, str]:
+    return {"id": "t1", "name": "get_current_weather", "event": event}
+
+
+def a_turn_with_a_thinker(turn: int) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        legs(turn),
+        thinker(turn, "routed", 0),
+        thinker(turn, "working", 40, tool=tool("started"), detail="calling get_current_weather"),
+        thinker(turn, "working", 640, tool=tool("finished")),
+        thinker(turn, "complete", 900, source="live"),
+    ]
+
+
+async def turns_after(tab: Tab, ask: str, *events: tuple[str, dict[str, Any]]) -> Any:
+    """What `ask`, JavaScript over `turns` and `state`, says after the events."""
+    return await tab.page.evaluate(AFTER.replace("ASK", ask), [list(event) for event in events])
+
+
+async def page_with(server: StandIn, tab: Tab, *events: tuple[str, dict[str, Any]]) -> None:
+    """A call in which these events have come."""
+    await tab.open(server.url)
+    await tab.connect()
+    server.tell("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
+                transport="webrtc")  # fmt: skip
+    for type_, data in events:
+        server.tell(type_, **data)
+
+
+async def test_the_segments_follow_each_other_and_make_the_whole(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.page.goto(server.url)
+        for event in (legs(1), legs(2, first_token_ms=0), legs(3, first_token_ms=500)):
+            parts = await turns_after(tab, "turns.segments(state.list[0].metrics)", event)
+            assert [part["name"] for part in parts] == [
+                "hangover", "commit", "reply_started", "first_token", "first_audio", "played",
+            ]  # fmt: skip
+            ends = [part["start"] + part["ms"] for part in parts]
+            assert [part["start"] for part in parts] == [0, *ends[:-1]]
+            assert ends[-1] == event[1]["total_ms"]
+        old = {name: ms for name, ms in legs(1)[1].items() if name != "first_token_ms"}
+        parts = await turns_after(tab, "turns.segments(state.list[0].metrics)", ("turn_metrics", old))
+        assert sum(part["ms"] for part in parts) == TOTAL
+
+
+async def test_thinkers_and_tools_stand_where_they_were_on_the_turns_scale(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.page.goto(server.url)
+        [work] = await turns_after(tab, "state.list[0].works", *a_turn_with_a_thinker(1))
+        assert (work["start"], work["end"], work["state"]) == (500, 1400, "complete")
+        assert work["tools"] == [
+            {"id": "t1", "name": "get_current_weather", "start": 540, "end": 1140, "failed": False}
+        ]
+        assert await turns_after(tab, "turns.span(state.list[0])", *a_turn_with_a_thinker(1)) == 1400
+        late = [*a_turn_with_a_thinker(1), thinker(1, "stale", 5000)]
+        [work] = await turns_after(tab, "state.list[0].works", *late)
+        assert (work["end"], work["state"]) == (1400, "stale")
+
+
+async def test_medians_slowest_turns_and_a_new_session(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.page.goto(server.url)
+        events = [legs(turn, hangover_ms=100 * turn) for turn in (1, 2, 3, 4, 5)]
+        middle = await turns_after(tab, "turns.medians(state)", *events)
+        assert (middle["total_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (470, 300, 670)
+        worst = await turns_after(tab, "turns.slowest(state, 2).map((turn) => turn.turn)", *events)
+        assert worst == [5, 4]
+        assert await turns_after(tab, "turns.medians(state)") is None
+        many = [legs(turn) for turn in range(1, 301)]
+        assert await turns_after(tab, "[state.list.length, state.list[0].turn]", *many) == [200, 101]
+        again = ("session_started", {"session_id": "another"})
+        assert await turns_after(tab, "state.list.length", *events, again) == 0
+        assert await turns_after(tab, "state.list.length", again, *events, again) == 5
+
+
+async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await page_with(server, tab, *a_turn_with_a_thinker(1))
+        await tab.sees("turn", "Weather")
+        await tab.page.locator("[data-testid=turn] .bar.tool").wait_for()
+        widths = await tab.page.locator("[data-testid=turn] .bar").evaluate_all(
+            "bars => bars.map((bar) => [bar.className.split(' ').at(-1) || 'tool', bar.style.left, bar.style.width])"
+        )
+        shown = {name: (float(left[:-1]) * 14, float(width[:-1]) * 14) for name, left, width in widths}
+        expected = {
+            "hangover": (0, 300), "commit": (300, 4), "reply_started": (304, 30), "first_token": (334, 90),
+            "first_audio": (424, 30), "played": (454, 16), "complete": (500, 900), "tool": (540, 600),
+        }  # fmt: skip
+        for name, (start, ms) in expected.items():
+            assert shown[name] == (pytest.approx(start, abs=0.5), pytest.approx(ms, abs=0.5)), name
+
+
+async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        events = [legs(turn, hangover_ms=100 * turn) for turn in range(1, 10)]
+        await page_with(server, tab, *events, *a_turn_with_a_thinker(10)[1:])
+        await tab.sees("turn-medians", "Median of 9 turns 670 ms")
+        assert await tab.text("metrics-total") == "1070 ms"
+        assert await tab.page.get_by_test_id("turns").get_by_role("button").count() == 6
+        await tab.page.get_by_test_id("turns-slowest").focus()
+        await tab.page.keyboard.press("Enter")
+        await tab.page.keyboard.press("Tab")
+        await tab.page.keyboard.press("Enter")
+        await tab.sees("turn", "Turn 9")
+        await tab.page.get_by_test_id("turn").locator("summary").press("Enter")
+        rows = await tab.page.locator("[data-testid=turn-table] tr").all_inner_texts()
+        assert [row.split("\t") for row in rows] == [
+            ["Part", "From", "Took", "Median"],
+            ["Sure that you had finished", "0 ms", "900 ms", "500 ms"],
+            ["Turn handed over", "900 ms", "4 ms", "4 ms"],
+            ["Reply begun", "904 ms", "30 ms", "30 ms"],
+            ["First word", "934 ms", "90 ms", "90 ms"],
+            ["First sound", "1024 ms", "30 ms", "30 ms"],
+            ["Heard", "1054 ms", "16 ms", "16 ms"],
+            ["To the first sound", "0 ms", "1070 ms", "670 ms"],
+        ]
+        picture = await tab.page.locator("[data-testid=turn] [role=img]").get_attribute("aria-label")
+        assert picture is not None and picture.startswith("Turn 9, 1070 ms to the first sound: ")
+        server.tell(*legs(11)[:1], **legs(11)[1])
+        await tab.sees("metrics-total", "470 ms")
+        assert "Turn 9" in await tab.text("turn"), "what the reader picked stays"
