@@ -56,6 +56,25 @@ export function getTranscript({ id, token }) {
   return request("GET", `/api/sessions/${encodeURIComponent(id)}/transcript`, undefined, token);
 }
 
+/** What is known of the user. @returns {Promise<import("./state/memory.js").Known>} */
+export function getMe() {
+  return request("GET", "/api/me");
+}
+
+/**
+ * Change it: all of the changes or none.
+ * @param {readonly Record<string, any>[]} changes
+ * @returns {Promise<import("./state/memory.js").Known>}
+ */
+export function patchMe(changes) {
+  return request("PATCH", "/api/me", { changes });
+}
+
+/** End the user's calls and erase all that is known of them. */
+export function deleteMe() {
+  return request("DELETE", "/api/me");
+}
+
 /** @param {string} method @param {string} path @param {any} [body] @param {string} [token] */
 async function request(method, path, body, token) {
   const headers = {

@@ -1,11 +1,47 @@
-/** What is known of the user, as far as the page has asked. */
+/** What the system knows of the user, as far as the page has asked. Pure. */
 
-/** @typedef {object} UserMemory */
+/**
+ * @typedef {object} Known as `GET /api/me` tells it
+ * @property {Record<string, any>} preferences
+ * @property {readonly string[]} facts
+ * @property {string} summary
+ * @property {{topics?: Record<string, number>, last_active?: number, session_count?: number}} signals
+ * @property {number} retention_days 0: kept for good
+ *
+ * @typedef {object} UserMemory
+ * @property {Known | null} known null until it was asked for
+ * @property {boolean} busy a request is under way
+ * @property {string} said what became of the last one, in words
+ * @property {boolean} failed whether that was bad news
+ */
 
 /** @type {UserMemory} */
-export const NOTHING_KNOWN = Object.freeze({});
+export const NOTHING_KNOWN = Object.freeze({ known: null, busy: false, said: "", failed: false });
 
-/** @param {UserMemory} memory @param {import("../store.js").Action} _action @returns {UserMemory} */
-export function memoryAfter(memory, _action) {
-  return memory;
+/** @param {UserMemory} memory @param {import("../store.js").Action} action @returns {UserMemory} */
+export function memoryAfter(memory, { type, data }) {
+  switch (type) {
+    case "page_memory_asked":
+      return { ...memory, busy: true, said: "", failed: false };
+    case "page_memory_told":
+      return { known: data.known, busy: false, said: data.said ?? "", failed: false };
+    case "page_memory_failed":
+      return { ...memory, busy: false, said: data.said, failed: true };
+    default:
+      return memory;
+  }
+}
+
+/** Nothing at all is known. @param {Known} known */
+export function isBlank({ preferences, facts, summary, signals }) {
+  const empty = (/** @type {any} */ value) => value === "" || (Array.isArray(value) && !value.length);
+  return Object.values(preferences).every(empty) && !facts.length && !summary && !signals.session_count;
+}
+
+/** What is counted, in a sentence. @param {Known} known */
+export function countsInWords({ signals }) {
+  const calls = signals.session_count ?? 0;
+  const topics = Object.entries(signals.topics ?? {}).sort(([, one], [, other]) => other - one).slice(0, 5);
+  const told = topics.map(([topic, times]) => `${topic} (${times})`).join(", ");
+  return [`${calls} ${calls === 1 ? "call" : "calls"} so far`, told && `asked most about ${told}`].filter(Boolean).join("; ");
 }

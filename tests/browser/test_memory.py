@@ -1,0 +1,155 @@
+"""The memory dialog: what is known is shown, changed, taken away and erased, through the real routes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from backend.http.auth import Signatures
+from backend.memory.user import AddFact, CountSession, CountTopic, SetPreference, WatchTicker, WriteSummary, update_user
+from tests.http.world import World
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.page import page_world
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+KEY = b"k" * 32
+USER = "ada"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+async def known_user(here: World, tab: Tab) -> None:
+    """The page's visitor is Ada, of whom a few things are known."""
+    await update_user(
+        here.memory,
+        USER,
+        SetPreference("name", "Ada"),
+        SetPreference("temperature_unit", "celsius"),
+        WatchTicker("AAPL"),
+        WatchTicker("MSFT"),
+        AddFact("has a dog"),
+        AddFact("plays the cello"),
+        WriteSummary("Asked about the weather."),
+        CountTopic("weather", 1.0),
+        CountSession(2.0),
+    )
+    cookie = Signatures(KEY, token_age_s=60).cookie(USER)
+    await tab.page.context.add_cookies([{"name": "caller", "value": cookie, "url": here.url}])
+
+
+async def open_memory(here: World, tab: Tab) -> None:
+    """The page with its memory dialog open."""
+    await tab.page.goto(here.url)
+    await tab.press("open-memory")
+    await tab.sees("memory-counts", "so far")
+
+
+async def known(here: World) -> dict[str, Any]:
+    return dict(await here.memory.user_context(USER))
+
+
+def field(tab: Tab, name: str) -> Any:
+    return tab.page.get_by_test_id(f"memory-{name}")
+
+
+async def test_what_is_known_is_shown(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        await known_user(here, tab)
+        await open_memory(here, tab)
+        assert await field(tab, "name").input_value() == "Ada"
+        assert await field(tab, "temperature_unit").input_value() == "celsius"
+        assert await field(tab, "summary").input_value() == "Asked about the weather."
+        assert await field(tab, "facts").locator("span").all_inner_texts() == ["has a dog", "plays the cello"]
+        assert await field(tab, "tickers").locator("span").all_inner_texts() == ["AAPL", "MSFT"]
+        assert await tab.text("memory-counts") == (
+            "1 call so far; asked most about weather (1). Kept until you erase it."
+        )
+
+
+async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        await known_user(here, tab)
+        await open_memory(here, tab)
+        await field(tab, "default_location").fill("Oslo")
+        await field(tab, "default_location").press("Enter")
+        await tab.sees("memory-said", "Home saved.")
+        await field(tab, "name").fill("")
+        await field(tab, "name").press("Tab")
+        await tab.sees("memory-said", "Name forgotten.")
+        await field(tab, "add-facts").fill("speaks Norwegian")
+        await field(tab, "add-facts").press("Enter")
+        await tab.sees("memory-facts", "speaks Norwegian")
+        await tab.page.get_by_role("button", name="Forget: has a dog").click()
+        await tab.page.get_by_role("button", name="Forget: AAPL").click()
+        await tab.sees("memory-said", "Forgotten: AAPL")
+        await field(tab, "summary").fill("Likes short answers.")
+        await field(tab, "summary").press("Tab")
+        await tab.sees("memory-said", "Summary saved.")
+        now = await known(here)
+    assert now["preferences"] == {
+        "temperature_unit": "celsius",
+        "watched_tickers": ["MSFT"],
+        "default_location": "Oslo",
+    }
+    assert now["facts"] == ["plays the cello", "speaks Norwegian"]
+    assert now["summary"] == "Likes short answers."
+
+
+async def test_what_is_refused_stays_in_its_field_with_the_reason(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
+        await known_user(here, tab)
+        await open_memory(here, tab)
+        await field(tab, "time_zone").fill("Middle Earth")
+        await field(tab, "time_zone").press("Enter")
+        await tab.sees("memory-said", "must be an IANA name")
+        assert await field(tab, "time_zone").get_attribute("aria-invalid") == "true"
+        assert await field(tab, "time_zone").input_value() == "Middle Earth"
+        here.memory.down = True
+        await field(tab, "add-tickers").fill("TSLA")
+        await field(tab, "add-tickers").press("Enter")
+        await tab.sees("memory-said", "Memory is down")
+        await tab.page.locator("[data-testid=memory-said].failed").wait_for()
+        assert await field(tab, "add-tickers").input_value() == "TSLA"
+        here.memory.down = False
+        await field(tab, "add-tickers").press("Enter")
+        await tab.sees("memory-tickers", "TSLA")
+
+
+async def test_everything_can_be_taken_away_as_a_file(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        await known_user(here, tab)
+        await open_memory(here, tab)
+        async with tab.page.expect_download() as download:
+            await tab.press("memory-export")
+        file = await (await download.value).path()
+        exported = json.loads(file.read_text())
+    assert exported["memory"][f"user:{USER}:context"]["facts"] == ["has a dog", "plays the cello"]
+
+
+async def test_erasing_asks_once_more_and_then_leaves_nothing(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser) as tab:
+        await known_user(here, tab)
+        await open_memory(here, tab)
+        await tab.press("memory-erase")
+        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "memory-keep"
+        await tab.press("memory-keep")
+        assert await known(here) and not await field(tab, "confirm").is_visible()
+        await tab.press("memory-erase")
+        await tab.press("memory-erase-now")
+        await tab.sees("memory-said", "Everything known of you was erased.")
+        assert await known(here) == {}
+        assert await field(tab, "name").input_value() == ""
+        assert await field(tab, "facts").locator("li").count() == 0
+        await tab.page.keyboard.press("Escape")
+        await tab.page.get_by_test_id("memory").wait_for(state="hidden")
+        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-memory"
