@@ -28,7 +28,7 @@ from backend.conversation.limits import TurnLimits
 from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
-from backend.memory.base import Memory
+from backend.memory.base import HISTORY_LIMIT, Memory, Message
 from backend.memory.embedded import OpenedMemory, open_memory
 from backend.memory.outbox import Outbox
 from backend.models.chat import ChatCompletions
@@ -208,6 +208,7 @@ def _line(
         dial=responder.dial,
         brief=lambda known: brief(thinkers, known, endpointing=endpointing, greeting=settings.greeting),
         known=partial(_known, memory),
+        earlier=partial(_earlier, memory),
         thinkers=thinkers,
         keep=outbox.put,
         learning=Learning(memory.watch_user, summaries),
@@ -263,6 +264,14 @@ async def _known(memory: Memory, user_id: str) -> dict[str, Any]:
             return await memory.user_context(user_id)
     except (MemoryUnavailable, TimeoutError):
         return {}
+
+
+async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[Message] | None:
+    try:
+        async with asyncio.timeout(KNOWN_WITHIN_S):
+            return await memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT)
+    except (MemoryUnavailable, TimeoutError):
+        return None
 
 
 def _offers(settings: Settings) -> Callable[[str], Awaitable[tuple[str, Transport]]]:

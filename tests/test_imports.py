@@ -30,7 +30,7 @@ ARROWS: dict[str, set[str]] = {
     "memory": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "calendar": COMMON | {"settings"},
     "models": COMMON | {"conversation.events", "conversation.commands", "audio"},
-    "agent": COMMON | {"models.base", "tools", "tracing.base"},
+    "agent": COMMON | {"models.base", "tools", "memory.base", "tracing.base"},
     "tracing": COMMON,
     "pipeline": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories"},
     "background": COMMON | {"settings", "memory.base", "memory.guard", "models.base", "thinkers"},

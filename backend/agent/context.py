@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from backend.models.base import ToolCall
@@ -58,16 +58,6 @@ class ContextMessage:
                 for call in self.tool_calls
             ]
         return message
-
-    def as_json(self) -> dict[str, Any]:
-        """To be stored; `from_json` reads it back."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> ContextMessage:
-        """What `as_json` stored. Raises `KeyError`, `TypeError` or `ValueError` on anything else."""
-        calls = tuple(ToolCall(**call) for call in stored.get("tool_calls", ()))
-        return cls(**{**stored, "tool_calls": calls, "citations": tuple(stored.get("citations", ()))})
 
 
 def estimate_tokens(text: str) -> int:

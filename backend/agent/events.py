@@ -102,7 +102,7 @@ class ThinkerResponse:
     live: bool = False
     """A tool supplied data, so it is not the model's own knowledge alone."""
     cacheable: bool = True
-    """Nothing in it was a sample, a failure, or a tool's that forbids it."""
+    """Nothing in it was a sample, a failure, or a tool's that forbids it, and nothing had been said before."""
 
 
 @dataclass(frozen=True, slots=True)

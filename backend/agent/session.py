@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
@@ -42,6 +42,8 @@ STORE_WITHIN_S = 0.5
 TASK = "You are a helpful assistant. Answer the user's question."
 
 OnEvent = Callable[[AgentEvent], None]
+History = Literal["kept", "unavailable", "none"]
+"""Whether the conversation was read and written, could not be, or is not kept at all."""
 
 _left_behind: set[asyncio.Task[Any]] = set()
 """Turns whose tools would not stop in time: held until they end."""
@@ -54,8 +56,8 @@ class ContextStore(Protocol):
         """The messages, oldest first; empty when there are none. Raises `MemoryUnavailable`."""
         ...
 
-    async def save(self, conversation_id: str, user_id: str, messages: tuple[ContextMessage, ...]) -> None:
-        """Keep them for an idle hour. Raises `MemoryUnavailable`."""
+    async def append(self, conversation_id: str, user_id: str, messages: Sequence[ContextMessage]) -> None:
+        """Add a turn's messages, together, and keep all for an idle hour. Raises `MemoryUnavailable`."""
         ...
 
 
@@ -102,9 +104,16 @@ class Agent:
 
         return ThinkerSession(self, conversation_id, user_id or "", system_prompt or TASK, situation, hand_out)
 
-    def with_(self, *, toolbox: Toolbox | None = None, model_name: str | None = None) -> Agent:
-        """The same agent with other tools, or another model."""
-        return replace(self, toolbox=toolbox or self.toolbox, model_name=model_name or self.model_name)
+    def with_(
+        self, *, toolbox: Toolbox | None = None, model_name: str | None = None, store: ContextStore | None = None
+    ) -> Agent:
+        """The same agent with other tools, another model, or conversations that are kept."""
+        return replace(
+            self,
+            toolbox=toolbox or self.toolbox,
+            model_name=model_name or self.model_name,
+            store=store or self.store,
+        )
 
 
 class ThinkerSession:
@@ -127,6 +136,7 @@ class ThinkerSession:
         self._hand_out = emit
         self._state = State.IDLE
         self._context: ConversationContext | None = None
+        self._history: History = "none" if agent.store is None else "kept"
         self._metrics = Metrics()
         self._busy = False
         self._running: asyncio.Task[ThinkerResponse] | None = None
@@ -143,8 +153,17 @@ class ThinkerSession:
         """Where the session stands."""
         return self._state
 
-    async def think(self, text: str, source_mode: Literal["voice", "chat"] = "voice") -> ThinkerResponse:
+    @property
+    def history(self) -> History:
+        """How the stored conversation fared in the last turn."""
+        return self._history
+
+    async def think(
+        self, text: str, source_mode: Literal["voice", "chat"] = "voice", *, message_id: str = ""
+    ) -> ThinkerResponse:
         """Answer `text`. Cancelled by `cancel()`, it returns with state `cancelled` and what was said so far.
+
+        `message_id` names the question in the conversation; one is made where none is given.
 
         Raises `ModelUnavailable`, `NoAnswer`, or `BadRequest` when a turn is still running. If the awaiting task
         itself is cancelled, the turn is stopped first.
@@ -153,7 +172,7 @@ class ThinkerSession:
             raise BadRequest("This conversation is still busy with its last question.")
         self._busy = True
         try:
-            return await self._think(text, source_mode)
+            return await self._think(text, source_mode, message_id)
         finally:
             self._busy = False
             self._running = self._released = None
@@ -200,14 +219,14 @@ class ThinkerSession:
             exchanges=self._situation.exchanges if self._situation else (),
         )
 
-    async def _think(self, text: str, mode: Literal["voice", "chat"]) -> ThinkerResponse:
+    async def _think(self, text: str, mode: Literal["voice", "chat"], message_id: str) -> ThinkerResponse:
         self._cancelled = self._metrics.cancelled = False
         self._metrics.first_token_ms = self._metrics.result_to_token_ms = None
         self._turns += 1
         began = time.perf_counter()
         turn = self._turn(await self._loaded(), mode)
         self._released = asyncio.get_running_loop().create_future()
-        task = self._running = asyncio.create_task(turn.run(text), name=f"turn {self._conversation_id[:6]}")
+        task = self._running = asyncio.create_task(turn.run(text, message_id), name=f"turn {self._conversation_id[:6]}")
         if self._cancelled:  # while the conversation was being loaded
             task.cancel()
         try:
@@ -236,7 +255,7 @@ class ThinkerSession:
                 response = task.result()
                 self._move(State.COMPLETE)
         finally:
-            await self._save()
+            await self._save(turn)
         self._hand_out(Final(response))
         return response
 
@@ -277,17 +296,20 @@ class ThinkerSession:
                         messages = await self._agent.store.load(self._conversation_id, self._user_id)
                 except (PeerError, TimeoutError) as error:
                     log.warning("a conversation could not be loaded: %s", error)
+                    self._history = "unavailable"
             self._context = ConversationContext(messages)
         return self._context
 
-    async def _save(self) -> None:
-        if self._agent.store is None or self._context is None:
+    async def _save(self, turn: Turn) -> None:
+        """Add the turn to the stored conversation; of one that failed, nothing unless something came of it."""
+        if self._agent.store is None or (self._state is State.ERROR and len(turn.added) < 2):
             return
         try:
             async with asyncio.timeout(STORE_WITHIN_S):
-                await self._agent.store.save(self._conversation_id, self._user_id, self._context.messages)
+                await self._agent.store.append(self._conversation_id, self._user_id, turn.added)
         except (PeerError, TimeoutError) as error:
             log.warning("a conversation could not be saved: %s", error)
+            self._history = "unavailable"
 
 
 def _release(future: asyncio.Future[None]) -> None:

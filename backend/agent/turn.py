@@ -102,6 +102,10 @@ class Turn:
     """Words already handed out in this round."""
     tokens: int = 0
     results: list[ToolResult] = field(default_factory=list)
+    added: list[ContextMessage] = field(default_factory=list)
+    """What this turn has added to the conversation, whole and in order."""
+    _alone: bool = True
+    """Nothing was said before it: the answer rests on the question alone."""
     _began: float = field(default_factory=time.perf_counter)
     _made: dict[tuple[str, str], int] = field(default_factory=dict)
     _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
@@ -111,12 +115,14 @@ class Turn:
     def __repr__(self) -> str:
         return f"Turn({self.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"  # and nobody's words
 
-    async def run(self, text: str) -> ThinkerResponse:
+    async def run(self, text: str, message_id: str = "") -> ThinkerResponse:
         """Answer `text`. Raises `ModelUnavailable`, or `NoAnswer` when the model stays silent."""
         self._began = time.perf_counter()
-        self.context.add(self._message("user", text))
+        self._alone = not self.context.messages
+        question = self._message("user", text)
+        self._add(replace(question, message_id=message_id) if message_id else question)
         for exchange in self.exchanges:
-            self.context.add(*exchange.unit(time.time(), self.mode))
+            self.context.add(*exchange.unit(time.time(), self.mode))  # not stored: found anew for every turn
         vain = 0
         for _ in range(ROUND_LIMIT):
             said = await self._ask(tools=True)
@@ -181,7 +187,7 @@ class Turn:
             ]
         results = [task.result() for task in tasks]
         now = time.time()
-        self.context.add(
+        self._add(
             self._message("assistant", said.text, tool_calls=tuple(_bounded(call) for call in calls)),
             *(
                 ContextMessage("tool", result.content, now, self.mode, tool_call_id=call.id, citations=result.citations)
@@ -233,7 +239,7 @@ class Turn:
             text = f"{text} {CUT_SHORT}" if said.reason == "length" else f"{INCOMPLETE} {text}"
         citations = tuple(dict.fromkeys(citation for result in self.results for citation in result.citations))
         message = self._message("assistant", said.text, citations=citations)
-        self.context.add(message)
+        self._add(message)
         self.partial = ""
         return ThinkerResponse(
             text=text,
@@ -246,14 +252,18 @@ class Turn:
             incomplete=incomplete,
             sample=sample,
             live=any(result.error is None and not result.sample for result in self.results),
-            cacheable=not incomplete and all(result.cacheable for result in self.results),
+            cacheable=self._alone and not incomplete and all(result.cacheable for result in self.results),
         )
 
     def keep_partial(self) -> None:
         """After a turn that broke off: what was already handed out was seen, so it belongs to the conversation."""
         if self.partial.strip():
-            self.context.add(self._message("assistant", self.partial))
+            self._add(self._message("assistant", self.partial))
             self.partial = ""
+
+    def _add(self, *unit: ContextMessage) -> None:
+        self.context.add(*unit)
+        self.added += unit
 
     def _message(
         self,

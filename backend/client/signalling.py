@@ -24,6 +24,8 @@ class Ticket:
 
     session_id: str
     token: str
+    conversation_id: str = ""
+    """What is said belongs to it; a later call or chat may go on with it."""
 
 
 class Signalling:
@@ -36,15 +38,17 @@ class Signalling:
         """What the server says of itself: Responder, memory, ICE servers, Thinkers."""
         return await self._ask("GET", "/api/config")
 
-    async def offer(self, sdp: str) -> tuple[str, Ticket]:
-        """The server's SDP answer to ours. Raises `CallRefused`, or `TransportLost` when nobody is there."""
-        answer = await self._ask("POST", "/api/rtc/offer", {"sdp": sdp})
-        return str(answer["sdp"]), Ticket(answer["session_id"], answer["token"])
+    async def offer(self, sdp: str, conversation_id: str | None = None) -> tuple[str, Ticket]:
+        """The server's SDP answer to ours; the call may go on with a conversation.
 
-    async def open_session(self) -> Ticket:
-        """A session to be connected over WebSocket."""
-        answer = await self._ask("POST", "/api/sessions", {})
-        return Ticket(answer["session_id"], answer["token"])
+        Raises `CallRefused`, or `TransportLost` when nobody is there.
+        """
+        answer = await self._ask("POST", "/api/rtc/offer", {"sdp": sdp, "conversation_id": conversation_id})
+        return str(answer["sdp"]), _ticket(answer)
+
+    async def open_session(self, conversation_id: str | None = None) -> Ticket:
+        """A session to be connected over WebSocket, which may go on with a conversation."""
+        return _ticket(await self._ask("POST", "/api/sessions", {"conversation_id": conversation_id}))
 
     async def disconnect(self, ticket: Ticket) -> None:
         """End the call."""
@@ -66,6 +70,10 @@ class Signalling:
             raise _refusal(response)
         answer: dict[str, Any] = response.json()
         return answer
+
+
+def _ticket(answer: dict[str, Any]) -> Ticket:
+    return Ticket(answer["session_id"], answer["token"], answer.get("conversation_id", ""))
 
 
 def _refusal(response: httpx2.Response) -> CallRefused:

@@ -46,8 +46,8 @@ class Answers:
                 return self._directory.hand_over(session)
         raise BadRequest(f"Nobody here knows how to {what}.", hint="Do all processes run the same version?")
 
-    async def _offer(self, owner: str, sdp: str) -> dict[str, Any]:
-        session = self._directory.reserve(owner)
+    async def _offer(self, owner: str, sdp: str, conversation_id: str | None = None) -> dict[str, Any]:
+        session = self._directory.reserve(owner, conversation_id)
         answer = await connect_offer(self._directory, session, self._accept_offer, sdp)
         await self._announce(session)
-        return {"sdp": answer, "session_id": session.id}
+        return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}

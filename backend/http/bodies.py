@@ -26,6 +26,8 @@ MESSAGE_LIMIT = 2_000
 """Characters of one typed message."""
 
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$", to_lower=True)]
+ConversationId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+"""Chosen by whoever begins it; it is looked for among the caller's own only."""
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -34,12 +36,14 @@ class Offer(BaseModel):
 
     sdp: str = Field(min_length=1)
     fingerprint: Fingerprint | None = None
+    conversation_id: ConversationId | None = None
 
 
 class NewSession(BaseModel):
     """`POST /api/sessions`."""
 
     fingerprint: Fingerprint | None = None
+    conversation_id: ConversationId | None = None
 
 
 class Disconnect(BaseModel):

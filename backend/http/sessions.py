@@ -11,7 +11,7 @@ from backend.errors import MemoryUnavailable
 from backend.http.bodies import NewSession, TypedMessage, documented, read_body
 from backend.http.context import Caller, Here, OwnSession
 from backend.http.limits import address_key
-from backend.http.signalling import reserve
+from backend.http.signalling import reserve, ticket
 
 FORGET_WITHIN_S = 2
 """Seconds memory may take to forget; it promises to fail within one."""
@@ -24,8 +24,8 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
     """Reserve a session for a WebSocket call: connect to `/ws/{session_id}` within 15 s."""
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, NewSession)
-    session = await reserve(here, caller, body.fingerprint, background)
-    return {"session_id": session.id, "token": here.signatures.token(session.id)}
+    session = await reserve(here, caller, body, background)
+    return ticket(here, session)
 
 
 @router.get("/api/sessions")
@@ -58,10 +58,12 @@ async def type_message(request: Request, here: Here, session: OwnSession) -> dic
 @router.delete("/api/sessions/{session_id}")
 async def delete_session(here: Here, session: OwnSession) -> dict[str, Any]:
     """End the call and forget the conversation. 503 when memory is out of reach: ask again, or it expires by itself."""
+    conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
     try:
         async with asyncio.timeout(FORGET_WITHIN_S):
             await here.services.memory.forget_session(session.id)
+            await here.services.memory.forget_conversation(session.owner, conversation_id)
     except (MemoryUnavailable, TimeoutError):
         raise MemoryUnavailable(
             "The call has ended, but its conversation could not be erased yet.",

@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import APIRouter, BackgroundTasks, Request
 from starlette.requests import ClientDisconnect
 
-from backend.http.bodies import Disconnect, Offer, documented, read_body
+from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.context import Caller, Context, Here
 from backend.http.identity import Identity, note_fingerprint, restore
 from backend.http.limits import address_key
@@ -29,7 +29,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     """Answer an SDP offer and start the call. 422 for a bad offer, 429 with Retry-After when there is no room."""
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, Offer)
-    session = await reserve(here, caller, body.fingerprint, background)
+    session = await reserve(here, caller, body, background)
     services = here.services
     try:
         answer = await connect_offer(
@@ -38,7 +38,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     except NobodyWaits:
         raise ClientDisconnect from None
     await services.sessions.announce(session)
-    return {"sdp": answer, "session_id": session.id, "token": here.signatures.token(session.id)}
+    return {"sdp": answer} | ticket(here, session)
 
 
 @router.post("/api/rtc/disconnect", openapi_extra=documented(Disconnect))
@@ -50,12 +50,21 @@ async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, 
     return {"ok": True}
 
 
-async def reserve(here: Context, caller: Identity, fingerprint: str | None, background: BackgroundTasks) -> Session:
+def ticket(here: Context, session: Session) -> dict[str, Any]:
+    """What names a session, and what proves that it is one's own."""
+    return {
+        "session_id": session.id,
+        "conversation_id": session.conversation_id,
+        "token": here.signatures.token(session.id),
+    }
+
+
+async def reserve(here: Context, caller: Identity, asked: Offer | NewSession, background: BackgroundTasks) -> Session:
     """A slot for the caller; the fingerprint is noted once the answer is out. Raises `TooMany`."""
     services = here.services
     if services.settings.identify_by_fingerprint:
-        await restore(caller, fingerprint, services.memory)
-    session = services.directory.reserve(caller.user)
-    if fingerprint is not None:
-        background.add_task(note_fingerprint, services.memory, fingerprint, caller.user)
+        await restore(caller, asked.fingerprint, services.memory)
+    session = services.directory.reserve(caller.user, asked.conversation_id)
+    if asked.fingerprint is not None:
+        background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
     return session

@@ -7,8 +7,9 @@ second at most: callers go on without. Nothing here is ever awaited on the audio
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 HISTORY_TTL_S = 3600
@@ -28,25 +29,67 @@ Unwatch = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One thing said in a conversation."""
+class Call:
+    """A tool call of an assistant's message; `arguments` is the model's JSON."""
 
-    role: Literal["user", "assistant"]
+    id: str
+    name: str
+    arguments: str
+
+
+def new_message_id() -> str:
+    """A random id of 64 bits, for a message that came without one."""
+    return f"msg_{secrets.token_hex(8)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One thing said in a conversation, or a tool's result, which follows the message that called it."""
+
+    role: Literal["user", "assistant", "tool"]
     content: str
     at: float
     """Unix time in seconds."""
     source_mode: Literal["voice", "chat"] = "voice"
+    message_id: str = field(default_factory=new_message_id)
+    tool_call_id: str | None = None
+    """Of a tool's result: the call it answers."""
+    tool_calls: tuple[Call, ...] = ()
+    citations: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> bool:
+        """Whether it is words of the user or the assistant, and not a tool call or its result."""
+        return self.role != "tool" and bool(self.content.strip())
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationNote:
+    """A conversation, as its owner's list shows it."""
+
+    id: str
+    messages: int
+    updated_at: float
+    """Unix time of its last word, in whole seconds."""
 
 
 class Memory(Protocol):
     """Scoped, expiring, deletable. User ids and session ids are opaque; texts are never logged."""
 
-    async def append_message(self, session_id: str, message: Message) -> None:
-        """Add to `session:{id}:conversation` (a list, newest last, bounded, TTL renewed)."""
+    async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
+        """Add to `user:{id}:conversation:{id}`, together (a list, newest last, bounded, TTL renewed)."""
         ...
 
-    async def recent_messages(self, session_id: str, limit: int = 20) -> list[Message]:
-        """The newest `limit` messages, oldest first."""
+    async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
+        """The newest `limit` messages, oldest first; none of a conversation that is not the user's."""
+        ...
+
+    async def conversations(self, user_id: str) -> list[ConversationNote]:
+        """The user's own, the latest first."""
+        ...
+
+    async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
+        """Delete it; does nothing when the user has no such conversation."""
         ...
 
     async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
@@ -113,4 +156,4 @@ class Memory(Protocol):
 
 
 MemoryJob = Callable[[Memory], Awaitable[Any]]
-"""A piece of work for the outbox: `lambda memory: memory.append_message(...)`."""
+"""A piece of work for the outbox: `lambda memory: memory.append_messages(...)`."""

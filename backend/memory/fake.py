@@ -15,6 +15,7 @@ from backend.memory.base import (
     HISTORY_TTL_S,
     SUMMARY_TTL_S,
     ContextListener,
+    ConversationNote,
     Message,
     Unwatch,
 )
@@ -42,13 +43,27 @@ class FakeMemory:
     def __repr__(self) -> str:
         return f"FakeMemory({len(self._kept)} keys{', down' if self.down else ''})"
 
-    async def append_message(self, session_id: str, message: Message) -> None:
-        messages = [*(self._get(keys.conversation(session_id)) or []), message]
-        self._put(keys.conversation(session_id), messages[-HISTORY_LIMIT:], HISTORY_TTL_S)
+    async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
+        key = keys.conversation(user_id, conversation_id)
+        whole = [*(self._get(key) or []), *messages]
+        self._put(key, whole[-HISTORY_LIMIT:], HISTORY_TTL_S)
+        self._owned.setdefault(user_id, set()).add(key)
 
-    async def recent_messages(self, session_id: str, limit: int = 20) -> list[Message]:
-        messages: list[Message] = self._get(keys.conversation(session_id)) or []
+    async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
+        messages: list[Message] = self._get(keys.conversation(user_id, conversation_id)) or []
         return messages[-limit:] if limit > 0 else []
+
+    async def conversations(self, user_id: str) -> list[ConversationNote]:
+        self._answer()
+        notes = []
+        for key in self._owned.get(user_id, ()):
+            name = keys.conversation_of(user_id, key)
+            if name is not None and (messages := self._get(key)):
+                notes.append(ConversationNote(name, len(messages), (self._kept[key].until or 0) - HISTORY_TTL_S))
+        return sorted(notes, key=lambda note: -note.updated_at)
+
+    async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
+        self._drop(keys.conversation(user_id, conversation_id))
 
     async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
         self._put(keys.summary(session_id), keys.encode(summary), SUMMARY_TTL_S)

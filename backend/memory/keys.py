@@ -6,6 +6,7 @@ second it expires), so that forgetting a user needs no walk through the whole da
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -20,16 +21,25 @@ FINGERPRINT_TTL_S = 90 * 86_400
 
 SESSION_OWNED_S = 2 * 86_400
 """How long a session is listed as its user's, from its beginning and again from its end: longer than it is kept."""
-LISTS = ":conversation"
-"""Keys that end so hold a list."""
 
 _message_decoder = msgspec.json.Decoder(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 
 
-def conversation(session_id: str) -> str:
-    """The list of a conversation's messages, newest last."""
-    return f"session:{session_id}:conversation"
+def conversation(user_id: str, conversation_id: str) -> str:
+    """The list of a conversation's messages, newest last: among its owner's keys, so that nobody else finds it."""
+    return f"user:{user_id}:conversation:{conversation_id}"
+
+
+def conversation_of(user_id: str, key: str) -> str | None:
+    """The id of the conversation under `key`, if one of that user's is."""
+    start = conversation(user_id, "")
+    return key[len(start) :] if key.startswith(start) else None
+
+
+def holds_list(key: str) -> bool:
+    """Whether a list is kept there: a conversation is one."""
+    return re.match(r"user:[^:]*:conversation:", key) is not None
 
 
 def summary(session_id: str) -> str:
@@ -39,7 +49,7 @@ def summary(session_id: str) -> str:
 
 def of_session(session_id: str) -> list[str]:
     """Every key a session can have; a new one is added here, so that it is forgotten with the rest."""
-    return [conversation(session_id), summary(session_id)]
+    return [summary(session_id)]
 
 
 def context(user_id: str) -> str:

@@ -24,6 +24,7 @@ from backend.memory.base import (
     HISTORY_TTL_S,
     SUMMARY_TTL_S,
     ContextListener,
+    ConversationNote,
     Message,
     Unwatch,
 )
@@ -85,19 +86,48 @@ class RedisMemory:
     def __repr__(self) -> str:
         return f"RedisMemory({self._call})"
 
-    async def append_message(self, session_id: str, message: Message) -> None:
-        key = keys.conversation(session_id)
+    async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
+        if not messages:
+            return
+        key = keys.conversation(user_id, conversation_id)
         pipe = self._redis.pipeline(transaction=True)
-        pipe.rpush(key, keys.encode(message))
+        pipe.rpush(key, *map(keys.encode, messages))
         pipe.ltrim(key, -HISTORY_LIMIT, -1)
         pipe.expire(key, HISTORY_TTL_S)
+        self._list_owned(pipe, user_id, {key: int(time.time()) + HISTORY_TTL_S})
         await self._call(pipe.execute)
 
-    async def recent_messages(self, session_id: str, limit: int = 20) -> list[Message]:
+    async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
         if limit <= 0:
             return []
-        raw = await self._call(lambda: self._redis.lrange(keys.conversation(session_id), -limit, -1))
+        raw = await self._call(lambda: self._redis.lrange(keys.conversation(user_id, conversation_id), -limit, -1))
         return [keys.decode_message(item) for item in raw]
+
+    async def conversations(self, user_id: str) -> list[ConversationNote]:
+        async def gather() -> list[ConversationNote]:
+            owned = await self._redis.zrange(keys.owned(user_id), 0, -1, desc=True, withscores=True)
+            listed = cast(list[tuple[bytes, float]], owned)
+            named = [(keys.conversation_of(user_id, key.decode()), until) for key, until in listed]
+            found = [(name, until) for name, until in named if name is not None]
+            pipe = self._redis.pipeline(transaction=False)
+            for name, _ in found:
+                pipe.llen(keys.conversation(user_id, name))
+            counts = await pipe.execute() if found else []
+            return [
+                ConversationNote(name, count, until - HISTORY_TTL_S)
+                for (name, until), count in zip(found, counts, strict=True)
+                if count
+            ]
+
+        notes: list[ConversationNote] = await self._call(gather)
+        return notes
+
+    async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
+        key = keys.conversation(user_id, conversation_id)
+        pipe = self._redis.pipeline(transaction=True)
+        pipe.delete(key)
+        pipe.zrem(keys.owned(user_id), key)
+        await self._call(pipe.execute)
 
     async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
         await self._call(lambda: self._redis.set(keys.summary(session_id), keys.encode(summary), ex=SUMMARY_TTL_S))
@@ -207,7 +237,7 @@ class RedisMemory:
 
     async def _read(self, name: str) -> Any:
         """Any key's value, a list's or a plain one's; None when there is none."""
-        if name.endswith(keys.LISTS):
+        if keys.holds_list(name):
             return [keys.readable(item) for item in cast(list[bytes], await self._redis.lrange(name, 0, -1))]
         raw = cast(bytes | None, await self._redis.get(name))
         return None if raw is None else keys.readable(raw)

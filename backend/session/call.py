@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, NeverConnected, ResponderUnavailable, TransportLost
+from backend.memory.base import Message
 from backend.responder.base import Briefing, Dial, Responder
 from backend.session.clips import clip_audio
 from backend.session.desk import Desk
@@ -53,6 +54,8 @@ class Line:
     """The briefing for a caller of whom this is known."""
     known: Callable[[str], Any]
     """`await known(user_id)`: that, within half a second, `{}` when memory is slow."""
+    earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
+    """`await earlier(user_id, conversation_id)`: what was said before, within half a second; None: memory is slow."""
     thinkers: Thinkers
     keep: Keep
     learning: Learning
@@ -82,11 +85,12 @@ class Call:
         self._hearing = line.open_hearing()
         self._trace = CallTrace(line.tracer, session)
         self._keep = careful(line.keep)
-        self._history = History(session.id, self._keep)
+        self._history = History(session.owner, session.conversation_id, self._keep)
         self._desk = Desk(
             line.thinkers,
             session_id=session.id,
             user_id=session.owner,
+            conversation_id=session.conversation_id,
             turn=lambda: self._machine.turn,
             tell=self._tell,
             publish=self._publish,
@@ -94,6 +98,7 @@ class Call:
             turn_age_ms=lambda: self._machine.turn_age_ms(_now()),
         )
         self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
+        self._recalled = "kept"
         self._briefing: Briefing | None = None
         self._responder: Responder | None = None
         self._ready = asyncio.Event()
@@ -180,7 +185,7 @@ class Call:
 
     async def _downlink(self) -> None:
         """The Responder's events, over as many connections as it takes."""
-        known = await self._line.known(self._session.owner)
+        known, _ = await asyncio.gather(self._line.known(self._session.owner), self._recall())
         if self._briefing is None:  # else there is news already, and newer
             self._briefing = self._line.brief(known)
         try:
@@ -192,6 +197,15 @@ class Call:
             log.warning("call %s: %s %s", self._session.id[:6], error, error.hint)
             self._ready.set()
             self._tell(ev.ResponderGone(str(error)))
+
+    async def _recall(self) -> None:
+        """What was said before, when this call goes on with a conversation; it goes on without when memory is slow."""
+        session = self._session
+        if not session.continues:
+            return
+        earlier = await self._line.earlier(session.owner, session.conversation_id)
+        self._recalled = "unavailable" if earlier is None else "kept"
+        self._history.begin_with(earlier or ())
 
     async def _answer_the_line(self) -> None:
         self._responder = await self._dial()
@@ -367,8 +381,9 @@ class Call:
         session.feed.publish(type_, data)
 
     def _started(self) -> dict[str, Any]:
-        about = {"session_id": self._session.id, "transport": self._session.transport, "hearing": self._hearing.name}
-        return about | self._line.about
+        session = self._session
+        about = {"session_id": session.id, "conversation_id": session.conversation_id, "history": self._recalled}
+        return about | {"transport": session.transport, "hearing": self._hearing.name} | self._line.about
 
 
 def _now() -> float:

@@ -82,6 +82,7 @@ class Desk:
         *,
         session_id: str,
         user_id: str,
+        conversation_id: str,
         turn: Callable[[], int],
         tell: Callable[[ThinkerEvent], None],
         publish: Callable[[str, dict[str, Any]], None],
@@ -91,6 +92,7 @@ class Desk:
         self._thinkers = thinkers
         self._session_id = session_id
         self._user_id = user_id
+        self._conversation_id = conversation_id
         self._turn = turn
         self._tell = tell
         self._publish = publish
@@ -168,7 +170,9 @@ class Desk:
             self._publish("thinker", work.shown("working") | progress.shown())
 
         self._publish("thinker", work.shown("working"))
-        question = Question(work.domain, work.query, self._session_id, self._user_id)
+        question = Question(
+            work.domain, work.query, self._session_id, self._user_id, conversation_id=self._conversation_id
+        )
         answer = await self._thinkers.answer(question, on_progress)
         work.answer = answer
         return ThinkerFinished(work.call, self._submitted(work, manifest, answer))

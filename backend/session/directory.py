@@ -76,12 +76,16 @@ class Session:
         self,
         owner: str,
         responder: str,
+        conversation_id: str | None = None,
         *,
         session_id: str | None = None,
         on_event: Callable[[Session, PageEvent], None] | None = None,
     ) -> None:
+        """`conversation_id` is one to go on with; None: a new one."""
         self.id = session_id or secrets.token_urlsafe(16)
         self.owner = owner
+        self.continues = conversation_id is not None
+        self.conversation_id = conversation_id or secrets.token_urlsafe(16)
         self.responder = responder
         self.opened_at = time.time()
         self.ended_at: float | None = None
@@ -122,6 +126,7 @@ class Session:
         """What `GET /api/sessions/{id}` shows."""
         return {
             "session_id": self.id,
+            "conversation_id": self.conversation_id,
             "state": self.state,
             "since": self.opened_at,
             "ended_at": self.ended_at,
@@ -173,8 +178,11 @@ class Directory:
         """How much waits in that queue of all live calls together."""
         return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
 
-    def reserve(self, owner: str) -> Session:
-        """A new session for `owner`, to be connected within 15 s. Raises `TooMany` at the cap."""
+    def reserve(self, owner: str, conversation_id: str | None = None) -> Session:
+        """A new session for `owner`, to be connected within 15 s: of a conversation of theirs, or of a new one.
+
+        Raises `TooMany` at the cap.
+        """
         if self._closing:
             raise TooMany("The server is shutting down.", retry_after_s=10)
         if self._cap and self.live >= self._cap:
@@ -184,7 +192,7 @@ class Directory:
                 hint="Try again shortly, or raise SESSION_CAP.",
             )
         self._admit()
-        return self._reserved(Session(owner, self._responder, on_event=self._told))
+        return self._reserved(Session(owner, self._responder, conversation_id, on_event=self._told))
 
     def connect(self, session: Session, transport: Transport, kind: str) -> None:
         """Start the call of a reserved session over `transport`, in a task this directory owns."""
@@ -203,12 +211,13 @@ class Directory:
         self._timers.pop(session.id).cancel()
         self._forget(session)
         session.feed.close()
-        return {"session_id": session.id, "owner": session.owner}
+        return {"session_id": session.id, "owner": session.owner, "conversation_id": session.conversation_id}
 
     def adopt(self, handed: dict[str, Any]) -> Session:
         """Go on with a reserved session that another process has handed over."""
+        owner, conversation_id = handed["owner"], handed["conversation_id"]
         return self._reserved(
-            Session(handed["owner"], self._responder, session_id=handed["session_id"], on_event=self._told)
+            Session(owner, self._responder, conversation_id, session_id=handed["session_id"], on_event=self._told)
         )
 
     def find(self, session_id: str) -> Session:

@@ -1,11 +1,14 @@
-"""What was really said and heard in one call: a short tail here, for a new line; all of it in memory."""
+"""What was really said and heard in one call: a short tail here, for a new line; all of it in memory.
+
+A call may go on with a conversation that was begun earlier, by voice or by text: then the tail begins with its end.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal, cast
 
 from backend.memory.base import Memory, MemoryJob, Message
@@ -15,6 +18,9 @@ log = logging.getLogger(__name__)
 
 TAIL = 30
 """Messages put back on a new connection."""
+
+EARLIER_CHARS = 2_000
+"""Characters of an earlier message put on the line; one that was written may be long."""
 
 Keep = Callable[[MemoryJob], None]
 """Hands a job to the outbox; never waits."""
@@ -35,8 +41,9 @@ def careful(keep: Keep) -> Keep:
 class History:
     """One call's words. Nothing here is ever waited for."""
 
-    def __init__(self, session_id: str, keep: Keep) -> None:
-        self._session_id = session_id
+    def __init__(self, user_id: str, conversation_id: str, keep: Keep) -> None:
+        self._user_id = user_id
+        self._conversation_id = conversation_id
         self._keep = keep
         self._tail: deque[Remembered] = deque(maxlen=TAIL)
         self.count = 0
@@ -54,6 +61,15 @@ class History:
         added = self.count - count
         return list(self._tail)[-added:] if added > 0 else []
 
+    def begin_with(self, earlier: Iterable[Message]) -> None:
+        """What was said before this call goes before what was said in it."""
+        said = [
+            Remembered("user" if message.role == "user" else "assistant", message.content[:EARLIER_CHARS])
+            for message in earlier
+            if message.said
+        ]
+        self._tail.extendleft(reversed(said[-(TAIL - len(self._tail)) :] if len(self._tail) < TAIL else []))
+
     def add(self, role: str, text: str) -> None:
         """Keep one thing said."""
         speaker = cast(Literal["user", "assistant"], role)
@@ -62,6 +78,6 @@ class History:
         message = Message(speaker, text, time.time())
 
         async def append(memory: Memory) -> None:
-            await memory.append_message(self._session_id, message)
+            await memory.append_messages(self._user_id, self._conversation_id, message)
 
         self._keep(append)

@@ -20,11 +20,12 @@ def keep_summary(keep: Keep, session: Session, reason: str) -> None:
         "responder": session.responder,
         **session.counts,
     }
-    session_id, owner = session.id, session.owner
+    session_id, owner, conversation_id = session.id, session.owner, session.conversation_id
 
     async def write(memory: Memory) -> None:
         if reason == "deleted":  # jobs run in order: this also takes what was still waiting to be written
             await memory.forget_session(session_id)
+            await memory.forget_conversation(owner, conversation_id)
         else:
             await memory.put_summary(session_id, summary)
         await memory.update_user_context(owner, _one_more_session)

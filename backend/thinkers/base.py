@@ -30,6 +30,8 @@ class Question:
     """The name of the profile that is on; empty: none."""
     steps: tuple[str, ...] | None = None
     """The steps that profile names; None: all that fit."""
+    conversation_id: str = ""
+    """The conversation it was asked in; empty: none that is kept."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from backend.agent.prompt import Situation
 from backend.agent.session import Agent
 from backend.agent.trace import traced_call
 from backend.errors import MemoryUnavailable, NoAnswer
-from backend.memory.base import Memory
+from backend.memory.base import HISTORY_LIMIT, Memory
 from backend.pipeline.base import Asked
 from backend.pipeline.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.settings import Settings
@@ -161,7 +161,7 @@ class Consultation:
         asked = Asked(
             question.query,
             question.user_id,
-            question.session_id,
+            question.conversation_id or question.session_id,
             source_mode=question.source_mode,
             mode=question.mode,
             domain=self.manifest.domain,
@@ -180,17 +180,20 @@ class Consultation:
             return {}
 
     async def _history(self) -> list[tuple[str, str]]:
-        if not self.manifest.history_turns:
+        """The conversation's last turns: what the user and the assistant said, without the tools' part."""
+        question, turns = self.question, self.manifest.history_turns
+        if not turns or not question.user_id or not question.conversation_id:
             return []
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
                 messages = await self.desk.memory.recent_messages(
-                    self.question.session_id, limit=2 * self.manifest.history_turns
+                    question.user_id, question.conversation_id, limit=HISTORY_LIMIT
                 )
         except (MemoryUnavailable, TimeoutError):
             log.warning("%s goes on without the conversation: memory does not answer", self.manifest.domain)
             return []
-        return [(message.role, message.content[:2_000]) for message in messages]
+        said = [message for message in messages if message.said][-2 * turns :]
+        return [(message.role, message.content[:2_000]) for message in said]
 
     def _tell(self, event: AgentEvent) -> None:
         match event:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.agent.context import ContextMessage, ConversationContext, estimate_tokens
+from backend.agent.conversations import MemoryConversations
+from backend.memory.base import HISTORY_LIMIT
+from backend.memory.fake import FakeMemory
 from backend.models.base import ToolCall
 
 texts = st.text(max_size=200) | st.integers(0, 40_000).map(lambda n: "x" * n) | st.integers(0, 9_000).map("語".__mul__)
@@ -57,11 +62,13 @@ def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
 @settings(max_examples=30, deadline=None)
 @given(st.lists(units(), max_size=10))
 def test_what_is_stored_reads_back_the_same(conversation: list[tuple[ContextMessage, ...]]) -> None:
-    context = ConversationContext()
-    for unit in conversation:
-        context.add(*unit)
-    stored = [message.as_json() for message in context.messages]
-    assert ConversationContext([ContextMessage.from_json(one) for one in stored]).messages == context.messages
+    async def through_memory() -> list[ContextMessage]:
+        store = MemoryConversations(FakeMemory())
+        for unit in conversation:
+            await store.append("c", "ada", unit)
+        return await store.load("c", "ada")
+
+    assert asyncio.run(through_memory()) == [message for unit in conversation for message in unit][-HISTORY_LIMIT:]
 
 
 def test_oldest_goes_first() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
@@ -356,10 +357,10 @@ class Store:
             raise self.trouble
         return list(self.kept.get((conversation_id, user_id), ()))
 
-    async def save(self, conversation_id: str, user_id: str, messages: tuple[ContextMessage, ...]) -> None:
+    async def append(self, conversation_id: str, user_id: str, messages: Sequence[ContextMessage]) -> None:
         if self.trouble:
             raise self.trouble
-        self.kept[conversation_id, user_id] = messages
+        self.kept[conversation_id, user_id] = (*self.kept.get((conversation_id, user_id), ()), *messages)
 
 
 def session_of(model: FakeChatModel, store: Store, user: str) -> ThinkerSession:

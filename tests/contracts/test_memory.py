@@ -13,7 +13,7 @@ import pytest
 from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
-from backend.memory.base import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Memory, Message
+from backend.memory.base import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Call, Memory, Message
 from backend.memory.embedded import open_memory
 from backend.memory.fake import FakeMemory
 from backend.memory.redis import RedisMemory, connect
@@ -91,39 +91,60 @@ def said(text: str, role: Any = "user") -> Message:
 async def test_messages_come_back_in_the_order_they_were_said(case: Case) -> None:
     spoken = [said("hello"), said("good day – what may I do? ☂", "assistant"), said("the weather")]
     for message in spoken:
-        await case.memory.append_message("s1", message)
-    assert await case.memory.recent_messages("s1") == spoken
-    assert await case.memory.recent_messages("s1", limit=2) == spoken[1:]
-    assert await case.memory.recent_messages("s1", limit=0) == []
+        await case.memory.append_messages("u1", "s1", message)
+    assert await case.memory.recent_messages("u1", "s1") == spoken
+    assert await case.memory.recent_messages("u1", "s1", limit=2) == spoken[1:]
+    assert await case.memory.recent_messages("u1", "s1", limit=0) == []
 
 
 async def test_a_message_keeps_its_mode_and_time(case: Case) -> None:
     typed = Message("user", "typed", at=12.25, source_mode="chat")
-    await case.memory.append_message("s1", typed)
-    assert await case.memory.recent_messages("s1") == [typed]
+    await case.memory.append_messages("u1", "s1", typed)
+    assert await case.memory.recent_messages("u1", "s1") == [typed]
 
 
 async def test_only_the_newest_messages_are_kept(case: Case) -> None:
     for number in range(HISTORY_LIMIT + 5):
-        await case.memory.append_message("s1", said(str(number)))
-    kept = await case.memory.recent_messages("s1", limit=10_000)
+        await case.memory.append_messages("u1", "s1", said(str(number)))
+    kept = await case.memory.recent_messages("u1", "s1", limit=10_000)
     assert len(kept) == HISTORY_LIMIT
     assert kept[0].content == "5"
 
 
-async def test_conversations_are_apart(case: Case) -> None:
-    await case.memory.append_message("s1", said("mine"))
-    assert await case.memory.recent_messages("s2") == []
+async def test_conversations_are_apart_and_another_user_who_names_one_finds_nothing(case: Case) -> None:
+    await case.memory.append_messages("u1", "s1", said("mine"))
+    assert await case.memory.recent_messages("u1", "s2") == []
+    assert await case.memory.recent_messages("u2", "s1") == []
+    await case.memory.forget_conversation("u2", "s1")
+    assert len(await case.memory.recent_messages("u1", "s1")) == 1
+
+
+async def test_a_turn_with_its_tool_calls_comes_back_whole(case: Case) -> None:
+    asked = Message("assistant", "", 1.0, "chat", tool_calls=(Call("c1", "echo", '{"text": "☂"}'),))
+    result = Message("tool", '{"text": "☂"}', 2.0, "chat", tool_call_id="c1", citations=("A book",))
+    await case.memory.append_messages("u1", "s1", asked, result)
+    assert await case.memory.recent_messages("u1", "s1") == [asked, result]
+
+
+async def test_a_users_conversations_are_listed_the_latest_first_until_they_are_forgotten(case: Case) -> None:
+    assert await case.memory.conversations("u1") == []
+    await case.memory.append_messages("u1", "old", said("one"), said("two"))
+    await case.memory.append_messages("u2", "other", said("not mine"))
+    assert [(note.id, note.messages) for note in await case.memory.conversations("u1")] == [("old", 2)]
+    await case.memory.forget_conversation("u1", "old")
+    assert await case.memory.conversations("u1") == []
+    assert await case.memory.recent_messages("u1", "old") == []
+    assert await case.memory.everything_of("u1") == {}
 
 
 async def test_a_conversation_is_forgotten_an_hour_after_its_last_word(case: Case) -> None:
-    await case.memory.append_message("s1", said("first"))
+    await case.memory.append_messages("u1", "s1", said("first"))
     await case.age(HISTORY_TTL_S - 60)
-    await case.memory.append_message("s1", said("second"))
+    await case.memory.append_messages("u1", "s1", said("second"))
     await case.age(HISTORY_TTL_S - 60)
-    assert len(await case.memory.recent_messages("s1")) == 2
+    assert len(await case.memory.recent_messages("u1", "s1")) == 2
     await case.age(61)
-    assert await case.memory.recent_messages("s1") == []
+    assert await case.memory.recent_messages("u1", "s1") == []
 
 
 async def test_a_summary_is_kept_for_a_day(case: Case) -> None:
@@ -137,10 +158,8 @@ async def test_a_summary_is_kept_for_a_day(case: Case) -> None:
 
 async def test_forgetting_a_session_leaves_nothing_of_it(case: Case) -> None:
     for session in ("s1", "s2"):
-        await case.memory.append_message(session, said("hello"))
         await case.memory.put_summary(session, {"reason": "idle"})
     await case.memory.forget_session("s1")
-    assert await case.memory.recent_messages("s1") == []
     assert await case.memory.get_summary("s1") is None
     assert await case.memory.get_summary("s2") == {"reason": "idle"}
 
@@ -234,22 +253,23 @@ async def test_a_watcher_that_fails_costs_neither_the_write_nor_the_others(case:
 async def test_everything_of_a_user_can_be_shown_and_is_forgotten_their_sessions_included(case: Case) -> None:
     for user in ("u1", "u2"):
         await case.memory.own_session(f"of {user}", user)
-        await case.memory.append_message(f"of {user}", Message("user", "hello", 1.0))
+        await case.memory.append_messages(user, f"of {user}", Message("user", "hello", 1.0, message_id="m1"))
         await case.memory.put_summary(f"of {user}", {"turns": 1})
         await case.memory.update_user_context(user, lambda known: {"name": "Zoë"})
         await case.memory.cache_put(user, "weather:home", "rain")
         await case.memory.link_fingerprint(f"print of {user}", user)
-    hello = {"role": "user", "content": "hello", "at": 1.0, "source_mode": "voice"}
+    hello = {"role": "user", "content": "hello", "at": 1.0, "source_mode": "voice", "message_id": "m1"}
+    hello |= {"tool_call_id": None, "tool_calls": [], "citations": []}
     assert await case.memory.everything_of("u1") == {
         "user:u1:context": {"name": "Zoë"},
-        "session:of u1:conversation": [hello],
+        "user:u1:conversation:of u1": [hello],
         "session:of u1:summary": {"turns": 1},
         "user:u1:cache:weather:home": "rain",
         "fingerprint:print of u1": "u1",
     }
     await case.memory.forget_user("u1")
     assert await case.memory.everything_of("u1") == {}
-    assert await case.memory.recent_messages("of u1") == [] and await case.memory.get_summary("of u1") is None
+    assert await case.memory.recent_messages("u1", "of u1") == [] and await case.memory.get_summary("of u1") is None
     assert len(await case.memory.everything_of("u2")) == 5
 
 

@@ -22,7 +22,7 @@ async def learn(here: World, browser: httpx2.AsyncClient) -> str:
     user = user_of(here, session_id)
     await update_user(here.memory, user, SetPreference("name", "Ana"), AddFact("has a dog"), CountSession(5.0))
     await here.memory.own_session(session_id, user)
-    await here.memory.append_message(session_id, Message("user", "hello", 1.0))
+    await here.memory.append_messages(user, "c1", Message("user", "hello", 1.0))
     await here.memory.cache_put(user, "weather:home", "rain")
     await background_work(here)
     return user
@@ -78,7 +78,7 @@ async def test_the_export_holds_everything_as_a_file_nobody_caches(tmp_path: Pat
     assert kept[f"user:{user}:context"]["facts"] == ["has a dog"]
     assert kept[f"user:{user}:cache:weather:home"] == "rain"
     assert kept[f"fingerprint:{FINGERPRINT}"] == user
-    assert any(name.endswith(":conversation") and value[0]["content"] == "hello" for name, value in kept.items())
+    assert any(":conversation:" in name and value[0]["content"] == "hello" for name, value in kept.items())
 
 
 async def test_forgetting_erases_everything_and_ends_the_callers_own_calls_only(tmp_path: Path) -> None:

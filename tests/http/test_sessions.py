@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
 from backend.memory.base import MemoryJob, Message
@@ -79,22 +81,24 @@ async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(tmp
     async with world(tmp_path) as here, here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
         session = here.directory.find(session_id)
-        await here.memory.append_message(session_id, Message("user", "my secret", 1.0))
+        await here.memory.append_messages(session.owner, session.conversation_id, Message("user", "my secret", 1.0))
         response = await browser.delete(f"/api/sessions/{session_id}")
         assert (response.status_code, response.json()) == (200, {"ok": True})
         assert (session.state, session.ended_reason) == (SessionState.ENDED, "deleted")
-        assert await here.memory.recent_messages(session_id) == []
+        assert await here.memory.recent_messages(session.owner, session.conversation_id) == []
         assert (await browser.get(f"/api/sessions/{session_id}")).status_code == 404
 
 
 async def test_a_deleted_call_leaves_no_record_though_its_writes_were_still_waiting() -> None:
     memory, waiting = FakeMemory(), list[MemoryJob]()
     session = Session("ada", "fake")
-    waiting.append(lambda memory: memory.append_message(session.id, Message("user", "my secret", 1.0)))
+    waiting.append(
+        lambda memory: memory.append_messages("ada", session.conversation_id, Message("user", "my secret", 1.0))
+    )
     keep_summary(waiting.append, session, "deleted")
     for job in waiting:
         await job(memory)
-    assert await memory.recent_messages(session.id) == []
+    assert await memory.recent_messages("ada", session.conversation_id) == []
     assert await memory.get_summary(session.id) is None
 
 
@@ -108,3 +112,19 @@ async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(tmp_pat
         assert here.directory.live == 0
         here.memory.down = False
         assert (await browser.delete(f"/api/sessions/{session_id}")).status_code == 200
+
+
+async def test_a_call_goes_on_with_the_conversation_it_names_and_begins_one_otherwise(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        assert (await place_call(browser, conversation_id="my-talk_1"))["conversation_id"] == "my-talk_1"
+        again = (await browser.post("/api/sessions", json={"conversation_id": "my-talk_1"})).json()
+        shown = (await browser.get(f"/api/sessions/{again['session_id']}")).json()
+        assert shown["conversation_id"] == again["conversation_id"] == "my-talk_1"
+        first, second = [(await browser.post("/api/sessions", json={})).json()["conversation_id"] for _ in range(2)]
+        assert first and second and first != second
+
+
+@pytest.mark.parametrize("odd", ["", "a b", "x" * 65, "user:1", 7])
+async def test_a_conversation_id_of_another_form_is_refused(tmp_path: Path, odd: object) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        assert (await browser.post("/api/sessions", json={"conversation_id": odd})).status_code == 422

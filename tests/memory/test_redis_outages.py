@@ -55,7 +55,7 @@ async def test_a_hundred_calls_to_a_frozen_redis_cost_one_second_together(
     started = time.monotonic()
     message = Message("user", "hello", at=1.0)
     answers = await asyncio.gather(
-        *(memory.append_message(str(n), message) for n in range(100)), return_exceptions=True
+        *(memory.append_messages("u1", str(n), message) for n in range(100)), return_exceptions=True
     )
     assert all(isinstance(answer, MemoryUnavailable) for answer in answers)
     assert time.monotonic() - started < 1.5
@@ -77,14 +77,14 @@ async def test_an_update_caught_by_the_freeze_fails_in_time_and_is_not_half_done
 
 
 async def test_a_killed_redis_fails_at_once_and_is_found_again(server: RedisProcess, memory: RedisMemory) -> None:
-    await memory.append_message("s1", Message("user", "hello", at=1.0))
+    await memory.append_messages("u1", "s1", Message("user", "hello", at=1.0))
     server.kill()
-    assert await seconds_until_unavailable(memory.recent_messages("s1")) < 0.2
+    assert await seconds_until_unavailable(memory.recent_messages("u1", "s1")) < 0.2
     assert await memory.ping() is False
     server.start()
     await until(memory.ping)
-    await memory.append_message("s1", Message("user", "again", at=2.0))
-    assert [message.content for message in await memory.recent_messages("s1")] == ["again"]
+    await memory.append_messages("u1", "s1", Message("user", "again", at=2.0))
+    assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["again"]
 
 
 async def test_a_restart_between_two_calls_goes_unnoticed(server: RedisProcess, memory: RedisMemory) -> None:
@@ -97,12 +97,12 @@ async def test_a_restart_between_two_calls_goes_unnoticed(server: RedisProcess, 
 async def test_a_value_somebody_else_wrote_is_refused_not_invented(server: RedisProcess, memory: RedisMemory) -> None:
     client = connect(server.url)
     await client.set(keys.context("u1"), "no JSON")
-    await client.set(keys.conversation("s1"), "no list")
+    await client.set(keys.conversation("u1", "s1"), "no list")
     await client.aclose()
     with pytest.raises(MemoryUnavailable, match="cannot read"):
         await memory.user_context("u1")
     with pytest.raises(MemoryUnavailable, match="ResponseError"):
-        await memory.recent_messages("s1")
+        await memory.recent_messages("u1", "s1")
     assert await memory.ping() is True
 
 

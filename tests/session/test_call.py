@@ -12,7 +12,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.limits import TurnLimits
 from backend.errors import BadRequest, NeverConnected, ResponderRejected, ResponderUnavailable, TransportLost
-from backend.memory.base import MemoryJob
+from backend.memory.base import Call, MemoryJob, Message
 from backend.memory.fake import FakeMemory
 from backend.responder.base import Remembered
 from backend.responder.fake import FakeResponder
@@ -66,7 +66,7 @@ async def test_typed_text_is_added_answered_played_and_remembered() -> None:
         memory = FakeMemory()
         for job in call.jobs:
             await job(memory)
-        said = await memory.recent_messages(call.session.id)
+        said = await memory.recent_messages("ada", call.session.conversation_id)
     assert [(m.role, m.content) for m in said] == [("user", "hello"), ("assistant", "one two three four")]
 
 
@@ -269,7 +269,7 @@ async def test_a_deleted_call_ends_at_once_and_forgets() -> None:
         memory = FakeMemory()
         for job in call.jobs:
             await job(memory)
-    assert await memory.recent_messages(call.session.id) == []
+    assert await memory.recent_messages("ada", call.session.conversation_id) == []
 
 
 async def test_a_shutdown_is_said_aloud_before_the_line_goes() -> None:
@@ -431,3 +431,48 @@ async def test_a_call_that_is_cancelled_cleans_up_all_the_same() -> None:
         with pytest.raises(asyncio.CancelledError):
             await call.task
         assert call.transport.closed and call.responder.closed and call.jobs
+
+
+async def test_a_call_goes_on_with_a_conversation_begun_by_text_and_adds_to_it() -> None:
+    memory = FakeMemory()
+    calls = (Call("t1", "echo", "{}"),)
+    await memory.append_messages(
+        "ada",
+        "c1",
+        Message("user", "I am Ana.", 1.0, "chat"),
+        Message("assistant", "", 2.0, "chat", tool_calls=calls),
+        Message("tool", "{}", 3.0, "chat", tool_call_id="t1"),
+        Message("assistant", "Hello Ana.", 4.0, "chat"),
+    )
+    async with placed_call(remembering=memory, conversation="c1") as call:
+        assert call.histories == [[Remembered("user", "I am Ana."), Remembered("assistant", "Hello Ana.")]]
+        assert call.told("session_started")[0]["conversation_id"] == "c1"
+        await type_and_answer(call)
+        for job in call.jobs:
+            await job(memory)
+    said = await memory.recent_messages("ada", "c1")
+    assert [(one.content, one.source_mode) for one in said[-2:]] == [
+        ("hello", "voice"),
+        ("one two three four", "voice"),
+    ]
+
+
+async def test_a_conversation_that_cannot_be_read_costs_its_words_and_the_page_is_told() -> None:
+    memory = FakeMemory()
+    async with placed_call(remembering=memory, conversation="c1") as call:
+        assert call.told("session_started")[0]["history"] == "kept"
+
+    async def slow(_user: str, _conversation: str) -> None:
+        return None
+
+    async with placed_call(conversation="c1", earlier=slow) as call:
+        assert call.histories == [[]]
+        assert call.told("session_started")[0]["history"] == "unavailable"
+
+
+async def test_a_new_conversation_asks_memory_nothing() -> None:
+    async def never(_user: str, _conversation: str) -> None:
+        raise AssertionError
+
+    async with placed_call(earlier=never) as call:
+        assert call.session.conversation_id and call.histories == [[]]

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from backend.memory.redis import RedisMemory, connect
+from backend.memory.redis import connect
 from tests.support.house import PlacedCall, RunningHouse, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.processes import child
@@ -67,15 +67,20 @@ def redis_of(house: RunningHouse) -> psutil.Process:
 async def remembered(house: RunningHouse, call: PlacedCall) -> int:
     """How many messages of this call are in Redis."""
     async with aclosing(_Memory(house)) as memory:
-        return len(await memory.redis.recent_messages(call.ticket.session_id, 100))
+        return await memory.count(call.ticket.conversation_id)
 
 
 class _Memory:
     def __init__(self, house: RunningHouse) -> None:
-        self.redis = RedisMemory(connect(f"unix://{house.folder}/var/redis/redis.sock"))
+        self.redis = connect(f"unix://{house.folder}/var/redis/redis.sock")
+
+    async def count(self, conversation_id: str) -> int:
+        """Messages of a conversation, whoever it belongs to."""
+        keys = await self.redis.keys(f"user:*:conversation:{conversation_id}")
+        return sum([await self.redis.llen(key) for key in keys])
 
     async def aclose(self) -> None:
-        await self.redis.close()
+        await self.redis.aclose()
 
 
 @pytest.mark.alone

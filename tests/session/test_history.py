@@ -21,15 +21,18 @@ async def run(jobs: list[MemoryJob], memory: FakeMemory) -> None:
 
 async def test_every_message_goes_to_memory_in_order() -> None:
     jobs: list[MemoryJob] = []
-    history, memory = History("s1", jobs.append), FakeMemory()
+    history, memory = History("u1", "s1", jobs.append), FakeMemory()
     history.add("user", "hello")
     history.add("assistant", "hi")
     await run(jobs, memory)
-    assert [(m.role, m.content) for m in await memory.recent_messages("s1")] == [("user", "hello"), ("assistant", "hi")]
+    assert [(m.role, m.content) for m in await memory.recent_messages("u1", "s1")] == [
+        ("user", "hello"),
+        ("assistant", "hi"),
+    ]
 
 
 def test_the_tail_is_bounded_and_keeps_the_newest() -> None:
-    history = History("s1", lambda _: None)
+    history = History("u1", "s1", lambda _: None)
     for number in range(TAIL + 5):
         history.add("user", str(number))
     assert len(history.tail()) == TAIL
@@ -37,7 +40,7 @@ def test_the_tail_is_bounded_and_keeps_the_newest() -> None:
 
 
 def test_what_was_added_since_is_told_apart() -> None:
-    history = History("s1", lambda _: None)
+    history = History("u1", "s1", lambda _: None)
     history.add("user", "one")
     count = history.count
     assert history.since(count) == []
@@ -50,7 +53,7 @@ def test_a_memory_that_takes_nothing_is_logged_and_costs_no_more(caplog: pytest.
     def refuse(_job: MemoryJob) -> None:
         raise RuntimeError("full")
 
-    history = History("s1", careful(refuse))
+    history = History("u1", "s1", careful(refuse))
     with caplog.at_level(logging.ERROR):
         history.add("user", "my secret")
     assert history.tail() == [Remembered("user", "my secret")]
@@ -84,8 +87,11 @@ async def test_the_summary_never_holds_words() -> None:
 async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> None:
     jobs: list[MemoryJob] = []
     session, memory = Session("ada", "fake"), FakeMemory()
-    history = History(session.id, jobs.append)
+    history = History("ada", session.conversation_id, jobs.append)
     history.add("user", "hello")
     keep_summary(jobs.append, session, "deleted")
     await run(jobs, memory)
-    assert await memory.recent_messages(session.id) == [] and await memory.get_summary(session.id) is None
+    assert (
+        await memory.recent_messages("ada", session.conversation_id) == []
+        and await memory.get_summary(session.id) is None
+    )

@@ -13,7 +13,7 @@ from backend.audio.segmenter import Segmenter
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
 from backend.errors import VoiceError
-from backend.memory.base import MemoryJob
+from backend.memory.base import MemoryJob, Message
 from backend.memory.fake import FakeMemory
 from backend.models.base import ChatModel
 from backend.models.fake import FakeChatModel
@@ -136,6 +136,7 @@ async def placed_call(
     limits: TurnLimits | None = None,
     remembering: FakeMemory | None = None,
     model: ChatModel = FakeChatModel(),  # noqa: B008 - without scenes it only fails
+    conversation: str | None = None,
     **line: Any,
 ) -> AsyncIterator[PlacedCall]:
     """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for."""
@@ -158,6 +159,9 @@ async def placed_call(
     async def known(user: str) -> dict[str, Any]:
         return await memory.user_context(user)
 
+    async def earlier(user: str, conversation: str) -> list[Message] | None:
+        return None if memory.down else await memory.recent_messages(user, conversation)
+
     def briefed(known: Mapping[str, Any]) -> Briefing:
         return brief(thinkers, known, endpointing="local")
 
@@ -165,6 +169,7 @@ async def placed_call(
         dial=dial,
         brief=briefed,
         known=known,
+        earlier=earlier,
         thinkers=thinkers,
         keep=jobs.append,
         learning=Learning(memory.watch_user, Summaries(model, "fast", memory)),
@@ -175,7 +180,7 @@ async def placed_call(
         metrics=Metrics(manifest.domain for manifest in thinkers.manifests),
     )
     whole = replace(whole, **line)
-    session, transport = Session("ada", "fake"), FakeTransport()
+    session, transport = Session("ada", "fake", conversation), FakeTransport()
     task = asyncio.create_task(Call(whole, session, transport).run())
     placed = PlacedCall(session, transport, whole, responders, histories, jobs, task)
     reading = asyncio.create_task(_read(placed))

@@ -100,11 +100,21 @@ async def test_forgetting_a_user_forgets_their_answers() -> None:
         assert (await w.ask("knowledge", "x")).text == "Two."
 
 
-async def test_a_stranger_whose_conversation_went_in_is_never_cached() -> None:
-    async with world(["One."], ["Two."]) as w:
-        await w.memory.append_message("s1", Message("user", "I am ill.", 1.0))
+async def test_an_answer_into_which_a_conversation_went_is_never_anothers_nor_another_conversations() -> None:
+    async with world(["For ill Ada."], ["For Bob."], ["For Ada, elsewhere."]) as w:
+        await w.memory.append_messages("ada", "s1", Message("user", "I am ill.", 1.0))
+        await w.ask("knowledge", "x", user="ada")
+        assert (await w.ask("knowledge", "x", user="bob")).text == "For Bob."
+        assert (await w.ask("knowledge", "x", user="ada")).text == "For ill Ada."
+        await w.memory.append_messages("ada", "s2", Message("user", "I am well.", 1.0))
+        assert (await w.ask("knowledge", "x", user="ada", session="s2")).text == "For Ada, elsewhere."
+
+
+async def test_a_strangers_conversation_is_not_read_at_all() -> None:
+    async with world(["One."]) as w:
+        await w.memory.append_messages("", "s1", Message("user", "I am ill.", 1.0))
         await w.ask("knowledge", "x", user="")
-        assert (await w.ask("knowledge", "x", user="")).text == "Two."
+        assert "I am ill" not in w.system()
 
 
 async def test_a_sample_is_never_cached() -> None:

@@ -16,15 +16,15 @@ from tests.thinkers.world import world
 class StuckMemory(FakeMemory):
     """Never answers."""
 
-    async def recent_messages(self, session_id: str, limit: int = 20) -> list[Message]:
+    async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
         await asyncio.sleep(30)
         return []
 
 
 async def remember(memory: FakeMemory, turns: int) -> None:
     for turn in range(turns):
-        await memory.append_message("s1", Message("user", f"question {turn}", 1.0))
-        await memory.append_message("s1", Message("assistant", f"reply {turn}", 1.0))
+        await memory.append_messages("ada", "s1", Message("user", f"question {turn}", 1.0))
+        await memory.append_messages("ada", "s1", Message("assistant", f"reply {turn}", 1.0))
 
 
 async def test_it_answers_with_the_advanced_model_and_no_tools() -> None:

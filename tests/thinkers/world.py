@@ -37,7 +37,7 @@ class World:
 
     async def ask(self, domain: str, query: str, *, user: str = "ada", session: str = "s1") -> Answer:
         """One question, answered."""
-        return await self.thinkers.answer(Question(domain, query, session, user), self._note)
+        return await self.thinkers.answer(Question(domain, query, session, user, conversation_id=session), self._note)
 
     def system(self, request: int = -1) -> str:
         """The system prompt of a request the scripted model was sent."""

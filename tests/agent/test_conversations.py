@@ -1,0 +1,131 @@
+"""Conversations with the agent outlive the process, and belong to one user."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.agent.context import ContextMessage
+from backend.agent.conversations import MemoryConversations
+from backend.agent.session import Agent
+from backend.errors import ModelUnavailable
+from backend.memory.base import HISTORY_TTL_S, Message
+from backend.memory.embedded import open_memory
+from backend.memory.fake import FakeMemory
+from backend.models.base import Delta
+from backend.models.fake import FakeChatModel
+from tests.support.minds import call, echo, toolbox
+
+
+class Time:
+    """Seconds, set by the test."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def agent(model: FakeChatModel, memory: Any) -> Agent:
+    return Agent(model, toolbox(echo), "m", store=MemoryConversations(memory))
+
+
+def told(model: FakeChatModel) -> list[str]:
+    """What the model was shown of the conversation, last time."""
+    return [message["content"] for message in model.requests[-1]["messages"][1:]]
+
+
+async def test_a_conversation_goes_on_after_a_restart_in_another_mode(tmp_path: Path) -> None:
+    model = FakeChatModel(["Looking.", call("echo", '{"text": "hi"}')], ["It says hi."], ["As I said."])
+    for mode, text in (("voice", "What does it say?"), ("chat", "Again?")):
+        opened = await open_memory(None, tmp_path)
+        try:
+            session = agent(model, opened.memory).create_session("c", user_id="ada")
+            await session.think(text, mode)  # type: ignore[arg-type]
+        finally:
+            await opened.memory.close()
+    assert told(model) == ["What does it say?", "Looking.", '{"text": "hi"}', "It says hi.", "Again?"]
+
+
+async def test_an_idle_hour_ends_it() -> None:
+    clock = Time()
+    memory, model = FakeMemory(clock), FakeChatModel(["One."], ["Two."], ["Three."])
+    await agent(model, memory).create_session("c", user_id="ada").think("x")
+    clock.now = HISTORY_TTL_S - 1.0
+    await agent(model, memory).create_session("c", user_id="ada").think("x")
+    assert told(model) == ["x", "One.", "x"]
+    clock.now = 2.0 * HISTORY_TTL_S
+    await agent(model, memory).create_session("c", user_id="ada").think("y")
+    assert told(model) == ["y"]
+
+
+async def test_another_user_or_nobody_who_names_it_finds_nothing() -> None:
+    memory, model = FakeMemory(), FakeChatModel(["One."], ["Two."], ["Three."])
+    for user in ("ada", "bob", ""):
+        await agent(model, memory).create_session("c", user_id=user).think(f"I am {user}.")
+        assert told(model) == [f"I am {user}."]
+    assert await MemoryConversations(memory).load("c", "") == []
+
+
+async def test_forgetting_the_user_forgets_it() -> None:
+    store = MemoryConversations(memory := FakeMemory())
+    await store.append("c", "ada", (ContextMessage("user", "x", 1.0),))
+    await memory.forget_user("ada")
+    assert await store.load("c", "ada") == []
+
+
+async def test_what_is_said_meanwhile_by_voice_is_not_lost() -> None:
+    memory = FakeMemory()
+
+    class Speaking(FakeChatModel):
+        """While it answers, something is said in a call of the same conversation."""
+
+        async def stream(self, *args: Any, **options: Any) -> AsyncGenerator[Delta, None]:
+            await memory.append_messages("ada", "c", Message("user", "spoken", 1.0))
+            async for delta in super().stream(*args, **options):
+                yield delta
+
+    await agent(Speaking(["One."]), memory).create_session("c", user_id="ada").think("typed", "chat")
+    kept = await memory.recent_messages("ada", "c")
+    assert [(one.content, one.source_mode) for one in kept] == [
+        ("spoken", "voice"),
+        ("typed", "chat"),
+        ("One.", "chat"),
+    ]
+
+
+async def test_an_outage_costs_the_history_and_is_told() -> None:
+    memory, model = FakeMemory(), FakeChatModel(["One."], ["Two."], ["Three."])
+    first = agent(model, memory).create_session("c", user_id="ada")
+    await first.think("x")
+    assert first.history == "kept"
+    memory.down = True
+    during = agent(model, memory).create_session("c", user_id="ada")
+    assert (await during.think("y")).text == "Two." and during.history == "unavailable"
+    assert told(model) == ["y"]
+    memory.down = False
+    await agent(model, memory).create_session("c", user_id="ada").think("z")
+    assert told(model) == ["x", "One.", "z"]
+
+
+async def test_a_turn_that_failed_before_anything_came_of_it_leaves_nothing() -> None:
+    memory, model = FakeMemory(), FakeChatModel([ModelUnavailable("gone")], ["One."])
+    with pytest.raises(ModelUnavailable):
+        await agent(model, memory).create_session("c", user_id="ada").think("x")
+    await agent(model, memory).create_session("c", user_id="ada").think("x")
+    assert told(model) == ["x"]
+
+
+async def test_an_answer_that_used_the_conversation_may_not_be_served_to_others() -> None:
+    memory, model = FakeMemory(), FakeChatModel(["One."], ["Two."])
+    assert (await agent(model, memory).create_session("c", user_id="ada").think("x")).cacheable
+    assert not (await agent(model, memory).create_session("c", user_id="ada").think("y")).cacheable
+
+
+async def test_a_question_keeps_the_id_it_came_with() -> None:
+    memory, model = FakeMemory(), FakeChatModel(["One."])
+    answer = await agent(model, memory).create_session("c", user_id="ada").think("x", "chat", message_id="m1")
+    assert [one.message_id for one in await memory.recent_messages("ada", "c")] == ["m1", answer.message_id]
