@@ -46,7 +46,7 @@ async def test_a_returning_visitor_keeps_the_identity_and_gets_no_new_cookie(tmp
 async def test_a_tampered_cookie_is_replaced_by_a_new_identity(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         first = await place_call(browser)
-        forged = browser.cookies["caller"][:-1] + "_"
+        forged = browser.cookies["caller"][:-8] + 8 * "_"
         async with here.browser(headers={"cookie": f"caller={forged}"}) as forger:
             response = await forger.post("/api/rtc/offer", json={"sdp": SDP})
             assert cookie_of(response) is not None
