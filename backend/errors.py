@@ -58,6 +58,12 @@ class Forbidden(CallerError):
     status = 403
 
 
+class NotAdmitted(CallerError):
+    """Who is asking has not shown the token that this takes."""
+
+    status = 401
+
+
 class TooMany(CallerError):
     """A limit is reached; try again in `retry_after_s` seconds."""
 

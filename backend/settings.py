@@ -161,6 +161,9 @@ class Settings(BaseSettings):
     secret_key: SecretStr | None = Field(
         None, description="Signs cookies and tokens; unset: generated and kept in DATA_DIR."
     )
+    admin_token: SecretStr | None = Field(
+        None, min_length=16, description="Opens /admin, 16 characters or more; unset: there is no admin page."
+    )
     identify_by_fingerprint: bool = Field(
         False, description="Demos only: a browser fingerprint restores a lost cookie's context."
     )

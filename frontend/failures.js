@@ -175,6 +175,7 @@ const ENDINGS = {
     "Try again in a moment; if it stays away, ask who runs this server.",
     ["retry"],
   ),
+  operator: failure("ended-operator", "The call was ended by who runs this server.", "Connect to begin a new one.", ["retry"]),
   error: failure("ended-error", "The call ended because of a fault in the server.", "Try again.", ["retry"]),
 };
 

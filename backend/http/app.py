@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.http import events, health, levels, me, page, sessions, signalling, socket
+from backend.http import admin, events, health, levels, me, page, sessions, signalling, socket
 from backend.http.auth import Access, Signatures, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.context import Context
@@ -28,6 +28,8 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 MESSAGES_PER_MINUTE = 60
 """Typed messages one session may take."""
+ATTEMPTS_PER_MINUTE = 10
+"""Wrong admin tokens one address may try."""
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
 
@@ -55,7 +57,7 @@ def build_app(
     )
     app.state.context = context
     install(app)
-    for module in (signalling, sessions, me, events, levels, socket, health, page):
+    for module in (signalling, sessions, me, admin, events, levels, socket, health, page):
         app.include_router(module.router)
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.directory.live)
@@ -73,6 +75,7 @@ def build_context(services: Services, heartbeat_s: float, now: Callable[[], floa
         access=Access(services.sessions, signatures),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
+        attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
         now=now,
         heartbeat_s=heartbeat_s,
     )

@@ -25,6 +25,8 @@ class Context:
     access: Access
     offers: Buckets
     messages: Buckets
+    attempts: Buckets
+    """Wrong tokens for the admin page."""
     now: Callable[[], float]
     heartbeat_s: float
 

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
-from backend.errors import CallerError, PeerError, TooMany, VoiceError
+from backend.errors import CallerError, NotAdmitted, PeerError, TooMany, VoiceError
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +86,8 @@ async def _voice_error(_request: Request, error: Exception) -> JSONResponse:
         status = 503
         if error.retryable:
             headers["Retry-After"] = str(PEER_RETRY_S)
+    if isinstance(error, NotAdmitted):
+        headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooMany):
         headers["Retry-After"] = str(error.retry_after_s)
     if status >= 500:

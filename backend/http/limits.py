@@ -46,6 +46,13 @@ class Buckets:
         """Spend one of `key`'s requests at `now` (seconds of any steady clock). Raises `TooMany` when none is left."""
         if not self._per_minute:
             return
+        self.check(key, now)
+        self._refilled(key, now).tokens -= 1
+
+    def check(self, key: str, now: float) -> None:
+        """Spend nothing. Raises `TooMany` when none of `key`'s requests is left."""
+        if not self._per_minute:
+            return
         bucket = self._refilled(key, now)
         if bucket.tokens < 1:
             wait_s = (1 - bucket.tokens) * 60 / self._per_minute
@@ -54,7 +61,6 @@ class Buckets:
                 retry_after_s=max(1, math.ceil(wait_s)),
                 hint=f"At most {self._per_minute} a minute are taken.",
             )
-        bucket.tokens -= 1
 
     def _refilled(self, key: str, now: float) -> _Bucket:
         bucket = self._buckets.get(key)

@@ -231,6 +231,11 @@ class Directory:
         """The owner's sessions, newest first."""
         return sorted((s for s in self._sessions.values() if s.owner == owner), key=lambda s: -s.opened_at)
 
+    def newest(self, count: int) -> list[Session]:
+        """The live sessions, then those lately ended, each newest first."""
+        ended_last = sorted(self._sessions.values(), key=lambda s: (s.state is SessionState.ENDED, -s.opened_at))
+        return ended_last[:count]
+
     async def end(self, session: Session, reason: str) -> None:
         """End a session in order, by force after 8 s. Does nothing to one already ended."""
         task = self._tasks.get(session.id)

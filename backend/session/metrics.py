@@ -15,6 +15,8 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from backend.session.recent import Recent
+
 OTHER = "other"
 END_REASONS = frozenset(
     {
@@ -27,6 +29,7 @@ END_REASONS = frozenset(
         "max_minutes",
         "responder_gone",
         "error",
+        "operator",
     }
 )
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "played", "total")
@@ -43,6 +46,7 @@ class Metrics:
 
     def __init__(self, domains: Iterable[str] = (), registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
+        self.recent = Recent()
         self._domains = frozenset(domains)
         self._define(self.registry)
         ProcessCollector(registry=self.registry)
@@ -61,10 +65,10 @@ class Metrics:
 
     def turn_measured(self, legs: Mapping[str, object]) -> None:
         """A turn's legs: the data of a `turn_metrics` event, in milliseconds. Legs it lacks are not counted."""
-        for leg in LEGS:
-            value = legs.get(f"{leg}_ms")
-            if isinstance(value, int | float):
-                self._legs.labels(leg).observe(value / 1000)
+        known = {leg: value for leg in LEGS if isinstance(value := legs.get(f"{leg}_ms"), int | float)}
+        for leg, value in known.items():
+            self._legs.labels(leg).observe(value / 1000)
+        self.recent.turn(known)
 
     def vad_decided(self, decision: str) -> None:
         """The segmenter decided: speech started, paused, resumed or stopped."""
@@ -72,7 +76,9 @@ class Metrics:
 
     def thinker_finished(self, domain: str, outcome: str, seconds: float) -> None:
         """A Thinker's work ended as complete, failed, stale or cancelled after `seconds`."""
-        self._thinkers.labels(_known(domain, self._domains), _known(outcome, THINKER_OUTCOMES)).observe(seconds)
+        labels = _known(domain, self._domains), _known(outcome, THINKER_OUTCOMES)
+        self._thinkers.labels(*labels).observe(seconds)
+        self.recent.thinker(*labels, seconds)
 
     def watch_queue(self, queue: str, depth: Callable[[], float]) -> None:
         """Read the depth of `queue` (a fixed name; all sessions together) from `depth` at every scrape."""

@@ -1,0 +1,92 @@
+"""`/api/admin`: what an operator may see and do, for the bearer of ADMIN_TOKEN. Without that setting it is not there.
+
+Nobody's words are here, and users only as a few characters of a hash: enough to tell two calls of one user from
+those of two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+
+from backend.errors import NotAdmitted, NotFound
+from backend.http.context import Here, bearer, context_of
+from backend.http.limits import address_key
+from backend.session.directory import Session
+from backend.session.metrics import Metrics
+
+SHOWN = 200
+"""Sessions in one answer, live ones first."""
+
+
+def admitted(request: Request) -> None:
+    """Only for the bearer of the token. Raises `NotFound` when there is none, `NotAdmitted`, `TooMany`."""
+    here = context_of(request)
+    token = here.services.settings.admin_token
+    if token is None:
+        raise NotFound("The admin page is off.", hint="Set ADMIN_TOKEN to 16 characters or more, and restart.")
+    attempt, key = bearer(request), address_key(request)
+    if attempt is None:
+        raise NotAdmitted("The admin page wants its token.", hint="It is ADMIN_TOKEN in the server's settings.")
+    here.attempts.check(key, here.now())
+    if not secrets.compare_digest(attempt.encode(), token.get_secret_value().encode()):
+        here.attempts.take(key, here.now())
+        raise NotAdmitted("That is not the token.", hint="It is ADMIN_TOKEN in the server's settings.")
+
+
+router = APIRouter(tags=["admin"], dependencies=[Depends(admitted)])
+
+
+@router.get("/api/admin/overview")
+async def overview(here: Here) -> dict[str, Any]:
+    """Sessions of this process, live and lately ended; medians of turns and Thinkers; what went wrong."""
+    services = here.services
+    return {
+        "at": time.time(),
+        "cap": services.settings.session_cap,
+        "sessions": [_shown(session) for session in services.directory.newest(SHOWN)],
+        "turns": services.metrics.recent.turns(),
+        "thinkers": services.metrics.recent.thinkers(),
+        "checks": await services.readiness(),
+    } | figures(services.metrics)
+
+
+@router.delete("/api/admin/sessions/{session_id}")
+async def end_session(session_id: str, here: Here) -> dict[str, Any]:
+    """End a call, wherever it lives; the caller hears a goodbye. 404 when there is none."""
+    handle = await here.services.sessions.find(session_id)
+    await handle.end("operator")
+    return {"ok": True}
+
+
+def figures(metrics: Metrics) -> dict[str, Any]:
+    """What of `/metrics` fits a glance."""
+    samples = [sample for metric in metrics.registry.collect() for sample in metric.samples]
+    named = {sample.name: sample.value for sample in samples if not sample.labels}
+    return {
+        "ended": {s.labels["reason"]: int(s.value) for s in samples if s.name == "voice_sessions_ended_total"},
+        "queues": {s.labels["queue"]: s.value for s in samples if s.name == "voice_queue_depth"},
+        "faults": {
+            "server_errors": int(sum(s.value for s in samples if s.name == "voice_http_seconds_count" and _failed(s))),
+            "memory_writes_lost": int(named.get("voice_outbox_dropped_total", 0)),
+        },
+        "process": {
+            "memory_bytes": named.get("process_resident_memory_bytes", 0.0),
+            "cpu_s": named.get("process_cpu_seconds_total", 0.0),
+            "started_at": named.get("process_start_time_seconds", 0.0),
+            "open_files": named.get("process_open_fds", 0.0),
+        },
+    }
+
+
+def _shown(session: Session) -> dict[str, Any]:
+    user = hashlib.sha256(session.owner.encode()).hexdigest()[:8]
+    return session.describe() | {"user": user}
+
+
+def _failed(sample: Any) -> bool:
+    return str(sample.labels.get("status", "")).startswith("5")
