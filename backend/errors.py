@@ -140,3 +140,7 @@ class ToolFailed(PeerError):
 
 class NoAnswer(PeerError):
     """A Thinker produced no answer."""
+
+
+class TookTooLong(NoAnswer):
+    """A Thinker was still at work when its deadline came."""

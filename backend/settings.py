@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validat
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
+from backend.settings_background import BackgroundSettings
 from backend.settings_pipeline import PipelineSettings
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -127,6 +128,9 @@ class Settings(BaseSettings):
 
     # Steps around a turn
     pipeline: PipelineSettings = Field(default_factory=PipelineSettings)
+
+    # Background tasks
+    background: BackgroundSettings = Field(default_factory=BackgroundSettings)  # type: ignore[arg-type]
 
     # Hearing
     vad: VadSettings = Field(default_factory=VadSettings)  # type: ignore[arg-type]

@@ -18,8 +18,9 @@ BACKEND = Path(__file__).resolve().parent.parent / "backend"
 COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
-    "settings": {"errors", "settings_pipeline"},
+    "settings": {"errors", "settings_pipeline", "settings_background"},
     "settings_pipeline": set(),
+    "settings_background": set(),
     "conversation": COMMON,
     "audio": COMMON,
     "session": COMMON

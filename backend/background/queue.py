@@ -1,8 +1,28 @@
-"""What the queue is asked for: to have a task's id brought to some worker, at least once."""
+"""Ids of tasks on their way to workers: pydocket, a queue over Redis Streams, behind a protocol of two methods.
+
+What it gives us: an id is brought to a worker at least once; a worker that dies leaves its ids to another after the
+lease it did not renew; a delayed id waits in Redis. What it does not know is what a task is: see `records`.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import uuid4
+
+from backend.memory.guard import Guard
+
+if TYPE_CHECKING:
+    from docket import Docket
+
+QUEUE = "tasks-queue"
+"""The first word of the queue's own keys in Redis."""
+FUNCTION = "think"
+"""What the messages name; a message holds this and a task's id."""
+KEEP_TRACE_S = 60
+"""Seconds the queue keeps its own note of an id that is through; ours is the record."""
 
 
 class Queue(Protocol):
@@ -15,6 +35,62 @@ class Queue(Protocol):
     async def cancel(self, task_id: str) -> None:
         """Take it off the way; where it runs, stop it. A worker that does not hear it finds out from the record."""
         ...
+
+
+class DocketQueue:
+    """`Queue` over an open docket; see `open_queue`."""
+
+    def __init__(self, docket: Docket) -> None:
+        self.docket = docket
+        self._call = Guard()
+
+    def __repr__(self) -> str:
+        return f"DocketQueue({self.docket.name})"
+
+    async def put(self, task_id: str, delay_s: float = 0.0) -> None:
+        """See `Queue.put`."""
+        await self._call(lambda: self.docket.add(FUNCTION, when=_in(delay_s), key=task_id)(task_id))
+
+    async def put_again(self, task_id: str, delay_s: float = 0.0) -> None:
+        """Bring it once more, though it runs here: what runs is then over for the queue when it returns."""
+        await self._call(lambda: self.docket.replace(FUNCTION, when=_in(delay_s), key=task_id)(task_id))
+
+    async def cancel(self, task_id: str) -> None:
+        """See `Queue.cancel`."""
+        await self._call(lambda: self.docket.cancel(task_id))
+
+    async def workers(self) -> int:
+        """How many workers have been heard of in the last ten seconds, in all processes."""
+        found: Any = await self._call(self.docket.workers)
+        return len(found)
+
+
+@asynccontextmanager
+async def open_queue(url: str | None, run: Callable[..., Awaitable[None]] | None = None) -> AsyncIterator[DocketQueue]:
+    """The queue in the Redis at `url`; None: in this process alone, and gone with it.
+
+    `run` is what a worker of this process does with an id; None where none works here. Never fails for a Redis that is
+    out of reach: each call then does.
+    """
+    from docket import Docket  # takes most of a second to import: only where a queue is opened
+
+    docket = Docket(
+        name=QUEUE,
+        url=url or f"memory://{uuid4()}",
+        execution_ttl=timedelta(seconds=KEEP_TRACE_S),
+    )
+    docket.register(run or _nobody_here, names=[FUNCTION])
+    async with docket:
+        yield DocketQueue(docket)
+
+
+async def _nobody_here(task_id: str) -> None:
+    """Stands for the work where only ids are put."""
+    raise NotImplementedError(task_id)
+
+
+def _in(delay_s: float) -> datetime:
+    return datetime.now(UTC) + timedelta(seconds=delay_s)
 
 
 class FakeQueue:

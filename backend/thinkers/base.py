@@ -104,6 +104,8 @@ class Manifest:
     """Names of the user's preferences it is shown, e.g. 'default_location'."""
     summary: bool = False
     """Whether it is shown the summary of the user's earlier conversations."""
+    background: bool = False
+    """Whether it may take minutes, and goes on as a background task when its caller does not wait for it."""
     takes_unknown: bool = False
     """Whether questions of unknown domains come here; one Thinker at most says so."""
 

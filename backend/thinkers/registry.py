@@ -17,9 +17,10 @@ from types import ModuleType
 from typing import Any
 
 from backend.agent.prompt import local_day
-from backend.errors import BadPlugin, BadRequest, NoAnswer, VoiceError
+from backend.errors import BadPlugin, BadRequest, NoAnswer, TookTooLong, VoiceError
 from backend.thinkers.base import Answer, Manifest, Progress, Question
 from backend.thinkers.cache import AnswerCache, slot_for
+from backend.thinkers.steps import LocalSteps, Steps
 from backend.thinkers.work import Consultation, Desk
 from backend.tools.discovery import folder_modules, package_modules
 from backend.tracing.base import current_span
@@ -129,20 +130,28 @@ class Thinkers:
             raise BadRequest(f"The query is over {QUERY_LIMIT:,} characters. Send only the question.")
         return self._serving(domain.strip().lower()).manifest.domain, query.strip()
 
-    async def answer(self, question: Question, on_progress: Callable[[Progress], None]) -> Answer:
-        """Think about `question` within the Thinker's deadline.
+    async def answer(
+        self,
+        question: Question,
+        on_progress: Callable[[Progress], None],
+        *,
+        steps: Steps | None = None,
+        patient: bool = False,
+    ) -> Answer:
+        """Think about `question` within the Thinker's deadline, or, if `patient`, for as long as the caller lets it.
 
-        Raises `NoAnswer`, whose text can be spoken, or `BadRequest` for a domain nobody serves. Cancelling the
+        `steps` holds what was done before, and keeps what is done now. Raises `TookTooLong` after the deadline,
+        `NoAnswer`, whose text can be spoken, or `BadRequest` for a domain nobody serves. Cancelling the
         awaiting task stops the model and the tools.
         """
         thinker = self._serving(question.domain)
         manifest = thinker.manifest
         deadline_s = manifest.deadline_s or self._desk.settings.thinker_deadline_s
         try:
-            async with asyncio.timeout(deadline_s):
-                return await self._served(thinker, question, on_progress)
+            async with asyncio.timeout(None if patient else deadline_s):
+                return await self._served(thinker, question, on_progress, steps or LocalSteps())
         except TimeoutError as error:
-            raise NoAnswer(f"{manifest.label} took longer than {deadline_s:g} seconds.") from error
+            raise TookTooLong(f"{manifest.label} took longer than {deadline_s:g} seconds.") from error
         except NoAnswer:
             raise
         except VoiceError as error:
@@ -154,9 +163,11 @@ class Thinkers:
             )
             raise NoAnswer(f"{manifest.label} has a fault.") from error
 
-    async def _served(self, thinker: Thinker, question: Question, on_progress: Callable[[Progress], None]) -> Answer:
+    async def _served(
+        self, thinker: Thinker, question: Question, on_progress: Callable[[Progress], None], steps: Steps
+    ) -> Answer:
         """From the cache, or thought out."""
-        work = Consultation(self._desk, thinker.manifest, question, on_progress)
+        work = Consultation(self._desk, thinker.manifest, question, on_progress, steps=steps)
         current_span().note(domain=thinker.manifest.domain, tier=thinker.manifest.tier, cache="off")
         day = local_day(self._desk.clock(), (situation := await work.situation()).zone)
         slot = slot_for(thinker.manifest, question, situation, day)

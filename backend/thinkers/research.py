@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from backend.agent.prompt import quoted
@@ -35,6 +35,7 @@ MANIFEST = Manifest(
     deadline_s=240,
     filler="I am still going through the sources.",
     preferences=("time_zone",),
+    background=True,
 )
 PLAN = (
     "You plan a search. Break the question into at most {limit} searches that together answer it. For each, choose "
@@ -86,8 +87,11 @@ async def think(work: Consultation) -> Answer:
     """Plan, gather, fill the gaps, write."""
     findings: list[Finding] = []
     for number in range(ROUND_LIMIT):
+        if work.steps.hurried:
+            break
         work.progress("planning the search" if number == 0 else "checking what is missing")
-        searches = [search for search in await _plan(work, findings) if search not in [f.search for f in findings]]
+        planned = await _planned(work, number, findings)
+        searches = [search for search in planned if search not in [finding.search for finding in findings]]
         if not searches:
             break
         findings += await _gather(work, searches)
@@ -95,6 +99,15 @@ async def think(work: Consultation) -> Answer:
             break  # nothing works: a second plan would not either
     await _delay(work)
     return await _write(work, findings)
+
+
+async def _planned(work: Consultation, number: int, findings: list[Finding]) -> list[Search]:
+    """The plan of that round, an earlier run's if there was one."""
+
+    async def plan() -> list[dict[str, str]]:
+        return [asdict(search) for search in await _plan(work, findings)]
+
+    return [Search(**search) for search in await work.step(f"plan {number}", plan)]
 
 
 async def _plan(work: Consultation, findings: list[Finding]) -> list[Search]:
@@ -134,8 +147,8 @@ async def _gather(work: Consultation, searches: list[Search]) -> list[Finding]:
 
     async def look(search: Search) -> Finding:
         nonlocal done
-        tool, place, parameter = TOOLS[search.source]
-        result = await work.call(tool, {parameter: search.query[:200]})
+        place = TOOLS[search.source][1]
+        result = await _searched(work, search)
         done += 1
         outcome = "searched" if result.error is None else "could not search"
         work.progress(f"{outcome} {place} ({done} of {len(searches)})")
@@ -144,6 +157,18 @@ async def _gather(work: Consultation, searches: list[Search]) -> list[Finding]:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(look(search)) for search in searches]
     return [task.result() for task in tasks]
+
+
+async def _searched(work: Consultation, search: Search) -> ToolResult:
+    """What the search came to, once: an earlier run's finding is as good, a failure is worth another try."""
+    name = f"{search.source}: {search.query}"
+    if (kept := work.steps.kept(name)) is not None:
+        return ToolResult(**(kept | {"citations": tuple(kept["citations"])}))
+    tool, _, parameter = TOOLS[search.source]
+    result = await work.call(tool, {parameter: search.query[:200]})
+    if result.error is None:
+        await work.steps.keep(name, asdict(result))
+    return result
 
 
 async def _write(work: Consultation, findings: list[Finding]) -> Answer:
@@ -176,6 +201,6 @@ def _quoted(findings: list[Finding]) -> str:
 async def _delay(work: Consultation) -> None:
     """For demonstrations: not done before the set number of seconds has passed, with a word every few of them."""
     until = work.began + work.desk.settings.research_delay_s
-    while (left := until - time.perf_counter()) > 0:
+    while (left := until - time.perf_counter()) > 0 and not work.steps.hurried:
         work.progress(f"comparing the sources, {round(left)} seconds to go")
         await asyncio.sleep(min(left, DELAY_STEP_S))

@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from backend.pipeline.base import Asked
 from backend.pipeline.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.settings import Settings
 from backend.thinkers.base import Answer, Manifest, Progress, Question, Source, ToolStep
+from backend.thinkers.steps import LocalSteps, Steps
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult
 
@@ -64,6 +65,8 @@ class Consultation:
     """Whether the answer may be served again; anything used for it may forbid that."""
     tokens: int = 0
     """Spent so far, over all turns."""
+    steps: Steps = field(default_factory=LocalSteps)
+    """Where long work keeps what its steps came to."""
     _situation: Situation | None = None
     _own_calls: int = 0
 
@@ -128,6 +131,14 @@ class Consultation:
         result = await traced_call(box, tool, json.dumps(arguments), self.principal)
         self.progress("", ToolStep(call_id, tool, "failed" if result.error else "finished"))
         return result
+
+    async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
+        """What the step came to when it was done before, else what it comes to now, which is kept. JSON data."""
+        if (kept := self.steps.kept(name)) is not None:
+            return kept
+        value = await work()
+        await self.steps.keep(name, value)
+        return value
 
     def progress(self, detail: str, tool: ToolStep | None = None) -> None:
         """Tell the page what is being done. Never with the user's words."""

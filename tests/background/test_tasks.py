@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from backend.background.tasks import (
@@ -45,12 +47,13 @@ def test_a_task_is_begun_told_of_and_done() -> None:
 def test_a_run_that_another_has_taken_over_can_do_nothing_any_more() -> None:
     again = begun(begun(queued(), 2.0), 3.0)
     assert again.run == 2
-    for attempt in (
+    attempts: list[Callable[[], object]] = [
         lambda: progressed(again, 1, "late", 4.0),
         lambda: done(again, 1, ANSWER, 4.0),
         lambda: failed(again, 1, "late", 4.0, retries=1, retry_after_s=5),
         lambda: handed_back(again, 1, 4.0),
-    ):
+    ]
+    for attempt in attempts:
         with pytest.raises(Superseded):
             attempt()
     owns(again, 2)

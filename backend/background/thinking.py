@@ -1,0 +1,37 @@
+"""The work of a task: its Thinker, asked with all the patience there is, from the steps an earlier run has kept."""
+
+from __future__ import annotations
+
+from backend.background.run import Run
+from backend.background.tasks import Outcome
+from backend.thinkers.base import Manifest, Progress, Question
+from backend.thinkers.registry import Thinkers
+
+
+def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
+    """The domains that can be done in the background."""
+    return frozenset(manifest.domain for manifest in manifests if manifest.background)
+
+
+class Thinking:
+    """`run.Work` over the Thinkers."""
+
+    def __init__(self, thinkers: Thinkers) -> None:
+        self._thinkers = thinkers
+
+    def __repr__(self) -> str:
+        return f"Thinking({self._thinkers!r})"
+
+    async def __call__(self, run: Run) -> Outcome:
+        """The answer to a task's instruction. Raises what `Thinkers.answer` raises."""
+        task = run.task
+
+        def tell(progress: Progress) -> None:
+            if progress.detail:
+                run.progress(progress.detail)
+
+        question = Question(
+            task.kind, task.instruction, task.conversation_id or task.id, task.owner, source_mode=task.source_mode
+        )
+        answer = await self._thinkers.answer(question, tell, steps=run, patient=True)
+        return Outcome(answer.text, answer.source, answer.citations)
