@@ -36,6 +36,7 @@ ARROWS: dict[str, set[str]] = {
     "pipeline": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories"},
     "background": COMMON | {"settings", "memory.base", "memory.guard", "models.base", "thinkers"},
     "tools": COMMON | {"settings", "calendar", "memory.base", "memory.user"},
+    "mcp": COMMON | {"settings", "tools"},
     "thinkers": COMMON
     | {
         "settings",

@@ -4,12 +4,15 @@ Trimming works on *units*: a message by itself, or an assistant's tool calls tog
 a model refuses one without the other. The oldest units go first. The latest user message and the newest unit
 always stay; where those alone are over budget, their texts are shortened. Tokens are estimated on the safe side,
 since the tokenizer is the endpoint's secret.
+
+A unit of tool calls lasts for its turn. After that the answer stands for it: only the calls of persistent tools are
+left of it, those that wait for the user's yes, and words said beside calls.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -102,6 +105,10 @@ class ConversationContext:
         self._messages += unit
         self._trim()
 
+    def drop_calls(self, passing: Mapping[str, Collection[str]]) -> None:
+        """Take calls out, with their results: message id → the ids of its calls."""
+        self._messages = without_calls(self._messages, passing)
+
     def as_api(self) -> list[dict[str, Any]]:
         """The messages in the chat completions API's form."""
         return [message.as_api() for message in self._messages]
@@ -123,6 +130,19 @@ class ConversationContext:
         self._messages = [message for index in sorted(kept) for message in units[index]]
         if self.tokens > self._token_limit:
             self._messages = _shortened(self._messages, self._token_limit)
+
+
+def without_calls(messages: Sequence[ContextMessage], passing: Mapping[str, Collection[str]]) -> list[ContextMessage]:
+    """`messages` without these calls (message id → ids of its calls); what was said beside them stays."""
+    left: list[ContextMessage] = []
+    for unit in _units(messages):
+        asked, *results = unit
+        dropped = passing.get(asked.message_id, ())
+        calls = tuple(call for call in asked.tool_calls if call.id not in dropped)
+        if calls or not asked.tool_calls or asked.content.strip():
+            left.append(replace(asked, tool_calls=calls))
+        left += [result for result in results if result.tool_call_id not in dropped]
+    return left
 
 
 def _units(messages: Sequence[ContextMessage]) -> list[list[ContextMessage]]:

@@ -30,7 +30,7 @@ from backend.agent.trace import AgentTrace
 from backend.agent.turn import Metrics, Turn
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
-from backend.tools.base import Principal
+from backend.tools.base import Client, Principal
 from backend.tools.runner import Toolbox
 
 log = logging.getLogger(__name__)
@@ -82,10 +82,12 @@ class Agent:
         *,
         on_event: OnEvent | None = None,
         situation: Situation | None = None,
+        client: Client | None = None,
     ) -> ThinkerSession:
         """A session of conversation `conversation_id`. Callbacks are called at once and must not block.
 
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
+        `client` is whom the tools must be for; None: what each turn's source mode says.
         """
 
         trace = AgentTrace()
@@ -102,7 +104,7 @@ class Agent:
             if on_event:
                 on_event(event)
 
-        return ThinkerSession(self, conversation_id, user_id or "", system_prompt or TASK, situation, hand_out)
+        return ThinkerSession(self, conversation_id, user_id or "", system_prompt or TASK, situation, hand_out, client)
 
     def with_(
         self, *, toolbox: Toolbox | None = None, model_name: str | None = None, store: ContextStore | None = None
@@ -127,6 +129,7 @@ class ThinkerSession:
         task: str,
         situation: Situation | None,
         emit: OnEvent,
+        client: Client | None = None,
     ) -> None:
         self._agent = agent
         self._conversation_id = conversation_id
@@ -134,6 +137,7 @@ class ThinkerSession:
         self._task_prompt = task
         self._situation = situation
         self._hand_out = emit
+        self._client = client
         self._state = State.IDLE
         self._context: ConversationContext | None = None
         self._history: History = "none" if agent.store is None else "kept"
@@ -200,18 +204,19 @@ class ThinkerSession:
         return replace(self._metrics)
 
     def _turn(self, context: ConversationContext, mode: Literal["voice", "chat"]) -> Turn:
+        client = self._client or mode
         return Turn(
             model=self._agent.model,
             model_name=self._agent.model_name,
             toolbox=self._agent.toolbox,
             context=context,
-            principal=Principal(self._user_id, self._conversation_id, turn=f"{self._turns}@{time.time_ns()}"),
+            principal=Principal(self._user_id, self._conversation_id, f"{self._turns}@{time.time_ns()}", client),
             system=system_prompt(
                 self._task_prompt,
                 now=self._agent.clock(),
                 mode=mode,
                 situation=self._situation,
-                guidance=self._agent.toolbox.guidance(),
+                guidance=self._agent.toolbox.guidance(client),
             ),
             mode=mode,
             emit=self._emit,
@@ -236,6 +241,7 @@ class ThinkerSession:
             self.cancel()
             await asyncio.wait({task}, timeout=STOP_WITHIN_S)
             turn.keep_partial()
+            turn.settle()
             raise
         finally:
             self._metrics.total_ms = (time.perf_counter() - began) * 1000
@@ -255,6 +261,7 @@ class ThinkerSession:
                 response = task.result()
                 self._move(State.COMPLETE)
         finally:
+            turn.settle()
             await self._save(turn)
         self._hand_out(Final(response))
         return response

@@ -5,7 +5,8 @@
      └──────────── results ◀───────────────────┘   at most 10 rounds, then one last ask without tools
 
 Whatever goes wrong inside a round comes back to the model as a result. The context only ever grows by whole units,
-so that a turn may be cancelled at any await and leaves a conversation that can be sent again.
+so that a turn may be cancelled at any await and leaves a conversation that can be sent again. When the turn is over,
+`settle` takes the calls and results out that are not to be remembered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from backend.agent.context import CALLS_LIMIT, ContextMessage, ConversationContext
+from backend.agent.context import CALLS_LIMIT, ContextMessage, ConversationContext, without_calls
 from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
@@ -106,6 +107,8 @@ class Turn:
     """What this turn has added to the conversation, whole and in order."""
     _alone: bool = True
     """Nothing was said before it: the answer rests on the question alone."""
+    _passing: dict[str, set[str]] = field(default_factory=dict)
+    """Message id → ids of its calls that are forgotten when the turn is over."""
     _began: float = field(default_factory=time.perf_counter)
     _made: dict[tuple[str, str], int] = field(default_factory=dict)
     _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
@@ -122,7 +125,9 @@ class Turn:
         question = self._message("user", text)
         self._add(replace(question, message_id=message_id) if message_id else question)
         for exchange in self.exchanges:
-            self.context.add(*exchange.unit(time.time(), self.mode))  # not stored: found anew for every turn
+            asked, result = exchange.unit(time.time(), self.mode)
+            self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made anew in every turn
+            self.context.add(asked, result)
         vain = 0
         for _ in range(ROUND_LIMIT):
             said = await self._ask(tools=True)
@@ -139,7 +144,7 @@ class Turn:
         self.partial, calls, end = "", [], Finished("stop")
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
         messages = [{"role": "system", "content": system}, *self.context.as_api()]
-        schemas = self.toolbox.schemas() if tools else []
+        schemas = self.toolbox.schemas(self.principal.client) if tools else []
         self.emit(ModelAsked(self.model_name, messages, len(schemas)))
         asked_at = time.perf_counter()
         stream = self.model.stream(messages, model=self.model_name, tools=schemas)
@@ -187,8 +192,12 @@ class Turn:
             ]
         results = [task.result() for task in tasks]
         now = time.time()
+        asked = self._message("assistant", said.text, tool_calls=tuple(_bounded(call) for call in calls))
+        self._passing[asked.message_id] = {
+            call.id for call, result in zip(calls, results, strict=True) if not result.persistent
+        }
         self._add(
-            self._message("assistant", said.text, tool_calls=tuple(_bounded(call) for call in calls)),
+            asked,
             *(
                 ContextMessage("tool", result.content, now, self.mode, tool_call_id=call.id, citations=result.citations)
                 for call, result in zip(calls, results, strict=True)
@@ -260,6 +269,12 @@ class Turn:
         if self.partial.strip():
             self._add(self._message("assistant", self.partial))
             self.partial = ""
+
+    def settle(self) -> None:
+        """The turn is over: calls of tools that are not persistent leave the conversation, with their results."""
+        self.context.drop_calls(self._passing)
+        self.added = without_calls(self.added, self._passing)
+        self._passing = {}
 
     def _add(self, *unit: ContextMessage) -> None:
         self.context.add(*unit)

@@ -24,6 +24,7 @@ from backend.tools import registry as tools
 from backend.tools.clock import Clock
 from backend.tools.discovery import folder_modules
 from backend.tools.remember_preference import Preferences
+from backend.tools.runner import ToolSource
 
 
 def build(
@@ -34,9 +35,11 @@ def build(
     http: httpx2.AsyncClient,
     folders: Iterable[Path] = (),
     pipeline: Pipeline = NO_STEPS,
+    tool_sources: Iterable[ToolSource] = (),
     clock: Callable[[], float] = time.time,
 ) -> Thinkers:
     """All Thinkers with their tools and services. `folders` hold further Thinker and tool files.
+    `tool_sources` have the tools of other servers.
 
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
@@ -50,7 +53,7 @@ def build(
         Preferences: MemoryPreferences(memory),
         Calendars: open_calendars(settings, http),
     }
-    toolbox = tools.discover(services, folders)
+    toolbox = tools.discover(services, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
     return Thinkers.discover(Desk(agent, toolbox, memory, settings, pipeline, clock), folders=folders)
 

@@ -70,6 +70,11 @@ class Thinkers:
         return cls(found, desk)
 
     @property
+    def desk(self) -> Desk:
+        """What they share: the agent, the tools, memory."""
+        return self._desk
+
+    @property
     def manifests(self) -> tuple[Manifest, ...]:
         """What there is, in alphabetical order."""
         return tuple(self._by_domain[domain].manifest for domain in sorted(self._by_domain))

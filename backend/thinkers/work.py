@@ -26,7 +26,8 @@ from backend.settings import Settings
 from backend.thinkers.base import Answer, Manifest, Progress, Question, Source, ToolStep
 from backend.thinkers.steps import LocalSteps, Steps
 from backend.tools.base import Principal
-from backend.tools.runner import Toolbox, ToolResult
+from backend.tools.registry import Registry
+from backend.tools.runner import ToolResult
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class Desk:
     """What all Thinkers share. The agent's toolbox holds every tool there is."""
 
     agent: Agent
-    toolbox: Toolbox
+    toolbox: Registry
     memory: Memory
     settings: Settings
     pipeline: Pipeline = NO_STEPS
@@ -102,6 +103,7 @@ class Consultation:
             user_id=self.question.user_id,
             on_event=None if quiet else self._tell,
             situation=situation,
+            client=self.question.source_mode,
         )
         response = await session.think(text, mode or self.question.source_mode)
         self.tokens += response.tokens_used
@@ -147,7 +149,8 @@ class Consultation:
     @property
     def principal(self) -> Principal:
         """On whose behalf tools run."""
-        return Principal(self.question.user_id, self.question.session_id, turn=str(self.began))
+        question = self.question
+        return Principal(question.user_id, question.session_id, str(self.began), question.source_mode)
 
     async def situation(self) -> Situation:
         """What the manifest wants shown of the user and the conversation; less of it when memory is slow or gone."""

@@ -10,6 +10,9 @@
 A parameter of a JSON type (str, int, float, bool, Literal, Enum, list, dict, unions of these) is an argument and
 goes into the schema; a parameter of any other class is a service the runner supplies: the HTTP client, the
 settings, memory, the `Principal` who is asking.
+
+Who may see and call it, whether the user must agree first, and whether its result is remembered are said beside its
+name. `runner` enforces all of that, and nobody else does.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import enum
 import inspect
 import re
 import types
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -26,11 +29,22 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
 
 from backend.errors import BadPlugin
+from backend.tools.arguments import Arguments, ModelArguments
 
 DEADLINE_S = 8.0
 """Seconds a tool has, unless it says otherwise."""
 OUTPUT_CAP = 6_000
 """Characters of JSON a tool may hand to the model, unless it says otherwise."""
+
+Client = Literal["voice", "chat", "internal", "copilot", "external"]
+"""What kind of client asks: a call, a typed conversation, the server's own work and its operator's programs, a program
+the user works in, or a stranger's program. The last two come over MCP only."""
+CLIENTS: tuple[Client, ...] = get_args(Client)
+OURS: frozenset[Client] = frozenset({"voice", "chat", "internal"})
+"""Who may use a tool that does not say: everybody of this house, nobody from outside."""
+EVERYONE: frozenset[Client] = frozenset(CLIENTS)
+LOCAL = "local"
+"""The source of a tool of our own; that of another server's tool is the server's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,8 @@ class Principal:
     conversation_id: str = ""
     turn: str = ""
     """Names the user's turn; a confirmation counts only when it was given in a later one."""
+    client: Client = "internal"
+    """What kind of client it asks through; a tool that is not for it does not exist."""
 
     @property
     def authenticated(self) -> bool:
@@ -71,7 +87,8 @@ class Tool:
     name: str
     description: str
     function: Function
-    arguments: type[BaseModel]
+    arguments: Arguments
+    """Reads and checks what the model filled in."""
     parameters: dict[str, Any]
     """The arguments' JSON Schema."""
     services: dict[str, Any] = field(default_factory=dict)
@@ -84,6 +101,14 @@ class Tool:
     """Whether an answer that used this tool may be cached."""
     guidance: str = ""
     """Said to the model when the tool is in play."""
+    persistent: bool = False
+    """Whether its calls and results stay in the conversation for later turns. Those of other tools are dropped when
+    their turn is over: the answer stands for them."""
+    always: bool = False
+    """Whether it is offered in every turn, without the router's choice."""
+    clients: frozenset[Client] = OURS
+    """Who may see and call it."""
+    source: str = LOCAL
     deadline_s: float = DEADLINE_S
     output_cap: int = OUTPUT_CAP
 
@@ -106,6 +131,9 @@ def tool(
     confirm: bool = False,
     cache: bool = True,
     guidance: str = "",
+    persistent: bool = False,
+    always: bool = False,
+    clients: Iterable[Client] = OURS,
     deadline_s: float = DEADLINE_S,
     output_cap: int = OUTPUT_CAP,
 ) -> Callable[[F], F]:
@@ -114,24 +142,34 @@ def tool(
     The function itself is left as it is, to be called directly in tests.
     """
 
+    for_whom = frozenset(clients)
+
     def declare(function: F) -> F:
         if not re.fullmatch(r"[a-z][a-z0-9_]{1,63}", name):
             raise BadPlugin(f"Tool name {name!r} is not a lower-case name of letters, digits, underscores.")
         asynchronous: bool = inspect.iscoroutinefunction(function)
         if not asynchronous:
             raise BadPlugin(f"Tool {name} is not an async function.")
+        if strangers := sorted(set(for_whom) - EVERYONE):
+            known = ", ".join(CLIENTS)
+            raise BadPlugin(
+                f"Tool {name} is for {', '.join(strangers)}, who do not exist.", hint=f"There are: {known}."
+            )
         arguments, parameters, services = _split(name, function)
         declared = Tool(
             name=name,
             description=description,
             function=function,
-            arguments=arguments,
+            arguments=ModelArguments(arguments),
             parameters=parameters,
             services=services,
             requires_auth=requires_auth,
             confirm=confirm,
             cache=cache,
             guidance=guidance,
+            persistent=persistent,
+            always=always,
+            clients=for_whom,
             deadline_s=deadline_s,
             output_cap=output_cap,
         )

@@ -8,7 +8,7 @@ from backend.calendar.base import Draft
 from backend.calendar.calendars import Calendars
 from backend.calendar.when import parse_when
 from backend.memory.base import Memory
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import OURS, Principal, Result, tool
 from backend.tools.calendar_times import (
     NO_ZONE,
     Minutes,
@@ -33,6 +33,8 @@ from backend.tools.clock import Clock
     deadline_s=10.0,
     guidance="Calendar: send moments on the user's clock as YYYY-MM-DDTHH:MM, or YYYY-MM-DD for a whole day. Never "
     "guess an hour: ask for it. After creating an event, say its day and time as the result gives them.",
+    clients=OURS | {"copilot"},
+    persistent=True,
 )
 async def calendar_create_event(
     calendars: Calendars,

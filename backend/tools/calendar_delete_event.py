@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from backend.calendar.calendars import Calendars
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import OURS, Principal, Result, tool
 from backend.tools.calendar_times import When, read_original
 from backend.tools.clock import Clock
 
@@ -19,6 +19,7 @@ from backend.tools.clock import Clock
     confirm=True,
     cache=False,
     deadline_s=10.0,
+    clients=OURS | {"copilot"},
 )
 async def calendar_delete_event(
     calendars: Calendars,

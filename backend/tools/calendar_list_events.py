@@ -12,7 +12,7 @@ from backend.calendar.base import BadEvent, Moment, Occurrence
 from backend.calendar.calendars import Calendars
 from backend.calendar.when import parse_when, settled
 from backend.memory.base import Memory
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import OURS, Principal, Result, tool
 from backend.tools.calendar_times import DAY, NO_ZONE, When, Zone, fitting, shown, zone_for
 from backend.tools.clock import Clock
 
@@ -29,6 +29,8 @@ SPAN_LIMIT = timedelta(days=366)
     guidance="Calendar: to change or delete an event, list it first and use its id, and the occurrence of a repeating "
     "one, exactly as given. Both ask the user first: nothing is done until they have agreed and the same call was made "
     "again.",
+    clients=OURS | {"copilot"},
+    persistent=True,
 )
 async def calendar_list_events(
     calendars: Calendars,

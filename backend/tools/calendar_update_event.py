@@ -11,7 +11,7 @@ from backend.calendar.base import BadEvent, Changes, Moment
 from backend.calendar.calendars import Calendars
 from backend.calendar.when import parse_when
 from backend.memory.base import Memory
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import OURS, Principal, Result, tool
 from backend.tools.calendar_times import (
     NO_ZONE,
     Minutes,
@@ -37,6 +37,7 @@ from backend.tools.clock import Clock
     confirm=True,
     cache=False,
     deadline_s=10.0,
+    clients=OURS | {"copilot"},
 )
 async def calendar_update_event(
     calendars: Calendars,

@@ -13,7 +13,7 @@ from httpx2 import AsyncClient
 from pydantic import Field
 
 from backend.settings import Settings
-from backend.tools.base import Result, tool
+from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
 from backend.tools.places import best_match, readings
 
@@ -58,6 +58,7 @@ CONDITIONS = {
     "The weather at a place: now, and the forecast by day. Call it for every question about weather.",
     guidance="Weather: name the place, then the temperature and the conditions. For another day than today, "
     "use that day's entry of the daily forecast.",
+    clients=EVERYONE,
 )
 async def get_current_weather(
     http: AsyncClient,

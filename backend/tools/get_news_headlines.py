@@ -12,7 +12,7 @@ from httpx2 import AsyncClient
 from pydantic import Field
 
 from backend.settings import Settings
-from backend.tools.base import Result, tool
+from backend.tools.base import OURS, Result, tool
 from backend.tools.clock import Clock
 from backend.tools.fetch import ServiceUnreachable, fetch_json
 
@@ -27,6 +27,7 @@ Category = Literal["business", "entertainment", "general", "health", "science", 
     "Current news headlines. Give a topic for news about it from the last three days, or a category for its top "
     "headlines; with neither, the top headlines of all.",
     guidance="News: tell the two or three most important items in a sentence each, and name the source of each.",
+    clients=OURS | {"copilot"},
 )
 async def get_news_headlines(
     http: AsyncClient,

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from backend.errors import ToolFailed
 from backend.settings import Settings
-from backend.tools.base import Result, tool
+from backend.tools.base import OURS, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
 
 SERVICE = "The stock service"
@@ -28,6 +28,7 @@ TICKER = re.compile(r"[A-Z]{1,5}(?:\.[A-Z]{1,3})?")
     "The latest price of a share and how it moved today. Takes a company's name or a ticker symbol. For several "
     "companies, call it once for each, at the same time.",
     guidance="Stocks: say the company's name, the price, and the change today. Never advise to buy or sell.",
+    clients=OURS | {"copilot"},
 )
 async def get_stock_price(
     http: AsyncClient,

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from backend.settings import Settings
-from backend.tools.base import Result, tool
+from backend.tools.base import OURS, Result, tool
 from backend.tools.kb_store import KnowledgeBase, Section
 
 
@@ -22,6 +22,7 @@ def kb_path(settings: Settings) -> Path:
     "kb_search",
     "Searches the documents that the operator of this service has provided. Returns passages with their sources.",
     guidance="Documents: rely only on the passages returned, and name the document.",
+    clients=OURS | {"copilot"},
 )
 async def kb_search(
     settings: Settings,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from backend.tools.base import Result, tool
+from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import refused
 from backend.tools.medical_scores import SCORES, BadInput
 
@@ -19,6 +19,7 @@ _CATALOGUE = "; ".join(f"{score.name}({', '.join(one.name for one in score.input
     f"true or false, sex as 'female' or 'male'. The scores: {_CATALOGUE}.",
     guidance="Medical calculator: never compute a score yourself. Ask for values the user has not given; do not "
     "assume them. Say the value with its unit and what it means.",
+    clients=EVERYONE,
 )
 async def medical_calculator(
     score: Annotated[str, Field(max_length=64, description="The score's name, as listed.")],

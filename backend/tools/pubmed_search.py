@@ -15,7 +15,7 @@ from pydantic import Field
 
 from backend.errors import ToolFailed
 from backend.settings import Settings
-from backend.tools.base import Result, tool
+from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json, fetch_text
 
 SERVICE = "PubMed"
@@ -34,6 +34,7 @@ KINDS = {
     "Searches medical research articles. Returns titles, journals, years and abstracts.",
     guidance="PubMed: say what kind of study it is, from what year, and how sure it makes one.",
     deadline_s=12.0,
+    clients=EVERYONE,
 )
 async def pubmed_search(
     http: AsyncClient,

@@ -1,19 +1,63 @@
-"""Finds the tools: every `@tool` function of every module in this package, and of extra folders."""
+"""All the tools there are, and how each kind of client is shown them.
+
+Found by walking this package and extra folders: every `@tool` function of every module. Other servers' tools join from
+their sources while the server runs.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from backend.errors import BadPlugin
-from backend.tools.base import Tool
+from backend.tools.base import Client, Principal, Tool
 from backend.tools.discovery import folder_modules, package_modules
-from backend.tools.runner import Toolbox
+from backend.tools.runner import Toolbox, ToolResult, ToolSource
+
+OURSELVES = Principal("", client="internal")
+"""The server's own work, on behalf of nobody."""
 
 
-def discover(services: Mapping[Any, Any], folders: Iterable[Path] = ()) -> Toolbox:
+class Registry(Toolbox):
+    """The box that holds everything."""
+
+    def get_tool(self, name: str) -> Tool | None:
+        """The tool of that name, our own first, if it is there now."""
+        return self._tools().get(name)
+
+    def get_openai_tools(self, client: Client) -> list[dict[str, Any]]:
+        """What `client` may use, in the chat completions API's form."""
+        return self.schemas(client)
+
+    def get_mcp_tools(self, client: Client) -> list[dict[str, Any]]:
+        """What `client` may use, in the Model Context Protocol's JSON form."""
+        return [
+            {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
+            for tool in self.offered(client)
+        ]
+
+    def get_always_tools(self, client: Client) -> list[Tool]:
+        """Those that `client` is offered in every turn."""
+        return [tool for tool in self.offered(client) if tool.always]
+
+    def get_routed_tools_catalog(self, client: Client | None = None) -> dict[str, str]:
+        """What a router chooses from: the name and description of every tool that is not always offered."""
+        return {tool.name: tool.description for tool in self.offered(client) if not tool.always}
+
+    def get_openai_tools_by_names(self, names: Iterable[str], client: Client) -> list[dict[str, Any]]:
+        """Of these, the ones that are there and that `client` may use, in the order asked for."""
+        offered = {tool.name: tool for tool in self.offered(client)}
+        return [offered[name].schema() for name in dict.fromkeys(names) if name in offered]
+
+    async def call_tool(self, name: str, params: Mapping[str, Any], principal: Principal = OURSELVES) -> ToolResult:
+        """One call under all the rules; a tool of ours goes before another server's of the same name."""
+        return await self.run(name, json.dumps(params, ensure_ascii=False, default=str), principal)
+
+
+def discover(services: Mapping[Any, Any], folders: Iterable[Path] = (), sources: Iterable[ToolSource] = ()) -> Registry:
     """All tools there are. Raises `BadPlugin` on a broken file, a name twice, or a service nobody provides."""
     found: dict[str, Tool] = {}
     modules = [*package_modules("backend.tools"), *(m for folder in folders for m in folder_modules(folder))]
@@ -22,7 +66,7 @@ def discover(services: Mapping[Any, Any], folders: Iterable[Path] = ()) -> Toolb
             if tool.name in found:
                 raise BadPlugin(f"Two tools are called {tool.name}; the second is in {module.__name__}.")
             found[tool.name] = tool
-    return Toolbox(found.values(), services)
+    return Registry(found.values(), services, sources=tuple(sources))
 
 
 def tools_of(module: ModuleType) -> list[Tool]:

@@ -31,6 +31,7 @@ class Preferences(Protocol):
     "adds one ticker symbol.",
     requires_auth=True,
     cache=False,
+    always=True,
     guidance="Preferences: keep one only when the user says it of themselves, such as 'I live in Bergen', 'I prefer "
     "Celsius' or 'watch Apple for me'. A place or a share they merely ask about is not a preference, nor is a place "
     "where they are just now: 'I'm in Paris' changes no home.",

@@ -1,8 +1,10 @@
 """The one place where tool calls are made: every rule about them is enforced here and nowhere else.
 
-In order: the tool exists, the caller may use it, its arguments fit the schema, a confirmation was given where one
-is needed, it answers within its deadline, and its output stays under its cap. Whatever goes wrong comes back as a
-structured result the model can act on; only cancellation passes through.
+In order: the tool exists for this kind of client, the caller may use it, its arguments fit the schema, a confirmation
+was given where one is needed, it answers within its deadline, and its output stays under its cap. Whatever goes wrong
+comes back as a structured result the model can act on; only cancellation passes through.
+
+A box may also hold tools that come and go: those of other servers, from a `ToolSource`. They keep the same rules.
 """
 
 from __future__ import annotations
@@ -15,12 +17,10 @@ import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from pydantic import ValidationError
-
-from backend.errors import BadPlugin, PeerError, VoiceError
-from backend.tools.base import Principal, Result, Tool
+from backend.errors import BadPlugin, BadRequest, PeerError, VoiceError
+from backend.tools.base import Client, Principal, Result, Tool
 from backend.tools.confirmations import Confirmations
 from backend.tools.injection import injected, provided
 
@@ -41,51 +41,84 @@ class ToolResult:
     sample: bool = False
     cacheable: bool = True
     """Whether an answer that rests on it may be served again: not if it is a sample, nor if it is one user's own."""
+    persistent: bool = False
+    """Whether the call and this stay in the conversation for later turns. A call that waits for the user's yes does,
+    whatever its tool says: else nobody would know what was agreed to."""
     citations: tuple[str, ...] = ()
     elapsed_ms: int = 0
 
 
+class ToolSource(Protocol):
+    """Tools that come and go while the server runs."""
+
+    def owns(self, name: str) -> bool:
+        """Whether a tool of this name would be its, be it there now or not."""
+        ...
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Those that are there now, by name."""
+        ...
+
+
 class Toolbox:
-    """Some tools, with the services they are given."""
+    """Some tools, with the services they are given. `remote` are the names it takes from `sources`; None: all."""
 
     def __init__(
-        self, tools: Iterable[Tool], services: Mapping[Any, Any], confirmations: Confirmations | None = None
+        self,
+        tools: Iterable[Tool],
+        services: Mapping[Any, Any],
+        confirmations: Confirmations | None = None,
+        *,
+        sources: tuple[ToolSource, ...] = (),
+        remote: frozenset[str] | None = None,
     ) -> None:
-        self._tools = {tool.name: tool for tool in tools}
+        self._own = {tool.name: tool for tool in tools}
         self._services = services
         self._confirmations = confirmations or Confirmations()
-        for tool in self._tools.values():
+        self._sources = sources
+        self._remote = remote
+        for tool in self._own.values():
             self._check_services(tool)
 
     def __repr__(self) -> str:
-        return f"Toolbox({', '.join(self._tools)})"
+        return f"Toolbox({', '.join(self.names)})"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tools in it."""
-        return tuple(self._tools)
+        """The tools that are in it now."""
+        return tuple(self._tools())
 
     def only(self, names: Iterable[str]) -> Toolbox:
-        """A box with just these. Raises `BadPlugin` when one does not exist."""
+        """A box with just these. Raises `BadPlugin` when one does not exist, nor could come from another server."""
         names = tuple(names)
-        if missing := [name for name in names if name not in self._tools]:
-            raise BadPlugin(f"No such tool: {', '.join(missing)}.", hint="Tools are files in backend/tools.")
-        return Toolbox((self._tools[name] for name in names), self._services, self._confirmations)
+        own = [self._own[name] for name in names if name in self._own]
+        others = [name for name in names if name not in self._own]
+        if missing := [name for name in others if not any(source.owns(name) for source in self._sources)]:
+            raise BadPlugin(
+                f"No such tool: {', '.join(missing)}.",
+                hint="Tools are files in backend/tools; another server's are called {server}__{tool}.",
+            )
+        wanted = frozenset(others) if self._remote is None else self._remote.intersection(others)
+        return Toolbox(own, self._services, self._confirmations, sources=self._sources, remote=wanted)
 
-    def schemas(self) -> list[dict[str, Any]]:
-        """All of them in the chat completions API's JSON form."""
-        return [tool.schema() for tool in self._tools.values()]
+    def offered(self, client: Client | None = None) -> list[Tool]:
+        """The tools that `client` may see; all of them for None."""
+        return [tool for tool in self._tools().values() if client is None or client in tool.clients]
 
-    def guidance(self) -> list[str]:
+    def schemas(self, client: Client | None = None) -> list[dict[str, Any]]:
+        """Those that `client` may see, in the chat completions API's JSON form."""
+        return [tool.schema() for tool in self.offered(client)]
+
+    def guidance(self, client: Client | None = None) -> list[str]:
         """What the model is told of the tools in play."""
-        return [tool.guidance for tool in self._tools.values() if tool.guidance]
+        return [tool.guidance for tool in self.offered(client) if tool.guidance]
 
     async def run(self, name: str, arguments: str, principal: Principal) -> ToolResult:
         """Make one call; `arguments` is the model's JSON. Raises nothing but `CancelledError`."""
         started = time.perf_counter()
-        tool = self._tools.get(name)
-        if tool is None:
-            known = ", ".join(self._tools) or "none"
+        tool = self._tools().get(name)
+        if tool is None or principal.client not in tool.clients:
+            known = ", ".join(tool.name for tool in self.offered(principal.client)) or "none"
             return failure(name, "unknown_tool", f"There is no tool {name!r}. The tools are: {known}.")
         outcome = await self._checked(tool, arguments, principal)
         if isinstance(outcome, ToolResult):
@@ -99,16 +132,16 @@ class Toolbox:
         if tool.requires_auth and not principal.authenticated:
             return failure(tool.name, "not_allowed", "This needs a user we know. Tell the user to sign in first.")
         try:
-            filled = tool.arguments.model_validate_json(arguments.strip() or "{}")
-        except ValidationError as error:
-            return failure(tool.name, "invalid_arguments", _readable(error))
-        values = {name: getattr(filled, name) for name in type(filled).model_fields}
+            values = tool.arguments.read(arguments)
+        except BadRequest as error:
+            return failure(tool.name, "invalid_arguments", str(error))
         if tool.confirm and not self._confirmations.given(principal, tool.name, values):
             return failure(
                 tool.name,
                 "needs_confirmation",
                 "Not done yet. Say to the user exactly what would be done and ask whether to go on. "
                 "When they agree, make the same call again.",
+                persistent=True,
             )
         return await self._called(tool, values, principal)
 
@@ -130,6 +163,15 @@ class Toolbox:
         except Exception as error:  # noqa: BLE001 - a tool file is a plugin: its fault costs a result, not the turn
             return _broken(tool, error)
 
+    def _tools(self) -> dict[str, Tool]:
+        """Our own, and those of other servers that are there now; a name of ours is never theirs."""
+        tools = dict(self._own)
+        for source in self._sources:
+            for name, tool in source.tools().items():
+                if self._remote is None or name in self._remote:
+                    tools.setdefault(name, tool)
+        return tools
+
     def _check_services(self, tool: Tool) -> None:
         for parameter, kind in tool.services.items():
             if kind is not Principal and not provided(kind, self._services):
@@ -139,10 +181,10 @@ class Toolbox:
                 )
 
 
-def failure(name: str, kind: str, message: str, *, retryable: bool = False) -> ToolResult:
+def failure(name: str, kind: str, message: str, *, retryable: bool = False, persistent: bool = False) -> ToolResult:
     """A structured result that says what went wrong and whether trying again can help."""
     content = _json({"error": {"type": kind, "message": message, "retryable": retryable}})
-    return ToolResult(name, content, error=kind, retryable=retryable, cacheable=False)
+    return ToolResult(name, content, error=kind, retryable=retryable, cacheable=False, persistent=persistent)
 
 
 def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
@@ -157,6 +199,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         content=_capped(_json(data), tool.output_cap),
         sample=result.sample,
         cacheable=tool.cache and not result.sample and Principal not in tool.services.values(),
+        persistent=tool.persistent,
         citations=result.citations,
         elapsed_ms=elapsed_ms,
     )
@@ -178,15 +221,6 @@ def _capped(content: str, cap: int) -> str:
 def _json(value: Any) -> str:
     """Raises `ValueError` for NaN and infinities, which JSON does not have."""
     return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
-
-
-def _readable(error: ValidationError) -> str:
-    """What is wrong with which argument, without repeating the values."""
-    lines = []
-    for problem in error.errors(include_url=False, include_input=False):
-        where = ".".join(str(part) for part in problem["loc"]) or "arguments"
-        lines.append(f"{where}: {problem['msg']}")
-    return "; ".join(lines)
 
 
 def _broken(tool: Tool, error: Exception) -> ToolResult:

@@ -14,7 +14,7 @@ from httpx2 import AsyncClient
 from pydantic import Field
 
 from backend.settings import Settings
-from backend.tools.base import Result, tool
+from backend.tools.base import OURS, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
 
 SERVICE = "The web search"
@@ -24,6 +24,7 @@ SERVICE = "The web search"
     "web_search",
     "Searches the web. Returns titles, addresses and excerpts of the best pages.",
     guidance="Web search: rely on the excerpts, prefer several that agree, and name the sites.",
+    clients=OURS | {"copilot"},
 )
 async def web_search(
     http: AsyncClient,

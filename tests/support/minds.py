@@ -10,13 +10,14 @@ from backend.agent.events import AgentEvent
 from backend.agent.session import Agent
 from backend.models.base import ChatModel, ToolCall
 from backend.tools.base import Result, Tool, tool
-from backend.tools.runner import Toolbox
+from backend.tools.registry import Registry
+from backend.tools.runner import ToolSource
 
 
-def toolbox(*functions: Any, services: dict[Any, Any] | None = None) -> Toolbox:
+def toolbox(*functions: Any, services: dict[Any, Any] | None = None, sources: tuple[ToolSource, ...] = ()) -> Registry:
     """A box with these `@tool` functions."""
     tools: list[Tool] = [function.__tool__ for function in functions]
-    return Toolbox(tools, services or {})
+    return Registry(tools, services or {}, sources=sources)
 
 
 def agent(model: ChatModel, *functions: Any, **options: Any) -> Agent:

@@ -41,7 +41,7 @@ async def paint(
 
 
 def test_json_types_are_arguments_and_classes_are_services() -> None:
-    assert set(declared(paint).arguments.model_fields) == {"title", "colour", "coats", "finish", "places"}
+    assert set(declared(paint).parameters["properties"]) == {"title", "colour", "coats", "finish", "places"}
     assert declared(paint).services == {"service": Service}
 
 

@@ -1,0 +1,180 @@
+"""Who may see and call which tool, and how the registry shows them; tools that come and go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from backend.errors import BadPlugin
+from backend.settings import Settings
+from backend.thinkers.base import Manifest
+from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Principal, Result, Tool, tool
+from backend.tools.registry import Registry
+from tests.support.minds import echo, toolbox
+from tests.thinkers.world import world
+
+
+@tool("open", "For everyone.", clients=EVERYONE, guidance="Open well.")
+async def open_(x: int = 1) -> Result:
+    """Counts."""
+    return Result({"x": x})
+
+
+@tool("spoken", "In calls only.", clients=["voice"], guidance="Speak well.")
+async def spoken() -> Result:
+    """Nothing."""
+    return Result({})
+
+
+@tool("steady", "Always there.", always=True)
+async def steady() -> Result:
+    """Nothing."""
+    return Result({})
+
+
+class Other:
+    """Another server's tools, set by the test."""
+
+    def __init__(self, *tools: Any) -> None:
+        self.now: dict[str, Tool] = {each.__tool__.name: each.__tool__ for each in tools}
+
+    def owns(self, name: str) -> bool:
+        return name.startswith("far__")
+
+    def tools(self) -> Mapping[str, Tool]:
+        return self.now
+
+
+def far(name: str) -> Any:
+    """A tool of the other server."""
+
+    async def function(**values: Any) -> Result:
+        return Result({"far": values})
+
+    function.__tool__ = replace(cast(Any, steady).__tool__, name=name, function=function, source="far", always=False)  # type: ignore[attr-defined]
+    return function
+
+
+def box(*sources: Other) -> Registry:
+    return toolbox(open_, spoken, steady, echo, sources=sources)
+
+
+SEEN: dict[Client, list[str]] = {
+    "voice": ["open", "spoken", "steady", "echo"],
+    "chat": ["open", "steady", "echo"],
+    "internal": ["open", "steady", "echo"],
+    "copilot": ["open"],
+    "external": ["open"],
+}
+
+
+def test_without_a_word_a_tool_is_for_this_house_and_nobody_outside() -> None:
+    assert cast(Any, echo).__tool__.clients == OURS == {"voice", "chat", "internal"}
+
+
+def test_a_kind_of_client_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(BadPlugin, match="butler"):
+        tool("bad", "Bad.", clients=["butler"])(open_)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_each_client_sees_and_calls_its_own_tools_and_no_other(client: Client) -> None:
+    registry = box()
+    shown = [each["function"]["name"] for each in registry.get_openai_tools(client)]
+    assert shown == [each["name"] for each in registry.get_mcp_tools(client)] == SEEN[client]
+    for name in ("open", "spoken", "steady"):
+        result = await registry.call_tool(name, {}, Principal("ada", client=client))
+        assert result.error == (None if name in shown else "unknown_tool")
+
+
+async def test_a_tool_one_may_not_see_is_not_told_from_one_that_is_not_there() -> None:
+    registry = box()
+    hidden = await registry.call_tool("spoken", {}, Principal("ada", client="external"))
+    missing = await registry.call_tool("no_such", {}, Principal("ada", client="external"))
+    assert hidden.content.replace("spoken", "…") == missing.content.replace("no_such", "…")
+    assert "steady" not in hidden.content
+
+
+def test_guidance_is_for_those_who_see_the_tool() -> None:
+    assert box().guidance("voice") == ["Open well.", "Speak well."]
+    assert box().guidance("external") == ["Open well."]
+
+
+def test_always_and_routed_tools_are_two_halves() -> None:
+    registry = box()
+    assert [each.name for each in registry.get_always_tools("chat")] == ["steady"]
+    assert registry.get_always_tools("external") == []
+    assert registry.get_routed_tools_catalog("chat") == {"open": "For everyone.", "echo": "Says it again."}
+    assert set(registry.get_routed_tools_catalog()) == {"open", "spoken", "echo"}
+
+
+def test_by_name_only_what_is_there_and_allowed_is_given() -> None:
+    found = box().get_openai_tools_by_names(["spoken", "no_such", "open", "open"], "external")
+    assert [each["function"]["name"] for each in found] == ["open"]
+
+
+def test_a_tool_is_found_by_name() -> None:
+    registry = box()
+    assert (found := registry.get_tool("open")) and found.description == "For everyone."
+    assert registry.get_tool("no_such") is None
+
+
+def test_mcp_gets_the_schema_under_its_own_name() -> None:
+    [shown] = [each for each in box().get_mcp_tools("external") if each["name"] == "open"]
+    assert shown["inputSchema"]["properties"] == {"x": {"default": 1, "type": "integer"}}
+
+
+async def test_another_servers_tools_come_and_go() -> None:
+    other = Other()
+    registry = box(other)
+    assert (await registry.call_tool("far__find", {})).error == "unknown_tool"
+    other.now = {"far__find": far("far__find").__tool__}
+    assert "far__find" in registry.get_routed_tools_catalog()
+    assert json.loads((await registry.call_tool("far__find", {})).content) == {"far": {}}
+
+
+async def test_our_own_tool_goes_before_another_servers_of_the_same_name() -> None:
+    thief = replace(cast(Any, echo).__tool__, name="open", source="far")
+    other = Other()
+    other.now = {"open": thief}
+    assert json.loads((await box(other).call_tool("open", {})).content) == {"x": 1}
+
+
+async def test_a_narrowed_box_takes_another_servers_tool_when_it_comes() -> None:
+    other = Other()
+    narrow = box(other).only(["open", "far__find"])
+    assert list(narrow.names) == ["open"]
+    other.now = {each: far(each).__tool__ for each in ("far__find", "far__else")}
+    assert list(narrow.names) == ["open", "far__find"]
+    assert list(narrow.only(["far__else", "open"]).names) == ["open"]
+
+
+def test_a_tool_nobody_could_have_is_refused() -> None:
+    with pytest.raises(BadPlugin, match="near__find"):
+        box(Other()).only(["near__find"])
+
+
+def test_a_manifest_may_name_another_servers_tool_before_it_is_there() -> None:
+    manifest = Manifest("tides", "Tides", "tides", "When?", "Tell.", tools=("far__find",))
+    assert box(Other()).only(manifest.tools).names == ()
+
+
+async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_harmless() -> None:
+    async with world() as here:
+        registry = here.thinkers.desk.toolbox
+        assert {each.name for each in registry.offered("external")} == {
+            "get_current_weather",
+            "medical_calculator",
+            "pubmed_search",
+        }
+        assert {each.name for each in registry.offered("external")} < {
+            each.name for each in registry.offered("copilot")
+        }
+        assert {each.name for each in registry.offered("copilot")} < {
+            each.name for each in registry.offered("internal")
+        }
+        assert isinstance(here.thinkers.desk.settings, Settings)
