@@ -17,7 +17,14 @@ from backend.memory.embedded import open_memory
 from backend.memory.fake import FakeMemory
 from backend.models.base import Delta
 from backend.models.fake import FakeChatModel
-from tests.support.minds import call, echo, toolbox
+from backend.tools.base import Result, tool
+from tests.support.minds import call, toolbox
+
+
+@tool("echo", "Says it again.", persistent=True)
+async def echo(text: str) -> Result:
+    """Its calls stay in the conversation."""
+    return Result({"text": text})
 
 
 class Time:
