@@ -74,6 +74,12 @@ class TooMany(CallerError):
         self.retry_after_s = retry_after_s
 
 
+class Overloaded(TooMany):
+    """There is no room just now, whatever the caller does (503)."""
+
+    status = 503
+
+
 # --- the operator's fault -----------------------------------------------------------------------------
 
 

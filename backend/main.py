@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +26,7 @@ from backend.audio.vad import choose_engine
 from backend.calendar.calendars import open_calendars
 from backend.conversation.limits import TurnLimits
 from backend.errors import MemoryUnavailable, ResponderUnavailable
+from backend.fleet.fleet import Fleet, Link, open_fleet
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
 from backend.memory.base import HISTORY_LIMIT, Memory, Message
@@ -45,7 +46,10 @@ from backend.session.handles import LocalSwitchboard
 from backend.session.hearing import open_hearing
 from backend.session.knowing import Learning
 from backend.session.knowing_summary import Summaries
+from backend.session.load import Load
+from backend.session.load import watch as watch_load
 from backend.session.metrics import Metrics
+from backend.session.placing import AcceptOffer
 from backend.session.prompts import brief
 from backend.settings import Settings
 from backend.thinkers.build import build as build_thinkers
@@ -119,12 +123,16 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         tracer = _tracer(settings, metrics)
         stack.push_async_callback(tracer.close)
         line = _line(settings, child, responder, thinkers, opened.memory, outbox, summaries, metrics, tracer)
+        load = await stack.enter_async_context(_watched_load(settings))
         directory = Directory(
             partial(run_call, line),
             cap=settings.session_cap,
             responder=str(line.about["responder"]),
             on_lapse=partial(metrics.session_ended, "never_connected"),
+            admit=load.admit,
         )
+        accept_offer = _offers(settings)
+        fleet = await _fleet(settings, opened, directory, accept_offer, load, stack)
         stack.push_async_callback(directory.close)
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(directory.depth, queue))
@@ -132,15 +140,16 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         services = Services(
             settings=settings,
             directory=directory,
-            sessions=LocalSwitchboard(directory),
+            sessions=fleet or LocalSwitchboard(directory),
             memory=opened.memory,
-            accept_offer=_offers(settings),
+            accept_offer=accept_offer,
             attach_socket=_attach_socket,
             page_config=lambda: _page_config(settings, line, thinkers, opened),
             readiness=partial(_readiness, opened.memory, child, responder),
             keepers=(
                 _memory_keeper(opened.memory, outbox, summaries),
                 Keeper("calendar", calendars.export, calendars.erase),
+                *((Keeper("calls", fleet.export, fleet.erase),) if fleet else ()),
             ),
             frontend=FRONTEND,
             metrics=metrics,
@@ -156,10 +165,41 @@ async def _with_offline_child(settings: Settings, stack: AsyncExitStack) -> tupl
     """With no key, a child process stands in for the API: from here on it is just another base URL."""
     if not settings.offline:
         return settings, None
+    if settings.offline_url:
+        return settings.model_copy(update={"openai_base_url": f"{settings.offline_url}/v1"}), None
     child = OfflineChild(settings.offline_script)
     stack.push_async_callback(child.stop)
     await child.start()
     return settings.model_copy(update={"openai_base_url": f"{child.url}/v1"}), child
+
+
+@asynccontextmanager
+async def _watched_load(settings: Settings) -> AsyncIterator[Load]:
+    """How busy this process is, from now on."""
+    load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
+    watching = asyncio.create_task(watch_load(load), name="load watch")
+    try:
+        yield load
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
+
+
+async def _fleet(
+    settings: Settings,
+    opened: OpenedMemory,
+    directory: Directory,
+    accept_offer: AcceptOffer,
+    load: Load,
+    stack: AsyncExitStack,
+) -> Fleet | None:
+    """The other processes this one serves with, if it does. Ended after its calls, so that all learn of their end."""
+    if not settings.share_sessions:
+        return None
+    link = Link(opened.redis, opened.waiting)
+    return await stack.enter_async_context(
+        open_fleet(link, directory, accept_offer, lambda: (load.fullness, not load.is_full))
+    )
 
 
 def _key(settings: Settings) -> str:
@@ -223,9 +263,9 @@ def _line(
         ),
         max_s=settings.session_max_minutes * 60,
         about={
-            "responder": OFFLINE_NAME if child else "OpenAI Realtime API",
-            "model": OFFLINE_NAME if child else settings.realtime_model,
-            "offline": child is not None,
+            "responder": OFFLINE_NAME if settings.offline else "OpenAI Realtime API",
+            "model": OFFLINE_NAME if settings.offline else settings.realtime_model,
+            "offline": settings.offline,
         },
         metrics=metrics,
         tracer=tracer,
@@ -274,7 +314,7 @@ async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[M
         return None
 
 
-def _offers(settings: Settings) -> Callable[[str], Awaitable[tuple[str, Transport]]]:
+def _offers(settings: Settings) -> AcceptOffer:
     wire = WireConfig(
         ice_servers=tuple(
             IceServer((s.urls,) if isinstance(s.urls, str) else tuple(s.urls), s.username, s.credential)

@@ -22,14 +22,15 @@ BACKLOG = 2048
 """Connections the kernel keeps waiting; uvicorn's own figure."""
 
 
-async def serve(settings: Settings, host: str, port: int) -> None:
-    """Until SIGINT or SIGTERM. Raises `SetupError` when it cannot start."""
-    listening = _listen(host, port)
+async def serve(settings: Settings, host: str, port: int, *, shared_port: bool = False, announce: bool = True) -> None:
+    """Until SIGINT or SIGTERM. Raises `SetupError` when it cannot start. Others may listen on a shared port, too."""
+    listening = _listen(host, port, shared_port)
     try:
         async with open_house(settings) as house:
             server = Server(house)
             listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
-            _announce(house, listening)
+            if announce:
+                _announce(house, listening)
             await server.serve(sockets=[listening])
     finally:
         listening.close()
@@ -72,10 +73,10 @@ class Server(uvicorn.Server):
             self.should_exit = True
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, shared: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
     except OSError as error:

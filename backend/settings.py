@@ -154,9 +154,24 @@ class Settings(BaseSettings):
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
 
     # Limits
-    session_cap: int = Field(50, ge=0, description="Calls at the same time.")
+    session_cap: int = Field(50, ge=0, description="Calls at the same time, in one process.")
+    admission_max_lag_ms: Milliseconds = Field(
+        80, description="Milliseconds the event loop may be late, lately, for another call to be taken."
+    )
+    admission_max_cpu_percent: int = Field(
+        95, ge=0, description="Percent of one core a process may use, lately, for another call to be taken."
+    )
     session_max_minutes: int = Field(60, ge=0, description="Minutes a call may last.")
     offers_per_minute: int = Field(30, ge=0, description="New calls per minute and address.")
+
+    # Several processes
+    workers: int = Field(1, ge=1, le=64, description="Processes that serve the one port together.")
+    share_sessions: bool = Field(
+        False, description="Several servers behind one address: any of them answers for every call (needs REDIS_URL)."
+    )
+    offline_url: str | None = Field(
+        None, description="An offline demonstration that runs already; unset: the server starts its own."
+    )
 
     # Who may call
     allowed_origins: Annotated[list[str], NoDecode] = Field(
@@ -240,6 +255,12 @@ class Settings(BaseSettings):
     def _nudge_before_goodbye(self) -> Settings:
         if self.idle_disconnect_s and self.idle_nudge_s >= self.idle_disconnect_s:
             raise ValueError("IDLE_NUDGE_S must be less than IDLE_DISCONNECT_S (or IDLE_DISCONNECT_S 0, for never)")
+        return self
+
+    @model_validator(mode="after")
+    def _redis_for_sharing(self) -> Settings:
+        if self.share_sessions and not self.redis_url:
+            raise ValueError("SHARE_SESSIONS needs REDIS_URL: the Redis that all the servers share")
         return self
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
@@ -32,17 +33,25 @@ Load = Callable[[], tuple[float, bool]]
 """How busy we are, 0 to 1, and whether we take another call."""
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The Redis the processes share: a client with short time limits, and one whose reads may wait."""
+
+    redis: Redis
+    waiting: Redis
+
+
 class Fleet:
     """A `Switchboard` over all processes that share one Redis. `run` keeps it going; see `open_fleet`."""
 
-    def __init__(self, redis: Redis, directory: Directory, accept_offer: AcceptOffer, load: Load) -> None:
+    def __init__(self, link: Link, directory: Directory, accept_offer: AcceptOffer, load: Load) -> None:
         self.node = secrets.token_hex(8)
         """This process's name in the fleet, new at every start."""
         self._directory = directory
         self._load = load
-        self._register = Register(redis)
-        self._post = Post(redis, self.node, Answers(directory, accept_offer, self.announce))
-        self._clerk = Clerk(redis, self.node, self._state)
+        self._register = Register(link.redis)
+        self._post = Post(link.waiting, self.node, Answers(directory, accept_offer, self.announce))
+        self._clerk = Clerk(link.redis, self.node, self._state)
         self._feeds: dict[str, RemoteFeed] = {}
         directory.watcher = self._clerk
 
@@ -164,9 +173,9 @@ class Fleet:
 
 
 @asynccontextmanager
-async def open_fleet(redis: Redis, directory: Directory, accept_offer: AcceptOffer, load: Load) -> AsyncIterator[Fleet]:
-    """A fleet that runs until the block ends. `redis` must allow blocking reads; the caller closes it."""
-    fleet = Fleet(redis, directory, accept_offer, load)
+async def open_fleet(link: Link, directory: Directory, accept_offer: AcceptOffer, load: Load) -> AsyncIterator[Fleet]:
+    """A fleet that runs until the block ends."""
+    fleet = Fleet(link, directory, accept_offer, load)
     running = asyncio.create_task(fleet.run(), name="fleet")
     try:
         yield fleet

@@ -94,7 +94,7 @@ class Post:
                 try:
                     await self._deliver()
                     failures = 0
-                except (RedisError, OSError) as error:
+                except (RedisError, OSError, TimeoutError) as error:
                     if not failures:
                         log.warning("the post rests: Redis does not answer (%s)", type(error).__name__)
                     await asyncio.sleep(REST_S[min(failures, len(REST_S) - 1)])
@@ -106,8 +106,10 @@ class Post:
                 await asyncio.wait(self._answering, timeout=1)
 
     async def _deliver(self) -> None:
-        reading = cast(Awaitable[Any], self._redis.xread(cast(Any, self._positions), count=BATCH, block=BLOCK_MS))
-        for raw_key, entries in await reading or ():
+        reading = self._redis.xread(cast(Any, self._positions), count=BATCH, block=BLOCK_MS)
+        async with asyncio.timeout(BLOCK_MS / 1000 + 1):  # a server that is gone without a word never answers
+            read = await cast(Awaitable[Any], reading)
+        for raw_key, entries in read or ():
             key = raw_key.decode()
             for raw_id, fields in entries:
                 if key not in self._positions:

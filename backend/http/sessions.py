@@ -25,6 +25,7 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, NewSession)
     session = await reserve(here, caller, body, background)
+    await here.services.sessions.announce(session)
     return ticket(here, session)
 
 

@@ -11,15 +11,13 @@ from typing import Any
 from fastapi import APIRouter, BackgroundTasks, Request
 from starlette.requests import ClientDisconnect
 
+from backend.errors import TooMany
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.context import Caller, Context, Here
 from backend.http.identity import Identity, note_fingerprint, restore
 from backend.http.limits import address_key
 from backend.session.directory import Session
 from backend.session.placing import NobodyWaits, connect_offer
-
-ANSWER_WITHIN_S = 10
-"""Seconds an offer may take to answer: gathering through a slow STUN server is the longest part."""
 
 router = APIRouter(tags=["signalling"])
 
@@ -29,8 +27,15 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     """Answer an SDP offer and start the call. 422 for a bad offer, 429 with Retry-After when there is no room."""
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, Offer)
-    session = await reserve(here, caller, body, background)
     services = here.services
+    try:
+        session = await reserve(here, caller, body, background)
+    except TooMany:
+        wanted = {"owner": caller.user, "sdp": body.sdp, "conversation_id": body.conversation_id}
+        placed = await services.sessions.offer_elsewhere(wanted)
+        if placed is None:
+            raise
+        return placed | {"token": here.signatures.token(placed["session_id"])}
     try:
         answer = await connect_offer(
             services.directory, session, services.accept_offer, body.sdp, has_left=request.is_disconnected

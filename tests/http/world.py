@@ -19,6 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from backend.audio.frame import Frame
 from backend.conversation.events import Heard
+from backend.fleet.fleet import Fleet, Link
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
 from backend.memory.fake import FakeMemory
@@ -118,6 +119,10 @@ class World:
     lines: list[Line]
     calls: dict[str, FakeCall]
     now: list[float] = field(default_factory=lambda: [0.0])
+    accepts: bool = True
+    """Whether it tells the others that it takes calls."""
+    dies: bool = False
+    """Whether it leaves without a word to the others."""
 
     @asynccontextmanager
     async def browser(self, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
@@ -162,9 +167,13 @@ async def world(
     heartbeat_s: float = 15,
     page: bool = True,
     server: dict[str, Any] | None = None,
+    link: Link | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
-    """A server with `settings` (limits off unless given); `accept` may delay or refuse offers."""
+    """A server with `settings` (limits off unless given); `accept` may delay or refuse offers.
+
+    With `link` it is one of several that share that Redis.
+    """
     unlimited: dict[str, Any] = {"offers_per_minute": 0, "session_cap": 0}
     kept: dict[str, Any] = {"data_dir": directory_of_files, "secret_key": "k" * 32}
     here = settings_with(**unlimited | kept | settings)
@@ -184,10 +193,11 @@ async def world(
             await accept(sdp, line)
         return f"answer to {sdp}", line
 
+    fleet = Fleet(link, directory, accept_offer, lambda: (0.5, made.accepts)) if link else None
     services = Services(
         settings=here,
         directory=directory,
-        sessions=LocalSwitchboard(directory),
+        sessions=fleet or LocalSwitchboard(directory),
         memory=made.memory,
         accept_offer=accept_offer,
         attach_socket=SocketLine,
@@ -198,11 +208,17 @@ async def world(
         metrics=made.metrics,
     )
     app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
+    running = asyncio.create_task(fleet.run()) if fleet else None
     async with serve(app, **server or {}) as made.url:
         try:
             yield made
         finally:
             await directory.close()
+            if running and fleet:
+                running.cancel()
+                await asyncio.wait([running])
+                if not made.dies:
+                    await fleet.close()
 
 
 def settings_with(**values: Any) -> Settings:

@@ -1,0 +1,96 @@
+"""How busy this process is, and whether it takes another call.
+
+A call that one server accepts and cannot serve is worse for everybody than one it refuses: its own audio stutters and
+that of all others, too. So the event loop is watched: how late it wakes up from a short sleep, and how much of a
+processor the process uses. Both are judged over some seconds, so that one hiccup refuses nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+
+from backend.errors import Overloaded
+
+SAMPLE_EVERY_S = 0.25
+SAMPLES = 20
+"""Samples judged together: five seconds."""
+RETRY_AFTER_S = 5
+"""Seconds a refused caller is told to wait: by then the figures are others."""
+MOST = 0.8
+"""The part of the samples that must be within the limit."""
+
+
+class Load:
+    """It is given its samples, see `watch`. `max_lag_ms` and `max_cpu` (of one core) may be 0: no limit."""
+
+    def __init__(self, *, max_lag_ms: float, max_cpu_percent: float) -> None:
+        self._max_lag_ms = max_lag_ms
+        self._max_cpu = max_cpu_percent / 100
+        self._lags_ms: deque[float] = deque(maxlen=SAMPLES)
+        self._cpu: deque[float] = deque(maxlen=SAMPLES)
+
+    def __repr__(self) -> str:
+        return f"Load(lag {self.lag_ms:.0f} ms, cpu {self.cpu:.0%})"
+
+    def sample(self, lag_ms: float, cpu: float) -> None:
+        """One look: how late the loop was, and the part of one core that the process used since the last."""
+        self._lags_ms.append(lag_ms)
+        self._cpu.append(cpu)
+
+    @property
+    def lag_ms(self) -> float:
+        """How late the loop wakes up: four of five times it is sooner."""
+        return _most(self._lags_ms)
+
+    @property
+    def cpu(self) -> float:
+        """The part of one core the process has used lately, 1 for all of it."""
+        return sum(self._cpu) / len(self._cpu) if self._cpu else 0.0
+
+    @property
+    def fullness(self) -> float:
+        """0 when idle, 1 at a limit; without limits the part of a core that is used."""
+        parts = [self.lag_ms / self._max_lag_ms if self._max_lag_ms else 0.0]
+        parts.append(self.cpu / self._max_cpu if self._max_cpu else self.cpu)
+        return min(1.0, max(parts))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether another call would be one too many."""
+        too_late = bool(self._max_lag_ms) and self.lag_ms > self._max_lag_ms
+        return too_late or (bool(self._max_cpu) and self.cpu > self._max_cpu)
+
+    def admit(self) -> None:
+        """Raises `Overloaded` when there is no room."""
+        if self.is_full:
+            raise Overloaded(
+                "The server is as busy as it can be without calls suffering.",
+                retry_after_s=RETRY_AFTER_S,
+                hint="Try again in a few seconds; an operator can add processes (WORKERS) or machines.",
+            )
+
+
+async def watch(
+    load: Load,
+    clock: Callable[[], float] = time.perf_counter,
+    cpu_clock: Callable[[], float] = time.process_time,
+) -> None:
+    """Sample this process's event loop until cancelled."""
+    began, cpu_began = clock(), cpu_clock()
+    while True:
+        await asyncio.sleep(SAMPLE_EVERY_S)
+        now, cpu_now = clock(), cpu_clock()
+        passed = now - began
+        load.sample(max(0.0, passed - SAMPLE_EVERY_S) * 1000, (cpu_now - cpu_began) / passed)
+        began, cpu_began = now, cpu_now
+
+
+def _most(samples: deque[float]) -> float:
+    """The value that `MOST` of the samples do not exceed."""
+    if not samples:
+        return 0.0
+    return sorted(samples)[math.ceil(MOST * len(samples)) - 1]
