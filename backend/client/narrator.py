@@ -11,7 +11,7 @@ from rich.markup import escape
 from backend.client.progress import Progress
 from backend.errors import VoiceError
 
-MARKS = {"routed": "→", "working": "…", "complete": "✓", "failed": "✗", "stale": "·"}
+MARKS = {"routed": "→", "working": "…", "complete": "✓", "failed": "✗", "stale": "·", "cancelled": "✗"}
 
 
 class Narrator:
@@ -60,7 +60,7 @@ class Narrator:
             more.append(f"“{self._text(data, 'query')}”")
         if detail := self._text(data, "detail"):
             more.append(detail)
-        if event in ("complete", "failed", "stale"):
+        if event in ("complete", "failed", "stale", "cancelled"):
             more.append(f"after {float(data.get('elapsed_ms') or 0) / 1000:.1f} s")
         if source := self._text(data, "source"):
             more.append(f"({source})")

@@ -12,8 +12,10 @@ class CallState(StrEnum):
     RUNNING = "running"
     ANSWERED = "answered"
     """Submitted and fresh, waiting for its reply."""
+    STALE = "stale"
+    """Submitted too late to be spoken; the caller may still ask for it."""
     SETTLED = "settled"
-    """Spoken, stale, or cancelled."""
+    """Spoken, or cancelled."""
 
 
 @dataclass(slots=True)
@@ -31,8 +33,9 @@ class Call:
     """Its connection is lost: the provider no longer knows the call."""
 
 
-SETTLED_KEPT = 64
-"""Settled calls remembered, so that a repeated id is still recognised."""
+OVER = (CallState.STALE, CallState.SETTLED)
+OVER_KEPT = 64
+"""Calls remembered that are over: a repeated id is still recognised, and a stale answer can be asked for."""
 
 
 class CallLedger:
@@ -69,11 +72,24 @@ class CallLedger:
         return all(c.state is not CallState.RUNNING for c in self._calls.values() if c.group == group)
 
     def settle_answered(self) -> list[str]:
-        """Answered calls get no further attention: they were spoken, or have gone stale. Returns their ids."""
-        settled = [c for c in self._calls.values() if c.state is CallState.ANSWERED]
-        for entry in settled:
-            entry.state = CallState.SETTLED
-        return [entry.call for entry in settled]
+        """Answered calls get no further attention: they are being spoken. Returns their ids."""
+        return self._move_answered(CallState.SETTLED)
+
+    def lapse_answered(self) -> list[str]:
+        """Answered calls have gone stale unspoken. Returns their ids."""
+        return self._move_answered(CallState.STALE)
+
+    def lapse(self, call: str) -> None:
+        """This one came too late."""
+        self._calls[call].state = CallState.STALE
+
+    def is_stale(self, call: str) -> bool:
+        """Whether it was answered, and nobody has heard the answer."""
+        return call in self._calls and self._calls[call].state is CallState.STALE
+
+    def has_answers(self, group: str) -> bool:
+        """Whether a call of that reply has an answer that is still to be spoken."""
+        return any(c.state is CallState.ANSWERED for c in self._calls.values() if c.group == group)
 
     def settle(self, call: str) -> None:
         """This one gets no further attention."""
@@ -84,7 +100,13 @@ class CallLedger:
         for entry in self._calls.values():
             entry.orphaned = True
 
+    def _move_answered(self, state: CallState) -> list[str]:
+        moved = [c for c in self._calls.values() if c.state is CallState.ANSWERED]
+        for entry in moved:
+            entry.state = state
+        return [entry.call for entry in moved]
+
     def _prune(self) -> None:
-        settled = [c.call for c in self._calls.values() if c.state is CallState.SETTLED]
-        for call in settled[: max(0, len(settled) - SETTLED_KEPT)]:
+        over = [c.call for c in self._calls.values() if c.state in OVER]
+        for call in over[: max(0, len(over) - OVER_KEPT)]:
             del self._calls[call]

@@ -155,6 +155,21 @@ class ThinkerFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ThinkerDismissed:
+    """The caller does not want tool call `call` answered any more."""
+
+    call: str
+
+
+@dataclass(frozen=True, slots=True)
+class LateAnswerWanted:
+    """The caller wants to hear the answer of tool call `call` that came too late; `output` holds it."""
+
+    call: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlaybackStarted:
     """The first frame of `item` left for the caller."""
 
@@ -239,6 +254,8 @@ Event = (
     | TextTyped
     | ThinkerFinished
     | ThinkerFailed
+    | ThinkerDismissed
+    | LateAnswerWanted
     | PlaybackFlushed
     | ResponderLost
     | ResponderRestored

@@ -33,7 +33,9 @@ Audio, words and calls are accepted only from the reply that is STREAMING, by it
 still sends is dropped. A call of a cancelled reply is answered at once, since the provider waits for that too.
 
 A Thinker's result is fresh while the caller has not taken a new turn. Fresh: submitted and spoken when the
-floor is free, all calls of one reply together. Stale: submitted, never spoken.
+floor is free, all calls of one reply together. Stale: submitted, and spoken only if the caller asks for it: then as
+soon as the floor is free, after the answer to what the caller is just saying; a further turn makes it stale again.
+A call the caller dismisses is answered with just that.
 """
 
 from __future__ import annotations
@@ -60,6 +62,10 @@ MAX_REFUSALS = 20
 """Refusals in a row after which a reply has come to nothing."""
 MAX_ATTEMPTS = 2
 """Times a reply that came to nothing is asked for."""
+
+
+DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
+"""What the Responder is told of such a call."""
 
 
 class Floor(StrEnum):
@@ -131,6 +137,7 @@ class TurnMachine:
         self._discard_commit = False
         self._discarded: str | None = None
         self._notes: list[str] = []
+        self._asked_for: dict[str, tuple[str, int]] = {}
         self._typed_meanwhile: list[str] = []
 
     def __repr__(self) -> str:
@@ -204,6 +211,10 @@ class TurnMachine:
                 self._on_thinker_done(call, output, failed=False)
             case ev.ThinkerFailed(call, reason):
                 self._on_thinker_done(call, json.dumps({"error": reason}), failed=True)
+            case ev.ThinkerDismissed(call):
+                self._on_dismissed(call, now)
+            case ev.LateAnswerWanted(call, output):
+                self._on_late_answer_wanted(call, output, now)
             case ev.PlaybackStarted(item):
                 self._on_playback_started(item, now)
             case ev.PlaybackDrained(item, played_ms):
@@ -333,7 +344,10 @@ class TurnMachine:
     def _begin_turn(self, now: float, hangover_ms: int) -> None:
         """The caller has said something new: what was under way for the last turn is stale from here on."""
         self.turn += 1
-        for call in self._calls.settle_answered():
+        overtaken = [call for call, (_, turn) in self._asked_for.items() if turn < self.turn]
+        for call in overtaken:
+            del self._asked_for[call]
+        for call in (*self._calls.lapse_answered(), *overtaken):
             self._tell("thinker", call_id=call, event="stale")
         self._wanted.clear()
         self._refusals = self._fillers = 0
@@ -359,6 +373,8 @@ class TurnMachine:
         return next((purpose for purpose in allowed if purpose in self._wanted), None)
 
     def _ask_next(self, now: float) -> None:
+        if self._asked_for and self._leaving is None:
+            self._wanted.setdefault(Purpose.RESULT, 1)
         purpose = self._next_wanted()
         if purpose is None or now < self._not_before:
             return
@@ -368,6 +384,8 @@ class TurnMachine:
         if purpose in (Purpose.ANSWER, Purpose.RESULT):
             self._wanted.pop(Purpose.RESULT, None)
             self._calls.settle_answered()
+        if purpose is Purpose.RESULT:
+            self._hand_in_asked_for()
         self._requests += 1
         self._reply = Reply(f"{purpose}-{self._requests}", purpose, attempt, now)
         self._out.append(do.CreateReply(purpose, self._reply.request))
@@ -545,12 +563,50 @@ class TurnMachine:
             return
         self._submit(call, output)
         if call.turn != self.turn:
-            self._calls.settle(call_id)
+            self._calls.lapse(call_id)
             self._tell("thinker", call_id=call_id, event="stale")
             return
         self._tell("thinker", call_id=call_id, event="failed" if failed else "complete")
         if self._calls.group_done(call.group):
             self._want(Purpose.RESULT)
+
+    def _on_dismissed(self, call_id: str, now: float) -> None:
+        call = self._calls.answer(call_id)
+        if call is None:
+            return
+        self._calls.settle(call_id)
+        self._out.append(do.CancelThinker(call_id))
+        if not call.orphaned:
+            self._out.append(do.SubmitResult(call_id, DISMISSED))
+        self._tell("thinker", call_id=call_id, event="cancelled")
+        self._caller_is_here(now)
+        silent = self._owed_since is not None and not self._calls.running(self.turn)
+        group_over = call.turn == self.turn and self._calls.group_done(call.group)
+        if group_over and (silent or self._calls.has_answers(call.group)):
+            self._want(Purpose.RESULT)
+
+    def _on_late_answer_wanted(self, call_id: str, output: str, now: float) -> None:
+        if self._leaving not in (None, IDLE) or call_id in self._asked_for or not self._calls.is_stale(call_id):
+            return
+        speaking = self.floor in (Floor.USER, Floor.HELD)
+        self._asked_for[call_id] = output, self.turn + speaking
+        self._tell("thinker", call_id=call_id, event="complete")
+        self._caller_is_here(now)
+
+    def _hand_in_asked_for(self) -> None:
+        """The answers the caller asked for, right before the reply that speaks them."""
+        for call, (output, _) in self._asked_for.items():
+            self._out.append(do.AddNote(output))
+            self._calls.settle(call)
+        self._asked_for.clear()
+
+    def _caller_is_here(self, now: float) -> None:
+        """A sign of life that is no turn: idling counts anew."""
+        self._idle_since = now
+        self._nudged = False
+        if self._leaving == IDLE:
+            self._leaving = None
+            self._wanted.pop(Purpose.GOODBYE, None)
 
     def _submit(self, call: Call, output: str) -> None:
         if not call.orphaned:
@@ -592,6 +648,8 @@ class TurnMachine:
 
     def _on_responder_restored(self, now: float) -> None:
         self._lost_at = None
+        if self._typed_meanwhile:
+            self._want(Purpose.ANSWER)  # an apology may have come between
         if self._wanted and self._owed_since is None:
             self._owed_since = now  # "one moment" was no answer
         self._out.extend(do.AddNote(note) for note in self._notes)
@@ -639,6 +697,7 @@ class TurnMachine:
     def _close(self, reason: str) -> None:
         self._give_floor(Floor.CLOSED)
         self._wanted.clear()
+        self._asked_for.clear()
         if self._reply and self._reply.phase is not Phase.CANCELLING:
             self._out.append(do.CancelReply(self._reply.id))
         self._reply = None

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.http import admin, events, health, levels, me, page, sessions, signalling, socket
+from backend.http import admin, events, health, levels, me, page, sessions, signalling, socket, thinkers
 from backend.http.auth import Access, Signatures, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.context import Context
@@ -57,7 +57,7 @@ def build_app(
     )
     app.state.context = context
     install(app)
-    for module in (signalling, sessions, me, admin, events, levels, socket, health, page):
+    for module in (signalling, sessions, thinkers, me, admin, events, levels, socket, health, page):
         app.include_router(module.router)
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.directory.live)

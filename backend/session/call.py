@@ -130,6 +130,15 @@ class Call:
         else:
             self._early.append(typed)
 
+    def cancel_thinker(self, call: str) -> None:
+        """The caller does not want this answer any more. Raises `NotFound`, or `BadRequest` when it is over."""
+        self._desk.dismissable(call)
+        self._tell(ev.ThinkerDismissed(call))
+
+    def say_answer(self, call: str) -> None:
+        """Speak an answer that came too late, as soon as the floor is free. Raises `NotFound`, `BadRequest`."""
+        self._tell(ev.LateAnswerWanted(call, self._desk.late_answer(call)))
+
     def hang_up(self, reason: str) -> None:
         """End in order; the caller hears a word unless `reason` is 'deleted' or 'disconnected'."""
         gone = reason == "disconnected"

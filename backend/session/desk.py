@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
-from backend.errors import NoAnswer, VoiceError
+from backend.errors import BadRequest, NoAnswer, NotFound, VoiceError
 from backend.session.metrics import Metrics
 from backend.thinkers.base import Answer, Manifest, Progress, Question
 from backend.thinkers.registry import Thinkers
@@ -28,6 +28,8 @@ STOP_WITHIN_S = 2.0
 """Seconds cancelled work gets to tidy up."""
 
 NOT_WANTED = "The caller has moved on; this is no longer wanted. Do not mention it."
+
+LATE = "The caller asks to hear this answer, which came too late before. Say it now, briefly."
 
 ThinkerEvent = ThinkerFinished | ThinkerFailed
 OUTCOMES = frozenset({"complete", "failed", "stale"})
@@ -49,6 +51,8 @@ class Work:
     answer: Answer | None = None
     error: str = ""
     measured: bool = False
+    event: str = ""
+    """How the turn machine took it, once it has."""
 
     def shown(self, event: str) -> dict[str, Any]:
         """The data of a `thinker` page event."""
@@ -118,6 +122,21 @@ class Desk:
         if task := self._tasks.get(call):
             task.cancel()
 
+    def dismissable(self, call: str) -> None:
+        """Raises `NotFound` for work not done here, `BadRequest` for work that is over."""
+        if self._known(call).event:
+            raise BadRequest("This Thinker is not at work any more.", hint="There is nothing to cancel.")
+
+    def late_answer(self, call: str) -> str:
+        """The answer that came too late, for the Responder to speak after all.
+
+        Raises `NotFound` for work not done here, `BadRequest` where no answer went unspoken.
+        """
+        work = self._known(call)
+        if work.event != "stale" or work.answer is None:
+            raise BadRequest("There is no unspoken answer.", hint="Only an answer that came too late can be asked for.")
+        return _output(work.domain, work.answer, note=LATE)
+
     def filler(self) -> str:
         """The sentence of the Thinker that is at work, the newest of several, for the Responder to say; or nothing."""
         working = [work for call, work in self._work.items() if call in self._tasks]
@@ -128,10 +147,17 @@ class Desk:
         work = self._work.get(call)
         if work is None:
             return {"call_id": call, "event": event}
+        work.event = event
         if event in OUTCOMES and not work.measured:
             work.measured = True
             self._metrics.thinker_finished(work.domain, event, time.monotonic() - work.since)
         return work.shown(event)
+
+    def _known(self, call: str) -> Work:
+        try:
+            return self._work[call]
+        except KeyError:
+            raise NotFound("No such Thinker call.", hint="It may be too long ago; ask the question again.") from None
 
     async def close(self) -> None:
         """Cancel what still works, and wait until it has stopped; not for one that will not stop."""
@@ -184,9 +210,11 @@ class Desk:
         return _output(work.domain, answer)
 
 
-def _output(domain: str, answer: Answer) -> str:
+def _output(domain: str, answer: Answer, *, note: str = "") -> str:
     """What the Responder is given to put in its own words."""
     output: dict[str, Any] = {"domain": domain, "answer": answer.text, "source": answer.source}
     if answer.citations:
         output["citations"] = list(answer.citations)
+    if note:
+        output["note"] = note
     return json.dumps(output, ensure_ascii=False)

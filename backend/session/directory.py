@@ -44,6 +44,14 @@ class LiveCall(Protocol):
         """Put typed input into the conversation."""
         ...
 
+    def cancel_thinker(self, call: str) -> None:
+        """Stop the work on a tool call."""
+        ...
+
+    def say_answer(self, call: str) -> None:
+        """Speak an answer that came too late."""
+        ...
+
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
         ...
@@ -104,9 +112,13 @@ class Session:
 
     def type_text(self, text: str) -> None:
         """Typed input. Raises `BadRequest` unless the call is live."""
+        self.live_call().type_text(text)
+
+    def live_call(self) -> LiveCall:
+        """Raises `BadRequest` when there is none."""
         if self.call is None:
             raise BadRequest("This session has no live call.", hint="Connect first, then type.")
-        self.call.type_text(text)
+        return self.call
 
     def count(self, type_: str, data: dict[str, Any]) -> None:
         """Keep the counts that a page event changes."""

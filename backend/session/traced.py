@@ -132,7 +132,7 @@ class CallTrace:
         if event == "routed":
             work.span.rename(data["domain"])
             work.span.asked(data["query"])
-        elif event in ("complete", "failed", "stale"):
+        elif event in ("complete", "failed", "stale", "cancelled"):
             first = work.outcome is None
             work.outcome = event
             if first:

@@ -21,7 +21,7 @@ HEARD_MS = 1_500
 LOOK_EVERY_S = 0.02
 APOLOGIES = ("I could not", "I am sorry", "I got an answer that I cannot")
 """How the demonstration begins when it has nothing to tell."""
-SETTLED = frozenset({"complete", "failed", "stale"})
+SETTLED = frozenset({"complete", "failed", "stale", "cancelled"})
 
 
 @dataclass(slots=True)

@@ -46,6 +46,34 @@ def test_the_rules_hold_in_a_hundred_thousand_random_conversations(seed: int) ->
             raise
 
 
+def with_late_answers(random: Random, limits: TurnLimits) -> World:
+    """A conversation in which Thinkers are at work, or have answered too late, before chance takes over."""
+    world = World(limits)
+    for _ in range(random.randint(1, 3)):
+        world.type_text(0)
+        world.start_reply(1)
+        for _ in range(random.randint(0, 2)):
+            world.call_tool(1)
+        world.finish_reply(0)
+    while world.thinkers and random.random() < 0.7:
+        world.think(1)
+    return world
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(st.integers(0, 2**48))
+def test_the_rules_hold_however_thinkers_are_dismissed_and_late_answers_asked_for(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(CONVERSATIONS_PER_EXAMPLE):
+        limits = TurnLimits(interruption_min_ms=random.choice((280, 280, 0)))
+        world = with_late_answers(random, limits)
+        for choice, amount in zip(*[iter(random.randbytes(2 * ACTIONS_PER_CONVERSATION))] * 2, strict=True):
+            world.act(choice, amount)
+            if random.random() < 0.3:
+                random.choice((world.dismiss, world.want_late_answer))(amount) if not world.closed else None
+        world.settle()
+
+
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.binary(min_size=2, max_size=120))
 def test_the_rules_hold_in_conversations_the_shrinker_can_shorten(script: bytes) -> None:

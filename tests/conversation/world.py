@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import Floor, TurnMachine
 
@@ -61,6 +62,9 @@ class World:
         self.called: set[str] = set()
         self.orphans: set[str] = set()
         self.answered: list[str] = []
+        self.stale: set[str] = set()
+        self.late: dict[str, int] = {}
+        self.handed_in = False
         self.online = True
         self.closed: str | None = None
         self.owed_since: float | None = None
@@ -80,8 +84,19 @@ class World:
         for command in commands:
             self.said.append(command)
             match command:
-                case do.CreateReply(_, request):
+                case do.CreateReply(purpose, request):
+                    assert not self.handed_in or purpose is Purpose.RESULT, "a late answer was handed in for nothing"
+                    self.handed_in = False
                     self._create(request)
+                case do.AddNote(text) if text in self.stale:
+                    assert self.online, "a late answer was sent down a broken line"
+                    self.late.pop(text, None)
+                    self.stale.discard(text)
+                    self.handed_in = True
+                case do.Publish("thinker", {"event": "stale", "call_id": call}):
+                    self.stale.add(call)
+                    asked_in = self.late.pop(call, None)
+                    assert asked_in is None or asked_in < self.machine.turn, "asked for, and forgotten in the same turn"
                 case do.CancelReply(reply):
                     self._cancel(reply)
                 case do.Play(item, pcm):
@@ -124,6 +139,7 @@ class World:
 
     def check(self) -> None:
         """What must be true after every step."""
+        assert not self.handed_in, "a late answer was handed in, and no reply was asked for"
         if self.machine.floor is not Floor.HELD:
             assert not self.held, f"left on hold with the floor {self.machine.floor}"
         if self.machine.floor is Floor.CLOSED:
@@ -299,6 +315,23 @@ class World:
                 self.tell(ev.ThinkerFinished(call, "{}"))
             assert asked_in <= self.machine.turn
 
+    def dismiss(self, amount: int) -> None:
+        call = [*sorted(self.called), "call-nobody-made"][amount % (len(self.called) + 1)]
+        was_at_work = call in self.thinkers
+        self.tell(ev.ThinkerDismissed(call))
+        assert call not in self.thinkers, "a dismissed Thinker works on"
+        assert not was_at_work or call in self.answered or call in self.orphans, "a dismissed call was left open"
+
+    def want_late_answer(self, amount: int) -> None:
+        call = [*sorted(self.stale), "call-nobody-made"][amount % (len(self.stale) + 1)]
+        before = len(self.said)
+        turn = self.machine.turn
+        self.tell(ev.LateAnswerWanted(call, call))
+        taken = do.Publish("thinker", {"call_id": call, "event": "complete"}) in self.said[before:]
+        assert not taken or call in self.called, "a call nobody made is answered"
+        if taken and call in self.stale:
+            self.late[call] = turn
+
     def lose_line(self, amount: int) -> None:
         if self.online and amount % 3 == 0:
             self.online = False
@@ -332,7 +365,8 @@ class World:
         self.fall_silent(0)
         self.restore_line(0)
         for _ in range(20):
-            if self.closed or (self.machine.floor is Floor.LISTENING and not self.called - set(self.answered)):
+            at_rest = self.machine.floor is Floor.LISTENING and not self.called - set(self.answered)
+            if self.closed or (at_rest and not self.late):
                 return
             self.start_reply(1)
             self.send_audio(1)
@@ -342,6 +376,7 @@ class World:
             self.pass_time(3.0)
         still_open = self.called - set(self.answered) - self.orphans
         assert self.closed or not still_open, f"calls never answered: {still_open}"
+        assert self.closed or not self.late, f"asked for and never spoken: {self.late}"
         assert self.closed or self.machine.floor is Floor.LISTENING
 
 
@@ -370,4 +405,8 @@ ACTIONS: tuple[Callable[[World, int], None], ...] = (
     World.start_reply,
     World.wait,
     World.send_audio,
+    World.dismiss,
+    World.want_late_answer,
+    World.think,
+    World.want_late_answer,
 )

@@ -15,6 +15,8 @@ ROUTES = [
     ("GET", "/api/sessions/{id}"),
     ("GET", "/api/sessions/{id}/transcript"),
     ("POST", "/api/sessions/{id}/messages"),
+    ("POST", "/api/sessions/{id}/thinkers/{call_id}/cancel"),
+    ("POST", "/api/sessions/{id}/thinkers/{call_id}/say"),
     ("DELETE", "/api/sessions/{id}"),
     ("GET", "/api/events/{id}"),
     ("GET", "/api/events/{id}/levels"),
@@ -39,7 +41,7 @@ async def ask(
     browser: httpx2.AsyncClient, method: str, route: str, session_id: str, **options: object
 ) -> httpx2.Response:
     body = {"text": "hello", "session_id": session_id} if method == "POST" else None
-    return await browser.request(method, route.format(id=session_id), json=body, **options)  # type: ignore[arg-type]
+    return await browser.request(method, route.format(id=session_id, call_id="c1"), json=body, **options)  # type: ignore[arg-type]
 
 
 async def test_a_stranger_gets_the_same_404_as_for_an_unknown_session_on_every_route(tmp_path: Path) -> None:

@@ -94,10 +94,18 @@ class FakeCall:
 
     def __init__(self) -> None:
         self.typed: list[str] = []
+        self.cancelled: list[str] = []
+        self.said: list[str] = []
         self.hung_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def type_text(self, text: str) -> None:
         self.typed.append(text)
+
+    def cancel_thinker(self, call: str) -> None:
+        self.cancelled.append(call)
+
+    def say_answer(self, call: str) -> None:
+        self.said.append(call)
 
     def depths(self) -> dict[str, float]:
         return {"responder_messages": 0, "microphone_frames": 0, "playback_ms": 0}

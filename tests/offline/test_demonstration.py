@@ -145,6 +145,23 @@ async def test_result_is_spoken_in_words_with_sound(peer: OfflinePeer) -> None:
     assert 1500 <= len(client.audio()) // 48 <= 6000
 
 
+async def test_a_result_handed_in_as_a_note_is_spoken_too(peer: OfflinePeer) -> None:
+    await peer.follow(None)
+    async with call(peer) as client:
+        await client.setup(tools=[ROUTE])
+        await client.type("Hello there!")
+        await client.reply()
+        await client.until("response.done")
+        client.seen.clear()
+        note = json.dumps({"answer": "It is cold in Oslo.", "source": "sample"})
+        content = [{"type": "input_text", "text": note}]
+        item = {"type": "message", "role": "system", "content": content}
+        await client.send({"type": "conversation.item.create", "item": item})
+        await client.reply(metadata={"purpose": "result"})
+        await client.until("response.done")
+    assert client.words().strip() == "This is sample data: It is cold in Oslo."
+
+
 @pytest.mark.alone
 async def test_first_sound_comes_within_50_ms_when_nothing_has_to_be_recognised(peer: OfflinePeer) -> None:
     await peer.follow(None)

@@ -48,6 +48,12 @@ class Live:
     def type_text(self, text: str) -> None:
         """Nobody listens."""
 
+    def cancel_thinker(self, call: str) -> None:
+        """Nobody works."""
+
+    def say_answer(self, call: str) -> None:
+        """Nobody speaks."""
+
     def hang_up(self, reason: str) -> None:
         future = self._calls.reasons[self._id]
         if not self._calls.stubborn and not future.done():

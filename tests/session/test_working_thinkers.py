@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from backend.conversation import events as ev
-from backend.conversation.commands import CreateReply, Purpose, SubmitResult
+from backend.conversation.commands import AddNote, CreateReply, Purpose, SubmitResult
 from backend.conversation.limits import TurnLimits
+from backend.errors import BadRequest, NotFound
 from backend.thinkers.base import Answer
 from backend.thinkers.work import Consultation
 from tests.session.world import PlacedCall, placed_call, settle, thinkers
@@ -71,3 +72,56 @@ async def test_an_answer_is_submitted_once_and_without_its_content_only_if_late_
     assert ("White wins." in result.output) is not dropped
     assert ("dropped" in json.loads(result.output)) is dropped
     assert last == ("stale" if moved_on else "complete")
+
+
+async def test_a_late_answer_can_be_asked_for_whatever_the_thinker_does_with_late_ones() -> None:
+    known = asyncio.Event()
+
+    async def think(_: Consultation) -> Answer:
+        await known.wait()
+        return Answer("White wins.", "model")
+
+    registry = thinkers(chess=(think, {"late": "drop"}))
+    async with placed_call(thinkers=registry, limits=QUIET) as call:
+        await ask_chess(call)
+        with pytest.raises(BadRequest):
+            call.live.say_answer("c1")
+        call.live.type_text("Never mind.")
+        request = call.responder.requests[-1].request
+        call.responder.say(
+            ev.ReplyStarted("r2", request), ev.ReplyAudio("r2", "i2", bytes(960)), ev.ReplyFinished("r2", "completed")
+        )
+        known.set()
+        await until(lambda: call.told("thinker")[-1]["event"] == "stale")
+        call.live.say_answer("c1")
+        await until(lambda: call.responder.requests[-1].purpose is Purpose.RESULT)
+        [note] = call.done(AddNote)
+        with pytest.raises(BadRequest):
+            call.live.say_answer("c1")
+        with pytest.raises(NotFound):
+            call.live.say_answer("c2")
+    assert json.loads(note.text)["answer"] == "White wins."
+
+
+async def test_a_thinker_the_caller_cancels_stops_and_says_so() -> None:
+    stopped = asyncio.Event()
+
+    async def think(_: Consultation) -> Answer:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    async with placed_call(thinkers=thinkers(chess=(think, {})), limits=QUIET) as call:
+        await ask_chess(call)
+        call.live.cancel_thinker("c1")
+        await asyncio.wait_for(stopped.wait(), 2)
+        with pytest.raises(BadRequest):
+            call.live.cancel_thinker("c1")
+        with pytest.raises(NotFound):
+            call.live.cancel_thinker("c2")
+        [result] = call.done(SubmitResult)
+        last = call.told("thinker")[-1]
+    assert "cancelled" in json.loads(result.output)
+    assert (last["event"], last["domain"], last["query"]) == ("cancelled", "chess", "who wins")

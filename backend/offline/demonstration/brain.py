@@ -136,11 +136,11 @@ class DemonstrationBrain:
         special = wording.purpose(order.purpose or "", order.instructions, turn=self._turns)
         if special:
             return Plan(special)
-        outputs = [item for item in _since(order.items, newest) if item.type == "function_call_output"]
-        fresh = [item for item in outputs if item.id not in self._told]
+        fresh = [(item.id, told) for item in _since(order.items, newest) if (told := _told_by(item))]
+        fresh = [(id_, told) for id_, told in fresh if id_ not in self._told]
         if fresh:
-            self._told.update(item.id for item in fresh)
-            words = wording.result([item.output for item in fresh])
+            self._told.update(id_ for id_, _ in fresh)
+            words = wording.result([told for _, told in fresh])
             self._to_confirm = self._asked if wording.YES_OR_NO in words else None
             return Plan(words)
         return self._respond(order, newest)
@@ -195,6 +195,13 @@ def _since(items: Sequence[Item], start: Item | None) -> Sequence[Item]:
         if item is start:
             return items[number + 1 :]
     return items
+
+
+def _told_by(item: Item) -> str:
+    """The result an item holds: a call's output, or a system's note of one; '' for anything else."""
+    if item.type == "function_call_output":
+        return item.output
+    return item.words if item.role == "system" and item.words.startswith("{") else ""
 
 
 def _last_said(items: Sequence[Item]) -> str:

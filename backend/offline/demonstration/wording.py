@@ -107,6 +107,8 @@ def _result(output: str) -> str:
     for key in ("answer", "result", "summary", "text", "message", "content"):
         if isinstance(data.get(key), str) and data[key].strip():
             return _labelled(spoken(data[key]), data)
+    if "cancelled" in data:
+        return "All right."
     return f"I am sorry, I could not find that out. {spoken(str(data['error']))}" if data.get("error") else "Done."
 
 
