@@ -38,6 +38,10 @@ class Answers:
                 return await handle.transcript()
             case "type_text":
                 return await handle.type_text(**args)
+            case "cancel_thinker":
+                return await handle.cancel_thinker(**args)
+            case "say_answer":
+                return await handle.say_answer(**args)
             case "end":
                 return await handle.end(**args)
             case "forget":

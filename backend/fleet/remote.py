@@ -119,6 +119,14 @@ class RemoteHandle:
         """See `Handle`."""
         await self._ask("type_text", text=text)
 
+    async def cancel_thinker(self, call: str) -> None:
+        """See `Handle`."""
+        await self._ask("cancel_thinker", call=call)
+
+    async def say_answer(self, call: str) -> None:
+        """See `Handle`."""
+        await self._ask("say_answer", call=call)
+
     async def end(self, reason: str) -> None:
         """See `Handle`; one whose process is gone has ended."""
         if await self._register.lives(self._card.node):

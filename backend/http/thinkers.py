@@ -19,7 +19,7 @@ router = APIRouter(tags=["thinkers"])
 async def cancel(here: Here, session: OwnSession, call_id: str) -> dict[str, Any]:
     """Stop the work. 404 for a call nobody made, 422 when it is over."""
     here.messages.take(session.id, here.now())
-    session.live_call().cancel_thinker(call_id)
+    await session.cancel_thinker(call_id)
     return {"ok": True}
 
 
@@ -27,5 +27,5 @@ async def cancel(here: Here, session: OwnSession, call_id: str) -> dict[str, Any
 async def say(here: Here, session: OwnSession, call_id: str) -> dict[str, Any]:
     """Speak an answer that came too late (`stale`). 404 for a call nobody made, 422 when there is none."""
     here.messages.take(session.id, here.now())
-    session.live_call().say_answer(call_id)
+    await session.say_answer(call_id)
     return {"ok": True}

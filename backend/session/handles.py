@@ -43,6 +43,14 @@ class Handle(Protocol):
         """Typed input. Raises `BadRequest` unless the call is live."""
         ...
 
+    async def cancel_thinker(self, call: str) -> None:
+        """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it or the call is over."""
+        ...
+
+    async def say_answer(self, call: str) -> None:
+        """Speak an answer that came too late. Raises `NotFound`, or `BadRequest` where there is none."""
+        ...
+
     async def end(self, reason: str) -> None:
         """End the call in order. Does nothing to one already ended."""
         ...
@@ -115,6 +123,14 @@ class LocalHandle:
     async def type_text(self, text: str) -> None:
         """See `Handle`."""
         self.session.type_text(text)
+
+    async def cancel_thinker(self, call: str) -> None:
+        """See `Handle`."""
+        self.session.live_call().cancel_thinker(call)
+
+    async def say_answer(self, call: str) -> None:
+        """See `Handle`."""
+        self.session.live_call().say_answer(call)
 
     async def end(self, reason: str) -> None:
         """See `Handle`."""
