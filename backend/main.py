@@ -33,6 +33,7 @@ from backend.memory.base import HISTORY_LIMIT, Memory, Message
 from backend.memory.embedded import OpenedMemory, open_memory
 from backend.memory.outbox import Outbox
 from backend.models.chat import ChatCompletions
+from backend.models.tagged import TaggedChatModel
 from backend.offline_child import OfflineChild
 from backend.pipeline.build import open_pipeline
 from backend.responder.base import Briefing, Remembered, Responder
@@ -96,12 +97,13 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         settings, child = await _with_offline_child(settings, stack)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
         everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
-        model = ChatCompletions(
+        chat = ChatCompletions(
             base_url=settings.openai_base_url,
             api_key=_key(settings),
             fallbacks={everyday: advanced, advanced: everyday},
         )
-        stack.push_async_callback(model.close)
+        stack.push_async_callback(chat.close)
+        model = TaggedChatModel(chat, settings.models_without_tools)
         folders = settings.plugin_folders
         pipeline = await stack.enter_async_context(
             open_pipeline(settings, model=model, memory=opened.memory, http=http, folders=folders)
@@ -153,6 +155,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             ),
             frontend=FRONTEND,
             metrics=metrics,
+            reasoner=thinkers.desk.reasoner,
         )
         load_clips()
         app = build_app(services)

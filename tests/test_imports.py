@@ -18,7 +18,8 @@ BACKEND = Path(__file__).resolve().parent.parent / "backend"
 COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
-    "settings": {"errors", "settings_pipeline", "settings_background"},
+    "settings": {"errors", "settings_pipeline", "settings_reasoning", "settings_background"},
+    "settings_reasoning": set(),
     "settings_pipeline": set(),
     "settings_background": set(),
     "conversation": COMMON,
@@ -35,6 +36,7 @@ ARROWS: dict[str, set[str]] = {
     "tracing": COMMON,
     "pipeline": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories"},
     "background": COMMON | {"settings", "memory.base", "memory.guard", "models.base", "thinkers"},
+    "reasoning": COMMON | {"agent", "tools", "models", "settings_reasoning"},
     "tools": COMMON | {"settings", "calendar", "memory.base", "memory.user"},
     "mcp": COMMON | {"settings", "tools"},
     "thinkers": COMMON
@@ -43,6 +45,7 @@ ARROWS: dict[str, set[str]] = {
         "agent",
         "tools",
         "pipeline",
+        "reasoning",
         "calendar",
         "models.base",
         "memory.base",
@@ -53,7 +56,7 @@ ARROWS: dict[str, set[str]] = {
     "offline_child": COMMON,
     "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire
     "standins": COMMON | {"settings"},
-    "http": COMMON | {"settings", "session", "memory.base", "memory.user", "thinkers"},
+    "http": COMMON | {"settings", "session", "memory.base", "memory.user", "thinkers", "reasoning", "tools.base"},
     "fleet": COMMON | {"session.directory", "session.feed", "session.handles", "session.placing"},
 }
 """Room → what it may import besides itself. `main` and `cli` see all."""

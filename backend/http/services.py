@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import WebSocket
 
 from backend.memory.base import Memory
+from backend.reasoning.reasoner import Reasoner
 from backend.session.directory import Directory
 from backend.session.handles import Switchboard
 from backend.session.metrics import Metrics
@@ -52,3 +53,5 @@ class Services:
     """The directory of the page; when it is missing only the API is served."""
     metrics: Metrics = field(default_factory=Metrics)
     """The figures `/metrics` shows."""
+    reasoner: Reasoner | None = None
+    """Thinks tasks through."""
