@@ -62,6 +62,18 @@ def serve(
 
 
 @app.command()
+def worker(
+    concurrency: Annotated[int | None, typer.Option(min=1, max=64, help="Tasks at once; else the setting.")] = None,
+    log_level: Annotated[LogLevel, typer.Option(help="The least urgent messages to print.")] = LogLevel.WARNING,
+) -> None:
+    """Do background tasks for the servers that share this Redis. Settings as for serve."""
+    from backend.worker import work
+
+    logging.basicConfig(level=log_level.value.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    uvloop.run(work(load_settings(), concurrency))
+
+
+@app.command()
 def talk(
     wav: Annotated[Path, typer.Argument(help="A spoken question: any PCM WAV.", exists=True, dir_okay=False)],
     out: Annotated[Path | None, typer.Option(help="Where to save what is heard.")] = None,

@@ -11,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
-import socket
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,10 +20,11 @@ from typing import Any, Literal
 
 import httpx2
 from fastapi import FastAPI
-from prometheus_client import generate_latest
 from starlette.websockets import WebSocket
 
 from backend.audio.vad import choose_engine
+from backend.background.archive import ArchivingModel
+from backend.background.build import Store, open_archive, open_background
 from backend.calendar.calendars import open_calendars
 from backend.conversation.limits import TurnLimits
 from backend.errors import MemoryUnavailable, ResponderUnavailable
@@ -33,12 +32,9 @@ from backend.fleet.fleet import Fleet, Link, open_fleet
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
 from backend.memory.base import HISTORY_LIMIT, Memory, Message
-from backend.memory.changes import follow_changes
 from backend.memory.embedded import OpenedMemory, open_memory
 from backend.memory.outbox import Outbox
-from backend.memory.redis import RedisMemory
 from backend.models.chat import ChatCompletions
-from backend.models.tagged import TaggedChatModel
 from backend.offline_child import OfflineChild
 from backend.pipeline.build import open_pipeline
 from backend.responder.base import Briefing, Remembered, Responder
@@ -99,16 +95,18 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             settings.redis_url, settings.data_dir, user_ttl_s=settings.user_retention_days * DAY_S or None
         )
         stack.push_async_callback(opened.memory.close)
-        settings, child = await _with_offline_child(settings, stack)
+        settings, child = await with_offline_child(settings, stack)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
+        archive = await stack.enter_async_context(open_archive(settings.background, opened.memory, opened.redis))
         everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
-        chat = ChatCompletions(
+        completions = ChatCompletions(
             base_url=settings.openai_base_url,
-            api_key=_key(settings),
+            api_key=key_of(settings),
             fallbacks={everyday: advanced, advanced: everyday},
+            on_failure=archive.attempt_failed,
         )
-        stack.push_async_callback(chat.close)
-        model = TaggedChatModel(chat, settings.models_without_tools)
+        stack.push_async_callback(completions.close)
+        model = ArchivingModel(completions, archive)
         folders = settings.plugin_folders
         pipeline = await stack.enter_async_context(
             open_pipeline(settings, model=model, memory=opened.memory, http=http, folders=folders)
@@ -126,6 +124,15 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         pipeline.counts.show_in(metrics.registry)
         metrics.watch_queue("post_steps", lambda: pipeline.depth)
         metrics.watch_losses(lambda: outbox.dropped + outbox.failed)
+        background = await stack.enter_async_context(
+            open_background(
+                settings.background,
+                Store(opened.redis, opened.waiting, opened.url),
+                thinkers=thinkers,
+                archive=archive,
+                registry=metrics.registry,
+            )
+        )
         responder = ResponderLine(settings)
         tracer = _tracer(settings, metrics)
         stack.push_async_callback(tracer.close)
@@ -139,8 +146,9 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             admit=load.admit,
         )
         accept_offer = _offers(settings)
-        fleet = await _fleet(settings, opened, directory, accept_offer, load, metrics, stack)
+        fleet = await _fleet(settings, opened, directory, accept_offer, load, stack)
         stack.push_async_callback(directory.close)
+        await stack.enter_async_context(background.crying(directory.is_here, directory.publish))
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(directory.depth, queue))
         calendars = open_calendars(settings, http)
@@ -153,23 +161,27 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             attach_socket=_attach_socket,
             page_config=lambda: _page_config(settings, line, thinkers, opened),
             readiness=partial(_readiness, opened.memory, child, responder),
+            tasks=background.board,
+            archive=archive,
             keepers=(
+                Keeper("tasks", background.board.export, background.board.erase),
                 _memory_keeper(opened.memory, outbox, summaries),
                 Keeper("calendar", calendars.export, calendars.erase),
+                Keeper("model attempts", archive.export, archive.erase),
                 *((Keeper("calls", fleet.export, fleet.erase),) if fleet else ()),
             ),
             frontend=FRONTEND,
             metrics=metrics,
-            reasoner=thinkers.desk.reasoner,
         )
         load_clips()
         app = build_app(services)
         gc.collect()
         gc.freeze()  # what start-up made lives as long as we do: keep the collector from looking at it in a call
-        yield House(app, directory, _lines(settings, line, thinkers, opened))
+        lines = (*_lines(settings, line, thinkers, opened), f"Background {background.line}")
+        yield House(app, directory, lines)
 
 
-async def _with_offline_child(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, OfflineChild | None]:
+async def with_offline_child(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, OfflineChild | None]:
     """With no key, a child process stands in for the API: from here on it is just another base URL."""
     if not settings.offline:
         return settings, None
@@ -185,19 +197,12 @@ async def _with_offline_child(settings: Settings, stack: AsyncExitStack) -> tupl
 async def _watched_load(settings: Settings) -> AsyncIterator[Load]:
     """How busy this process is, from now on."""
     load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
-    async with _running(watch_load(load), "load watch"):
-        yield load
-
-
-@asynccontextmanager
-async def _running(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
-    """A task that runs until the block ends."""
-    task = asyncio.create_task(work, name=name)
+    watching = asyncio.create_task(watch_load(load), name="load watch")
     try:
-        yield
+        yield load
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        watching.cancel()
+        await asyncio.wait([watching])
 
 
 async def _fleet(
@@ -206,30 +211,19 @@ async def _fleet(
     directory: Directory,
     accept_offer: AcceptOffer,
     load: Load,
-    metrics: Metrics,
     stack: AsyncExitStack,
 ) -> Fleet | None:
     """The other processes this one serves with, if it does. Ended after its calls, so that all learn of their end."""
     if not settings.share_sessions:
         return None
     link = Link(opened.redis, opened.waiting)
-    fleet = await stack.enter_async_context(
-        open_fleet(
-            link,
-            directory,
-            accept_offer,
-            lambda: (load.fullness, not load.is_full),
-            figures=lambda: generate_latest(metrics.registry).decode(),
-            group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
-        )
+    return await stack.enter_async_context(
+        open_fleet(link, directory, accept_offer, lambda: (load.fullness, not load.is_full))
     )
-    metrics.watch_queue("fleet_events", lambda: fleet.depth)
-    if isinstance(opened.memory, RedisMemory):
-        await stack.enter_async_context(_running(follow_changes(opened.waiting, opened.memory), "changes of users"))
-    return fleet
 
 
-def _key(settings: Settings) -> str:
+def key_of(settings: Settings) -> str:
+    """The key for the models' API; the offline demonstration takes any."""
     return settings.openai_api_key.get_secret_value() if settings.openai_api_key else "offline"
 
 
@@ -238,7 +232,7 @@ class ResponderLine:
 
     def __init__(self, settings: Settings) -> None:
         voice = Voice(settings.realtime_model, settings.realtime_voice, settings.transcript_model)
-        self._line = RealtimeLine(settings.realtime_url, _key(settings), voice)
+        self._line = RealtimeLine(settings.realtime_url, key_of(settings), voice)
         self.trouble = ""
         """Why the last attempt failed; empty when it did not, or none was made."""
 

@@ -18,8 +18,7 @@ BACKEND = Path(__file__).resolve().parent.parent / "backend"
 COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
-    "settings": {"errors", "settings_pipeline", "settings_reasoning", "settings_background"},
-    "settings_reasoning": set(),
+    "settings": {"errors", "settings_pipeline", "settings_background"},
     "settings_pipeline": set(),
     "settings_background": set(),
     "conversation": COMMON,
@@ -35,8 +34,8 @@ ARROWS: dict[str, set[str]] = {
     "agent": COMMON | {"models.base", "tools", "memory.base", "tracing.base"},
     "tracing": COMMON,
     "pipeline": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories"},
-    "background": COMMON | {"settings", "memory.base", "memory.guard", "models.base", "thinkers"},
-    "reasoning": COMMON | {"agent", "tools", "models", "settings_reasoning"},
+    "background": COMMON
+    | {"settings_background", "memory.base", "memory.guard", "memory.outbox", "models.base", "thinkers"},
     "tools": COMMON | {"settings", "calendar", "memory.base", "memory.user"},
     "mcp": COMMON | {"settings", "tools"},
     "thinkers": COMMON
@@ -45,7 +44,6 @@ ARROWS: dict[str, set[str]] = {
         "agent",
         "tools",
         "pipeline",
-        "reasoning",
         "calendar",
         "models.base",
         "memory.base",
@@ -56,7 +54,8 @@ ARROWS: dict[str, set[str]] = {
     "offline_child": COMMON,
     "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire
     "standins": COMMON | {"settings"},
-    "http": COMMON | {"settings", "session", "memory.base", "memory.user", "thinkers", "reasoning", "tools.base"},
+    "http": COMMON
+    | {"settings", "session", "memory.base", "memory.user", "thinkers", "background.tasks", "background.archive"},
     "fleet": COMMON | {"session.directory", "session.feed", "session.handles", "session.placing"},
 }
 """Room → what it may import besides itself. `main` and `cli` see all."""
@@ -68,7 +67,7 @@ ONE_FILE: dict[str, set[str]] = {
 }
 """What a single file may import beyond its room's arrows, and why."""
 
-SEES_ALL = {"main", "cli", "server", "workers", "tour"}
+SEES_ALL = {"main", "cli", "server", "workers", "tour", "worker"}
 PURE = {"conversation", "audio.segmenter"}
 """Standard library and `errors` only: no sockets, no clock, no asyncio."""
 IMPURE_STANDARD = {

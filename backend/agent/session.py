@@ -83,16 +83,14 @@ class Agent:
         on_event: OnEvent | None = None,
         situation: Situation | None = None,
         client: Client | None = None,
-        private: bool = False,
     ) -> ThinkerSession:
         """A session of conversation `conversation_id`. Callbacks are called at once and must not block.
 
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
         `client` is whom the tools must be for; None: what each turn's source mode says.
-        What is said in a private one is for whoever made it alone: a trace tells its figures, never its words.
         """
 
-        trace = AgentTrace(private=private)
+        trace = AgentTrace()
 
         def hand_out(event: AgentEvent) -> None:
             trace.follow(event)

@@ -27,10 +27,9 @@ BROKEN_OFF: dict[State, Outcome] = {State.CANCELLED: "cancelled", State.ERROR: "
 
 
 class AgentTrace:
-    """Follows one session's events, a turn at a time. Of a private one it tells no words."""
+    """Follows one session's events, a turn at a time."""
 
-    def __init__(self, *, private: bool = False) -> None:
-        self._private = private
+    def __init__(self) -> None:
         self._model: Span = NO_SPAN
         self._tools: dict[str, Span] = {}
 
@@ -48,27 +47,24 @@ class AgentTrace:
                 self._answered(event)
             case ToolStarted(id_, name, arguments):
                 self._tools[id_] = span = current_span().open("tool", name)
-                if not self._private:
-                    span.asked(arguments)
+                span.asked(arguments)
             case ToolFinished():
                 span = self._tools.pop(event.id, NO_SPAN)
-                end_tool(span, event, private=self._private)
+                end_tool(span, event)
             case StateChanged(state) if outcome := BROKEN_OFF.get(state):
                 self._break_off(outcome)
 
     def _asked(self, event: ModelAsked) -> None:
         self._model = span = current_span().open("model", event.model)
         span.note(tools=event.tools)
-        if not self._private:
-            span.asked(event.messages)
+        span.asked(event.messages)
 
     def _answered(self, event: ModelAnswered) -> None:
         span, self._model = self._model, NO_SPAN
         first = None if event.first_token_ms is None else round(event.first_token_ms, 1)
         span.note(model=event.model, reason=event.reason, calls=len(event.calls), first_token_ms=first)
         span.note(tokens_in=event.tokens_in, tokens_out=event.tokens_out)
-        if not self._private:
-            span.said(event.text)
+        span.said(event.text)
         span.spent(event.tokens_in + event.tokens_out)
         span.end()
 
@@ -92,11 +88,10 @@ async def traced_call(box: Toolbox, name: str, arguments: str, principal: Princi
     return result
 
 
-def end_tool(span: Span, result: ToolFinished | ToolResult, *, private: bool = False) -> None:
+def end_tool(span: Span, result: ToolFinished | ToolResult) -> None:
     """A tool call is over, whether the model made it or a Thinker."""
     if result.error == UNKNOWN_TOOL:
         span.rename(UNKNOWN_TOOL)
     span.note(error=result.error, source=None if result.error else "sample" if result.sample else "live")
-    if not private:
-        span.said(result.content)
+    span.said(result.content)
     span.end("failed" if result.error else "complete")

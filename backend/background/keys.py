@@ -49,8 +49,13 @@ def of_task(task_id: str) -> list[str]:
 
 
 def owned(owner: str) -> str:
-    """The sorted set of a user's tasks by the second they were created, and of what else has an archive."""
+    """The sorted set of a user's tasks by the second they were created."""
     return f"user:{owner}:tasks"
+
+
+def archives(owner: str) -> str:
+    """The sorted set of the names under which a user's model attempts are kept, by the second of the last."""
+    return f"user:{owner}:archives"
 
 
 def fold(owner: str, kind: str, instruction: str) -> str:

@@ -134,8 +134,7 @@ class Runner:
             return None
         thinking = asyncio.ensure_future(self._work(run))
         self._thinking.add(thinking)
-        if self._stopping:  # while it was being begun
-            thinking.cancel()
+        self._stop_late(thinking)
         try:
             await self._attend(run, thinking)
             return await self._ended(run, thinking)
@@ -144,6 +143,11 @@ class Runner:
         finally:
             self._thinking.discard(thinking)
             await _stopped(thinking)
+
+    def _stop_late(self, thinking: asyncio.Future[Outcome]) -> None:
+        """For one that was being begun when the others were stopped."""
+        if self._stopping:
+            thinking.cancel()
 
     async def _attend(self, run: Run, thinking: asyncio.Future[Outcome]) -> None:
         """Until the work is done, stopped, or out of time. Raises `Superseded`."""

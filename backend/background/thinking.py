@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.background.archive import Archive
 from backend.background.run import Run
 from backend.background.tasks import Outcome
 from backend.thinkers.base import Manifest, Progress, Question
@@ -16,8 +17,9 @@ def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
 class Thinking:
     """`run.Work` over the Thinkers."""
 
-    def __init__(self, thinkers: Thinkers) -> None:
+    def __init__(self, thinkers: Thinkers, archive: Archive) -> None:
         self._thinkers = thinkers
+        self._archive = archive
 
     def __repr__(self) -> str:
         return f"Thinking({self._thinkers!r})"
@@ -31,7 +33,13 @@ class Thinking:
                 run.progress(progress.detail)
 
         question = Question(
-            task.kind, task.instruction, task.conversation_id or task.id, task.owner, source_mode=task.source_mode
+            task.kind,
+            task.instruction,
+            task.id,
+            task.owner,
+            source_mode=task.source_mode,
+            conversation_id=task.conversation_id,
         )
-        answer = await self._thinkers.answer(question, tell, steps=run, patient=True)
+        with self._archive.scope(task.id, task.owner):
+            answer = await self._thinkers.answer(question, tell, steps=run, patient=True)
         return Outcome(answer.text, answer.source, answer.citations)

@@ -10,19 +10,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.http import (
-    admin,
-    events,
-    health,
-    levels,
-    me,
-    page,
-    reasoning,
-    sessions,
-    signalling,
-    socket,
-    thinkers,
-)
+from backend.http import admin, events, health, levels, me, page, sessions, signalling, socket, tasks, thinkers
 from backend.http.auth import Access, Signatures, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.context import Context
@@ -44,21 +32,6 @@ ATTEMPTS_PER_MINUTE = 10
 """Wrong admin tokens one address may try."""
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
-
-ROUTES = (
-    signalling,
-    sessions,
-    thinkers,
-    me,
-    admin,
-    events,
-    levels,
-    socket,
-    health,
-    reasoning,
-    page,
-)
-"""The routes, in this order: the page's files answer to what is left."""
 
 
 def build_app(
@@ -84,7 +57,7 @@ def build_app(
     )
     app.state.context = context
     install(app)
-    for module in ROUTES:
+    for module in (signalling, sessions, thinkers, tasks, me, admin, events, levels, socket, health, page):
         app.include_router(module.router)
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.directory.live)
@@ -103,7 +76,6 @@ def build_context(services: Services, heartbeat_s: float, now: Callable[[], floa
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
-        reasoning=Buckets(settings.reasoning.per_minute, what="tasks to reason about"),
         now=now,
         heartbeat_s=heartbeat_s,
     )

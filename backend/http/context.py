@@ -27,7 +27,6 @@ class Context:
     messages: Buckets
     attempts: Buckets
     """Wrong tokens for the admin page."""
-    reasoning: Buckets
     now: Callable[[], float]
     heartbeat_s: float
 

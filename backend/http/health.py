@@ -36,8 +36,7 @@ async def readyz(response: Response, here: Here) -> dict[str, Any]:
 @router.get("/metrics")
 async def metrics(here: Here) -> Response:
     """Prometheus's text format."""
-    own = generate_latest(here.services.metrics.registry).decode()
-    return Response(await here.services.sessions.figures(own), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest(here.services.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _checks(here: Context) -> dict[str, str]:

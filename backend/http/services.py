@@ -9,8 +9,9 @@ from typing import Any
 
 from fastapi import WebSocket
 
+from backend.background.archive import Archive
+from backend.background.tasks import Tasks
 from backend.memory.base import Memory
-from backend.reasoning.reasoner import Reasoner
 from backend.session.directory import Directory
 from backend.session.handles import Switchboard
 from backend.session.metrics import Metrics
@@ -51,7 +52,9 @@ class Services:
     """Everywhere something of a user is kept, in the order it is erased."""
     frontend: Path
     """The directory of the page; when it is missing only the API is served."""
+    tasks: Tasks | None = None
+    """Background tasks; None: this server has none."""
+    archive: Archive | None = None
+    """What models were asked for them."""
     metrics: Metrics = field(default_factory=Metrics)
     """The figures `/metrics` shows."""
-    reasoner: Reasoner | None = None
-    """Thinks tasks through."""

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from fakeredis import FakeAsyncRedis, FakeServer
 from redis.asyncio import Redis
 
-from backend.errors import MemoryUnavailable
+from backend.errors import MemoryUnavailable, SettingsError
 from backend.memory.base import Memory
 from backend.memory.redis import Close, RedisMemory, connect, connect_waiting
-from backend.memory.server import FolderInUse, RedisServer, ServerFailed, find_binary
+from backend.memory.server import FolderInUse, RedisServer, ServerFailed, embedded_url, find_binary
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,19 @@ async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int 
         missing = "No redis-server was found: install Debian's redis-server, or set REDIS_URL."
         return _open_in_process(missing, user_ttl_s)
     return await _open_embedded(binary, data_dir / "redis", user_ttl_s)
+
+
+async def join_memory(redis_url: str | None, data_dir: Path) -> OpenedMemory:
+    """The memory a server on this machine has opened, or the operator's. Raises `SettingsError` without either."""
+    if redis_url:
+        return await _open_external(redis_url, None)
+    if (url := embedded_url(data_dir / "redis")) is None:
+        raise SettingsError(
+            f"No Redis to share: none is named by REDIS_URL, and no server runs on {data_dir}.",
+            hint="Set REDIS_URL, or start `responder-thinker serve` first with the same DATA_DIR.",
+        )
+    memory, redis, waiting = _clients(url, None)
+    return OpenedMemory(memory, f"the embedded Redis of the server on {data_dir}", True, "", redis, waiting, url)
 
 
 async def _open_external(url: str, user_ttl_s: int | None) -> OpenedMemory:

@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import shutil
+import socket
 import sys
 import sysconfig
 import tempfile
@@ -39,6 +40,8 @@ RESTART_AFTER_S = 1.0
 """Seconds between the end of a child that failed and the start of the next."""
 SOCKET_PATH_LIMIT = 100
 """Bytes a unix socket's path may have (the kernel's limit is 107)."""
+ADDRESS = "address"
+"""The file in the folder that says where its server listens, for other processes on this machine."""
 MAX_MEMORY = "256mb"
 """Beyond it Redis drops what expires soonest; what has no expiry stays."""
 
@@ -63,6 +66,17 @@ def find_binary() -> Path | None:
         if os.access(carried, os.X_OK):
             return carried
     return None
+
+
+def embedded_url(folder: Path) -> str | None:
+    """Where another process's server of this folder listens; None when none does."""
+    try:
+        place = Path((folder / ADDRESS).read_text())
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(str(place))
+    except OSError:
+        return None
+    return f"unix://{place}"
 
 
 class RedisServer:
@@ -107,6 +121,7 @@ class RedisServer:
         except BaseException:
             await self.close()
             raise
+        (self._folder / ADDRESS).write_text(str(self.socket))
         self._keeper = asyncio.create_task(self._keep(), name="embedded redis keeper")
 
     async def close(self) -> None:

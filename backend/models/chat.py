@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -28,6 +29,10 @@ log = logging.getLogger(__name__)
 RETRYABLE_STATUS = frozenset({408, 409, 429})
 HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "account_deactivated"})
 """Codes that come as 429 and do not pass."""
+
+
+OnFailure = Callable[[str, int, str, float], None]
+"""Model, number of the attempt, what went wrong, after how many seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,10 @@ class ChatCompletions:
         api_key: str,
         fallbacks: Mapping[str, str] | None = None,
         patience: Patience | None = None,
+        on_failure: OnFailure | None = None,
     ) -> None:
+        """`on_failure` is told of every attempt that comes to nothing, at once."""
+        self._on_failure = on_failure
         self._fallbacks = dict(fallbacks or {})
         self._patience = patience or Patience()
         self._client = AsyncOpenAI(
@@ -106,6 +114,7 @@ class ChatCompletions:
         """The deltas of the first attempt that gets as far as one."""
         for attempt in range(1, self._patience.attempts + 1):
             handed_out = False
+            began = time.perf_counter()
             try:
                 async with aclosing(self._attempt(request)) as deltas:
                     async for delta in deltas:
@@ -113,6 +122,8 @@ class ChatCompletions:
                         yield delta
                 return
             except _Failed as failed:
+                if self._on_failure:
+                    self._on_failure(request["model"], attempt, str(failed.error), time.perf_counter() - began)
                 if handed_out or not failed.error.retryable or attempt == self._patience.attempts:
                     raise failed.error from failed.__cause__
                 pause = self._patience.pause_s(attempt, failed.asked_s)

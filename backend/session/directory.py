@@ -243,6 +243,16 @@ class Directory:
         """The owner's sessions, newest first."""
         return sorted((s for s in self._sessions.values() if s.owner == owner), key=lambda s: -s.opened_at)
 
+    def is_here(self, owner: str) -> bool:
+        """Whether the owner has a live session in this process."""
+        return any(session.state is SessionState.LIVE for session in self.owned_by(owner))
+
+    def publish(self, owner: str, type_: str, data: dict[str, Any]) -> None:
+        """Tell the page something on all of the owner's live sessions here."""
+        for session in self.owned_by(owner):
+            if session.state is SessionState.LIVE:
+                session.feed.publish(type_, data)
+
     def newest(self, count: int) -> list[Session]:
         """The live sessions, then those lately ended, each newest first."""
         ended_last = sorted(self._sessions.values(), key=lambda s: (s.state is SessionState.ENDED, -s.opened_at))

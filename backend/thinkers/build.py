@@ -16,7 +16,6 @@ from backend.memory.base import Memory
 from backend.models.base import ChatModel
 from backend.pipeline.discovery import steps_of
 from backend.pipeline.pipeline import NO_STEPS, Pipeline
-from backend.reasoning.reasoner import Reasoner
 from backend.settings import Settings
 from backend.thinkers.preferences import MemoryPreferences
 from backend.thinkers.registry import Thinkers
@@ -56,9 +55,7 @@ def build(
     }
     toolbox = tools.discover(services, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
-    fast, advanced = settings.thinker_model, settings.thinker_model_advanced
-    reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
-    return Thinkers.discover(Desk(agent, toolbox, memory, settings, pipeline, reasoner, clock), folders=folders)
+    return Thinkers.discover(Desk(agent, toolbox, memory, settings, pipeline, clock), folders=folders)
 
 
 def _check_plugins(folders: Iterable[Path]) -> None:

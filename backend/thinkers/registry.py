@@ -71,7 +71,7 @@ class Thinkers:
 
     @property
     def desk(self) -> Desk:
-        """What they share: the agent, the tools, the pipeline, the reasoner, memory."""
+        """What they share: the agent, the tools, memory."""
         return self._desk
 
     @property

@@ -22,7 +22,6 @@ from backend.errors import MemoryUnavailable, NoAnswer
 from backend.memory.base import HISTORY_LIMIT, Memory
 from backend.pipeline.base import Asked
 from backend.pipeline.pipeline import NO_STEPS, Pipeline, Prepared
-from backend.reasoning.reasoner import Reasoner
 from backend.settings import Settings
 from backend.thinkers.base import Answer, Manifest, Progress, Question, Source, ToolStep
 from backend.thinkers.steps import LocalSteps, Steps
@@ -47,7 +46,6 @@ class Desk:
     memory: Memory
     settings: Settings
     pipeline: Pipeline = NO_STEPS
-    reasoner: Reasoner | None = None
     clock: Callable[[], float] = time.time
 
     def model_name(self, tier: str) -> str:

@@ -176,7 +176,6 @@ async def world(
     page: bool = True,
     server: dict[str, Any] | None = None,
     link: Link | None = None,
-    services_with: dict[str, Any] | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
     """A server with `settings` (limits off unless given); `accept` may delay or refuse offers.
@@ -215,7 +214,6 @@ async def world(
         keepers=(Keeper("memory", made.memory.everything_of, made.memory.forget_user),),
         frontend=frontend,
         metrics=made.metrics,
-        **(services_with or {}),
     )
     app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
     running = asyncio.create_task(fleet.run()) if fleet else None

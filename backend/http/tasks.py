@@ -1,0 +1,109 @@
+"""`/api/tasks`: the caller's background tasks, as the cookie says who is asking. Nobody else's is ever told apart
+from none.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel, StringConstraints
+
+from backend.background.archive import Archive, as_markdown
+from backend.background.tasks import INSTRUCTION_LIMIT, Task, Tasks
+from backend.errors import NotFound
+from backend.http.bodies import ConversationId, documented, read_body
+from backend.http.context import Caller, Context, Here
+
+LIST_LIMIT = 100
+
+router = APIRouter(tags=["tasks"])
+
+
+class NewTask(BaseModel):
+    """`POST /api/tasks`."""
+
+    kind: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64)] = "research"
+    instruction: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=INSTRUCTION_LIMIT)]
+    conversation_id: ConversationId | None = None
+
+
+@router.get("/api/tasks")
+async def list_tasks(
+    here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20
+) -> dict[str, Any]:
+    """The caller's own, newest first."""
+    return {"tasks": [task.shown() for task in await _tasks(here).list(caller.user, limit)]}
+
+
+@router.post("/api/tasks", status_code=202, openapi_extra=documented(NewTask))
+async def create_task(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
+    """Begin one; while the same is queued or running, that one is returned."""
+    here.messages.take(caller.user, here.now())
+    body = await read_body(request, NewTask)
+    task = await _tasks(here).create(
+        caller.user, body.kind, body.instruction, body.conversation_id or "", source_mode="chat"
+    )
+    return task.shown()
+
+
+@router.get("/api/tasks/{task_id}")
+async def show_task(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
+    """One task."""
+    return (await _own(task_id, here, caller)).shown()
+
+
+@router.post("/api/tasks/{task_id}/cancel")
+async def cancel_task(task_id: str, here: Here, caller: Caller) -> dict[str, str]:
+    """`{outcome: canceled | already_done}`; 404 with `not_found`."""
+    outcome = await _tasks(here).cancel(caller.user, task_id)
+    if outcome == "not_found":
+        raise _no_task()
+    return {"outcome": outcome}
+
+
+@router.get("/api/tasks/{task_id}/progress")
+async def show_progress(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
+    """What it has told, oldest first."""
+    task = await _own(task_id, here, caller)
+    told = await _tasks(here).progress(caller.user, task_id)
+    return {"state": task.state.value, "progress": told or []}
+
+
+@router.get("/api/tasks/{task_id}/archive", response_model=None)
+async def show_archive(
+    task_id: str,
+    here: Here,
+    caller: Caller,
+    form: Annotated[Literal["markdown", "json"], Query(alias="format")] = "json",
+) -> Response | dict[str, Any]:
+    """Every model attempt made for it: model, times, tokens, messages without secrets. `?format=markdown` to read."""
+    await _own(task_id, here, caller)
+    entries = await _archive(here).read(caller.user, task_id) or []
+    if form == "markdown":
+        return PlainTextResponse(as_markdown(task_id, entries), media_type="text/markdown")
+    return {"attempts": entries}
+
+
+async def _own(task_id: str, here: Context, caller: Caller) -> Task:
+    task = await _tasks(here).get(caller.user, task_id)
+    if task is None:
+        raise _no_task()
+    return task
+
+
+def _tasks(here: Context) -> Tasks:
+    if here.services.tasks is None:
+        raise _no_task()
+    return here.services.tasks
+
+
+def _archive(here: Context) -> Archive:
+    if here.services.archive is None:
+        raise _no_task()
+    return here.services.archive
+
+
+def _no_task() -> NotFound:
+    return NotFound("No such task.", hint="It may have expired; GET /api/tasks lists yours.")
