@@ -13,7 +13,7 @@ import gc
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -33,7 +33,9 @@ from backend.http.app import build_app
 from backend.http.services import Keeper, Services
 from backend.memory.base import HISTORY_LIMIT, Memory, Message
 from backend.memory.embedded import OpenedMemory, open_memory
+from backend.memory.notices import NoticeStore
 from backend.memory.outbox import Outbox
+from backend.memory.relay import Relay
 from backend.models.chat import ChatCompletions
 from backend.offline_child import OfflineChild
 from backend.pipeline.build import open_pipeline
@@ -53,6 +55,7 @@ from backend.session.load import watch as watch_load
 from backend.session.metrics import Metrics
 from backend.session.placing import AcceptOffer
 from backend.session.prompts import brief
+from backend.session.teller import Teller
 from backend.settings import Settings
 from backend.thinkers.build import build as build_thinkers
 from backend.thinkers.registry import Thinkers
@@ -133,11 +136,16 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
                 registry=metrics.registry,
             )
         )
+        relay = Relay(opened.redis, opened.waiting)
+        notices = NoticeStore(opened.redis)
+        teller = Teller(notices, relay)
+        stack.push_async_callback(teller.close)
         responder = ResponderLine(settings)
         tracer = _tracer(settings, metrics)
         stack.push_async_callback(tracer.close)
         line = _line(settings, child, responder, thinkers, opened.memory, outbox, summaries, metrics, tracer)
         load = await stack.enter_async_context(_watched_load(settings))
+        line = replace(line, attend=teller.attend)
         directory = Directory(
             partial(run_call, line),
             cap=settings.session_cap,
@@ -149,6 +157,9 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         fleet = await _fleet(settings, opened, directory, accept_offer, load, stack)
         stack.push_async_callback(directory.close)
         await stack.enter_async_context(background.crying(directory.is_here, directory.publish))
+        relay.on_page(directory.show)
+        relay.begin()
+        stack.push_async_callback(relay.close)
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(directory.depth, queue))
         calendars = open_calendars(settings, http)
@@ -166,11 +177,13 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             keepers=(
                 Keeper("tasks", background.board.export, background.board.erase),
                 _memory_keeper(opened.memory, outbox, summaries),
+                Keeper("notices", notices.export, notices.erase),
                 Keeper("calendar", calendars.export, calendars.erase),
                 Keeper("model attempts", archive.export, archive.erase),
                 *((Keeper("calls", fleet.export, fleet.erase),) if fleet else ()),
             ),
             frontend=FRONTEND,
+            notices=teller.waiting,
             metrics=metrics,
         )
         load_clips()

@@ -25,7 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "audio": COMMON,
     "session": COMMON
     | {"settings", "conversation", "audio", "thinkers", "transports.base", "responder.base"}
-    | {"memory.base", "memory.outbox", "memory.user", "models.base", "tracing.base"},
+    | {"memory.base", "memory.notices", "memory.outbox", "memory.relay", "memory.user", "models.base", "tracing.base"},
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "memory": COMMON | {"conversation.events", "conversation.commands", "audio"},
@@ -34,8 +34,17 @@ ARROWS: dict[str, set[str]] = {
     "agent": COMMON | {"models.base", "tools", "memory.base", "tracing.base"},
     "tracing": COMMON,
     "pipeline": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories"},
+    "reasoning": COMMON | {"agent", "tools", "models", "settings_reasoning"},
     "background": COMMON
-    | {"settings_background", "memory.base", "memory.guard", "memory.outbox", "models.base", "thinkers"},
+    | {
+        "settings_background",
+        "memory.base",
+        "memory.guard",
+        "memory.notices",
+        "memory.outbox",
+        "models.base",
+        "thinkers",
+    },
     "tools": COMMON | {"settings", "calendar", "memory.base", "memory.user"},
     "mcp": COMMON | {"settings", "tools"},
     "thinkers": COMMON
@@ -55,7 +64,8 @@ ARROWS: dict[str, set[str]] = {
     "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire
     "standins": COMMON | {"settings"},
     "http": COMMON
-    | {"settings", "session", "memory.base", "memory.user", "thinkers", "background.tasks", "background.archive"},
+    | {"settings", "session", "memory.base", "memory.notices", "memory.user", "thinkers", "reasoning", "tools.base"}
+    | {"background.tasks", "background.archive"},
     "fleet": COMMON | {"session.directory", "session.feed", "session.handles", "session.placing"},
 }
 """Room → what it may import besides itself. `main` and `cli` see all."""

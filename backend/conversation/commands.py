@@ -12,6 +12,8 @@ class Purpose(StrEnum):
 
     ANSWER = "answer"
     RESULT = "result"
+    NOTICE = "notice"
+    """Something that was not asked for just now; see `notices`."""
     GREETING = "greeting"
     FILLER = "filler"
     NUDGE = "nudge"
@@ -57,7 +59,7 @@ class AddUserText:
 
 @dataclass(frozen=True, slots=True)
 class AddNote:
-    """Put a system note into the conversation: a result whose tool call went down with a lost connection."""
+    """Put a system note into the conversation: news, or a result whose tool call went down with a lost connection."""
 
     text: str
 
@@ -163,6 +165,13 @@ class Remember:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticeTold:
+    """The caller has heard `notice`: it need never be told again."""
+
+    notice: str
+
+
+@dataclass(frozen=True, slots=True)
 class Publish:
     """Tell the page: one server-sent event."""
 
@@ -189,4 +198,4 @@ ResponderCommand = (
     | SubmitResult
 )
 TransportCommand = Play | PlayClip | HoldPlayback | ResumePlayback | FlushPlayback
-Command = ResponderCommand | TransportCommand | RunThinker | CancelThinker | Remember | Publish | HangUp
+Command = ResponderCommand | TransportCommand | RunThinker | CancelThinker | Remember | NoticeTold | Publish | HangUp

@@ -170,6 +170,21 @@ class LateAnswerWanted:
 
 
 @dataclass(frozen=True, slots=True)
+class NoticeArrived:
+    """There is something to tell that was not asked for just now: `text`, known to everybody as `notice`."""
+
+    notice: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeWithdrawn:
+    """It need not be told in this call any more: it was told elsewhere, or erased."""
+
+    notice: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlaybackStarted:
     """The first frame of `item` left for the caller."""
 
@@ -256,6 +271,8 @@ Event = (
     | ThinkerFailed
     | ThinkerDismissed
     | LateAnswerWanted
+    | NoticeArrived
+    | NoticeWithdrawn
     | PlaybackFlushed
     | ResponderLost
     | ResponderRestored

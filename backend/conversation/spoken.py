@@ -57,6 +57,10 @@ class SpokenItems:
             self._items[item] = SpokenItem(item, purpose)
         return self._items[item]
 
+    def sounding(self, purpose: Purpose) -> bool:
+        """Whether anything audible of that purpose is not heard out yet."""
+        return any(spoken.purpose is purpose and spoken.audio_bytes for spoken in self._items.values())
+
     def finish_all(self) -> list[SpokenItem]:
         """The provider is done with every item it has begun; returns those that were not finished before."""
         fresh = [spoken for spoken in self._items.values() if not spoken.finished]

@@ -36,6 +36,8 @@ A Thinker's result is fresh while the caller has not taken a new turn. Fresh: su
 floor is free, all calls of one reply together. Stale: submitted, and spoken only if the caller asks for it: then as
 soon as the floor is free, after the answer to what the caller is just saying; a further turn makes it stale again.
 A call the caller dismisses is answered with just that.
+
+What is told unasked waits in `notices` for a free and quiet floor on which nobody owes the caller anything.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ from backend.conversation import events as ev
 from backend.conversation.calls import Call, CallLedger
 from backend.conversation.commands import Clip, Command, Publish, Purpose
 from backend.conversation.limits import TurnLimits
+from backend.conversation.notices import Notices
 from backend.conversation.spoken import SpokenItem, SpokenItems
 from backend.conversation.turn_clock import TurnClock
 from backend.conversation.utterance import Utterance
@@ -122,6 +125,10 @@ class TurnMachine:
         self._items = SpokenItems()
         self._playing = False
         self._calls = CallLedger()
+        self._notices = Notices()
+        self._notices_not_before = 0.0
+        self._opened = False
+        self._last_voice_at = 0.0
         self._clock = TurnClock()
         self._owed_since: float | None = None
         self._last_sound_at = 0.0
@@ -145,15 +152,28 @@ class TurnMachine:
         playing = ", playing" if self._playing else ""
         return f"TurnMachine(turn {self.turn}, floor {self.floor}, reply {reply}{playing}, wanted {[*self._wanted]})"
 
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """The notices that are being told."""
+        telling = self._notices.telling
+        return tuple(pending.notice for pending in telling.notices) if telling else ()
+
+    @property
+    def left_for_next_call(self) -> tuple[str, ...]:
+        """The notices tried in vain in this one."""
+        return self._notices.parked
+
     # --- the three ways in ----------------------------------------------------------------------------
 
     def receive(self, event: ev.Event, now: float) -> list[Command]:
         """Take note of `event` and say what to do."""
         if self.floor is not Floor.CLOSED:
             self._dispatch(event, now)
+            self._settle_notices(now)
             self._ask_next(now)
         elif isinstance(event, ev.PlaybackFlushed):
             self._on_flushed(event)
+            self._settle_notices(now)
         return self._taken()
 
     def turn_age_ms(self, now: float) -> int:
@@ -168,6 +188,7 @@ class TurnMachine:
         """Do what has become due by `now`."""
         while act := self._due(now):
             act(now)
+            self._settle_notices(now)
         if self.floor is not Floor.CLOSED:
             self._ask_next(now)
         return self._taken()
@@ -215,6 +236,10 @@ class TurnMachine:
                 self._on_dismissed(call, now)
             case ev.LateAnswerWanted(call, output):
                 self._on_late_answer_wanted(call, output, now)
+            case ev.NoticeArrived(notice, text):
+                self._out += self._notices.arrive(notice, text)
+            case ev.NoticeWithdrawn(notice):
+                self._notices.withdraw(notice)
             case ev.PlaybackStarted(item):
                 self._on_playback_started(item, now)
             case ev.PlaybackDrained(item, played_ms):
@@ -262,6 +287,7 @@ class TurnMachine:
         if self.floor not in (Floor.USER, Floor.HELD):
             return
         self._utterance = None
+        self._last_voice_at = now
         if self.floor is Floor.HELD:
             if event.voiced_ms < self.limits.interruption_min_ms:
                 self._forget_input()
@@ -344,6 +370,7 @@ class TurnMachine:
     def _begin_turn(self, now: float, hangover_ms: int) -> None:
         """The caller has said something new: what was under way for the last turn is stale from here on."""
         self.turn += 1
+        self._opened = True
         overtaken = [call for call, (_, turn) in self._asked_for.items() if turn < self.turn]
         for call in overtaken:
             del self._asked_for[call]
@@ -376,7 +403,10 @@ class TurnMachine:
         if self._asked_for and self._leaving is None:
             self._wanted.setdefault(Purpose.RESULT, 1)
         purpose = self._next_wanted()
-        if purpose is None or now < self._not_before:
+        if purpose is None:
+            self._tell_notices(now)
+            return
+        if now < self._not_before:
             return
         attempt = self._wanted.pop(purpose)
         for lesser in (Purpose.FILLER, Purpose.NUDGE):
@@ -410,6 +440,7 @@ class TurnMachine:
             return
         reply.sounded = True
         reply.since = now
+        self._out += self._notices.sounded(reply.request)
         self._clock.reach("first_audio_ms", now)
         self._items.get(event.item, reply.purpose).audio_bytes += len(event.pcm)
         self._playing = True
@@ -433,6 +464,8 @@ class TurnMachine:
         if reply.phase is Phase.CANCELLING:
             return
         self._finish_items()
+        if event.status == "completed":
+            self._notices.completed(reply.request)
         if not reply.sounded and not reply.called:
             self._came_to_nothing(reply, event.detail or event.status, now)
         elif not self._playing:
@@ -451,7 +484,12 @@ class TurnMachine:
             return
         self._out.append(do.CancelReply(None))
         self._not_before = now + self.limits.retry_after_s
-        self._want(reply.purpose, reply.attempt)
+        self._want_again(reply)
+
+    def _want_again(self, reply: Reply) -> None:
+        """The same once more; a notice comes back by itself."""
+        if reply.purpose is not Purpose.NOTICE:
+            self._want(reply.purpose, reply.attempt)
 
     def _came_to_nothing(self, reply: Reply, why: str, now: float) -> None:
         """Neither sound nor call came of it."""
@@ -506,6 +544,7 @@ class TurnMachine:
     def _heard_out(self, now: float) -> None:
         """All there was to say has been heard."""
         over = self._items.take_finished()
+        self._opened |= bool(over)
         for spoken in over:
             self._heard_whole(spoken)
         self._last_sound_at = now
@@ -518,6 +557,8 @@ class TurnMachine:
 
     def _heard_whole(self, spoken: SpokenItem) -> None:
         text = spoken.text.strip()
+        if spoken.purpose is Purpose.NOTICE:
+            self._notices.heard(spoken, spoken.audio_ms, text)
         if text:
             self._tell("transcript", role="assistant", item_id=spoken.item, content=text)
             self._out.append(do.Remember("assistant", text))
@@ -534,6 +575,8 @@ class TurnMachine:
 
     def _heard_partly(self, spoken: SpokenItem, played_ms: int) -> None:
         heard = spoken.heard(played_ms)
+        if spoken.purpose is Purpose.NOTICE:
+            self._notices.heard(spoken, played_ms, heard)
         if self._lost_at is None and self.floor is not Floor.CLOSED:
             cut = do.TruncateItem(spoken.item, played_ms) if played_ms > 0 else do.DeleteItem(spoken.item)
             self._out.append(cut)
@@ -616,6 +659,39 @@ class TurnMachine:
         else:
             self._notes.append(output)
 
+    # --- what is told unasked -------------------------------------------------------------------------
+
+    def _tell_notices(self, now: float) -> None:
+        due = self._notices_due_at()
+        if due is None or now < due:
+            return
+        self._requests += 1
+        self._reply = Reply(f"{Purpose.NOTICE}-{self._requests}", Purpose.NOTICE, 1, now)
+        notes, hint = self._notices.begin(self._reply.request)
+        self._out += [*notes, do.CreateReply(Purpose.NOTICE, self._reply.request, hint)]
+        self._clock.drop()  # what it sounds like is no part of a turn
+
+    def _notices_due_at(self) -> float | None:
+        """When what waits may be told; None while something else goes first, or nothing waits."""
+        if not self._notices.waiting or not self._opened or self.floor is not Floor.LISTENING:
+            return None
+        busy = self._reply or self._playing or self._wanted or self._leaving or self._calls.running(self.turn)
+        if busy or self._owed_since is not None or self._lost_at is not None:
+            return None
+        quiet_since = max(self._last_sound_at, self._last_voice_at)
+        return max(quiet_since + self.limits.notice_after_s, self._notices_not_before)
+
+    def _settle_notices(self, now: float) -> None:
+        """A telling is over once its reply is, and all of it was heard or thrown away."""
+        telling, reply = self._notices.telling, self._reply
+        if telling is None or self._items.sounding(Purpose.NOTICE):
+            return
+        if reply and reply.request == telling.request and reply.phase is not Phase.CANCELLING:
+            return
+        if telling.heard_ms == 0:
+            self._notices_not_before = now + self.limits.notice_retry_s
+        self._out += self._notices.settle()
+
     # --- the call begins, breaks, ends ----------------------------------------------------------------
 
     def _on_call_started(self, now: float) -> None:
@@ -631,10 +707,11 @@ class TurnMachine:
         self._tell("error", message="The line to the Responder broke.", hint="Reconnecting; the call goes on.")
         broken_off = self._finish_items()
         self._calls.orphan_all()
+        self._notices.line_lost()
         reply, self._reply = self._reply, None
         if reply and reply.phase is not Phase.CANCELLING and not reply.called:
-            self._want(reply.purpose, reply.attempt)
-            if reply.sounded:
+            self._want_again(reply)
+            if reply.sounded and reply.purpose is not Purpose.NOTICE:
                 said = " ".join(spoken.text.strip() for spoken in broken_off)
                 self._notes.append(f"The line broke when you had said: {json.dumps(said)}. Briefly finish it.")
         if self.floor in (Floor.USER, Floor.HELD) and self.limits.endpointing == "provider":
@@ -722,6 +799,8 @@ class TurnMachine:
             yield self._not_before, self._ask_next
         if self._lost_at is not None and not self._moment_said and self._owed_since is not None:
             yield self._lost_at + limits.moment_after_s, self._say_moment
+        if (due := self._notices_due_at()) is not None:
+            yield due, self._tell_notices
         if self.floor is not Floor.HELD:
             yield from self._reply_deadlines()
         if self.floor is Floor.LISTENING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
@@ -41,6 +42,12 @@ async def export_me(here: Here, caller: Caller) -> JSONResponse:
     """Everything that is kept of the caller, by the place it is kept in, as a file."""
     everything = {keeper.name: await keeper.export(caller.user) for keeper in here.services.keepers}
     return JSONResponse(everything, headers={"content-disposition": 'attachment; filename="what-is-known-of-me.json"'})
+
+
+@router.get("/api/me/notices")
+async def show_notices(here: Here, caller: Caller) -> dict[str, Any]:
+    """What waits to be told to the caller, oldest first. 503 when memory is out of reach."""
+    return {"notices": [msgspec.to_builtins(notice) for notice in await here.services.notices(caller.user)]}
 
 
 @router.delete("/api/me")

@@ -12,6 +12,7 @@ from fastapi import WebSocket
 from backend.background.archive import Archive
 from backend.background.tasks import Tasks
 from backend.memory.base import Memory
+from backend.memory.notices import Notice
 from backend.session.directory import Directory
 from backend.session.handles import Switchboard
 from backend.session.metrics import Metrics
@@ -29,6 +30,10 @@ class Keeper:
     """User id → all of it, as JSON data."""
     erase: Callable[[str], Awaitable[None]]
     """Leaves nothing of that user."""
+
+
+async def _nothing(user_id: str) -> list[Notice]:
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +61,7 @@ class Services:
     """Background tasks; None: this server has none."""
     archive: Archive | None = None
     """What models were asked for them."""
+    notices: Callable[[str], Awaitable[list[Notice]]] = _nothing
+    """User id → what waits to be told, oldest first."""
     metrics: Metrics = field(default_factory=Metrics)
     """The figures `/metrics` shows."""

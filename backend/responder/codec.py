@@ -28,7 +28,7 @@ EXPIRED = "session_expired"
 """The provider ends a connection after an hour; a new one goes on."""
 BENIGN = frozenset({"response_cancel_not_active", "input_audio_buffer_commit_empty"})
 """Races that are nobody's fault and cost nothing: both sides were right when they spoke."""
-QUIET_PURPOSES = frozenset({Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
+QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
 """Replies that must not call a tool."""
 
 

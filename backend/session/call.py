@@ -34,6 +34,7 @@ from backend.session.metrics import Metrics
 from backend.session.prompts import filler_hint
 from backend.session.redial import dial_patiently
 from backend.session.summary import keep_summary
+from backend.session.teller import Attend, Attendance
 from backend.session.traced import CallTrace
 from backend.thinkers.registry import Thinkers
 from backend.tracing.base import NO_TRACER, Tracer
@@ -67,6 +68,8 @@ class Line:
     """Told to the page when the call begins: responder, model, offline."""
     metrics: Metrics
     tracer: Tracer = NO_TRACER
+    attend: Attend | None = None
+    """What is to be told unasked: see `session.teller`."""
 
 
 async def run_call(line: Line, session: Session, transport: Transport) -> str:
@@ -99,6 +102,7 @@ class Call:
         )
         self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
         self._recalled = "kept"
+        self._attendance: Attendance | None = None
         self._briefing: Briefing | None = None
         self._responder: Responder | None = None
         self._ready = asyncio.Event()
@@ -223,6 +227,8 @@ class Call:
         self._ready.set()
         while self._early:
             self._tell(self._early.popleft())
+        if self._line.attend and not self._over.is_set():
+            self._attendance = self._line.attend(self._session.owner, self._tell)
 
     async def _listen_to_responder(self) -> None:
         """Until the connection breaks. Raises `ResponderRejected` when no other will do."""
@@ -297,6 +303,8 @@ class Call:
 
     def _record_end(self) -> None:
         self._session.call = None
+        if self._attendance:
+            self._attendance.close()
         self._knowing.close(self._reason)
         keep_summary(self._keep, self._session, self._reason)
         self._line.metrics.session_ended(self._reason)
@@ -357,6 +365,9 @@ class Call:
             case do.Remember(role, text):
                 self._history.add(role, text)
                 self._knowing.heard(role, text)
+            case do.NoticeTold(notice):
+                if self._attendance:
+                    self._attendance.told(notice)
             case do.Publish(type_, data):
                 self._publish(type_, data)
             case do.HangUp(reason):
@@ -383,6 +394,8 @@ class Call:
                 data = self._desk.settled(data["call_id"], data["event"])
             case "thinker" if data["event"] == "routed":
                 self._knowing.asked(data["domain"])
+            case "notice" if self._attendance:
+                data = self._attendance.shown(data)
             case "turn_metrics":
                 self._line.metrics.turn_measured(data)
         session.count(type_, data)

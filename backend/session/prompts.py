@@ -37,6 +37,9 @@ Use it where it helps, a name now and then; do not recite it, and let what the c
 PURPOSES = {
     Purpose.FILLER: "A specialist is still at work. In one short sentence, say that you are still looking; "
     "vary your words. Do not answer the question yet.",
+    Purpose.NOTICE: "News has come in for the caller, in the notes with these numbers: the outcome of work they asked "
+    "for earlier, a reminder, or the like. Tell it in your own words, in one to three sentences, beginning with a few "
+    "that lead over to it, such as: by the way. Offer to say more where there is more.",
     Purpose.NUDGE: "The caller has been silent for a while. In one short friendly sentence, ask whether there is "
     "anything else, or whether they are still there.",
     Purpose.GOODBYE: "The caller has been silent for long. Say a short friendly goodbye; the call ends after it.",

@@ -16,8 +16,10 @@ ACTIONS_PER_CONVERSATION = 18
 
 
 def converse(script: bytes, limits: TurnLimits) -> None:
-    """Two bytes an action: which, and how much."""
+    """Two bytes an action: which, and how much. Half of the conversations begin with news being told."""
     world = World(limits)
+    if script[0] % 2:
+        world.begin_with_news(script[1])
     for choice, amount in zip(script[::2], script[1::2], strict=True):
         world.act(choice, amount)
     world.settle()
@@ -26,7 +28,7 @@ def converse(script: bytes, limits: TurnLimits) -> None:
 def converse_often(script: bytes, limits: TurnLimits) -> None:
     """One example holds many conversations, so that the shrinker sees short ones and the run stays short."""
     length = 2 * ACTIONS_PER_CONVERSATION
-    for start in range(0, len(script) - len(script) % 2, length):
+    for start in range(0, len(script) - 1, length):
         piece = script[start : start + length]
         converse(piece[: len(piece) - len(piece) % 2], limits)
 

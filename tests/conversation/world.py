@@ -6,6 +6,7 @@ the caller fickle and the provider faulty; the rules have to hold all the same.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
+from backend.conversation.notices import HEARD_SHARE
 from backend.conversation.turn import Floor, TurnMachine
 
 MS = 48
@@ -39,6 +41,8 @@ class ProviderReply:
     items: int = 0
     cancelled: bool = False
     calls: int = 0
+    tells: tuple[str, ...] = ()
+    """The notices it is about."""
 
 
 @dataclass
@@ -70,6 +74,12 @@ class World:
         self.owed_since: float | None = None
         self.spoken_results: list[int] = []
         self.said: list[do.Command] = []
+        self.noticed: list[str] = []
+        self.told: list[str] = []
+        self.withdrawn: set[str] = set()
+        self.sent_ms: Counter[str] = Counter()
+        self.played_ms: Counter[str] = Counter()
+        self.heard_anything = False
         self.tell(ev.CallStarted())
 
     # --- the machine's commands, carried out ----------------------------------------------------------
@@ -87,7 +97,7 @@ class World:
                 case do.CreateReply(purpose, request):
                     assert not self.handed_in or purpose is Purpose.RESULT, "a late answer was handed in for nothing"
                     self.handed_in = False
-                    self._create(request)
+                    self._create(purpose, request)
                 case do.AddNote(text) if text in self.stale:
                     assert self.online, "a late answer was sent down a broken line"
                     self.late.pop(text, None)
@@ -128,6 +138,8 @@ class World:
                     self.owed_since = None if self.speaking else self.now
                 case do.TruncateItem(_, heard_ms):
                     assert heard_ms > 0
+                case do.NoticeTold(notice):
+                    self._note_told(notice)
                 case do.HangUp(reason):
                     assert self.closed is None, "hung up twice"
                     self.closed = reason
@@ -147,13 +159,35 @@ class World:
         due = self.machine.deadline()
         assert self.closed is None or due is None, "a closed call still has deadlines"
 
-    def _create(self, request: str) -> None:
+    def _create(self, purpose: Purpose, request: str) -> None:
         assert self.online, "a reply was asked of a broken line"
         assert self.machine.floor in (Floor.LISTENING, Floor.ASSISTANT), "a reply was asked for over the caller"
         live = [r for r in self.replies if r.request and r.state != "done" and not r.cancelled]
         assert not live, f"two replies overlap: {live}"
+        if purpose is Purpose.NOTICE:
+            self._check_unasked()
         self.made += 1
-        self.replies.append(ProviderReply(request, f"resp-{self.made}"))
+        tells = self.machine.telling if purpose is Purpose.NOTICE else ()
+        self.replies.append(ProviderReply(request, f"resp-{self.made}", tells=tells))
+
+    def _check_unasked(self) -> None:
+        """What was not asked for comes after everything else, and only to an ear that is free."""
+        assert self.machine.floor is Floor.LISTENING and not self.queue, "a notice was told over something else"
+        assert not self.speaking, "a notice was told over the caller"
+        assert self.owed_since is None, "a notice was told before an answer"
+        assert self.machine.turn not in self.thinkers.values(), "a notice was told while a Thinker worked"
+        assert self.machine.turn or self.heard_anything, "a notice was told before anything else"
+        assert self.machine.telling, "a reply that tells nothing"
+        assert not set(self.machine.telling) & {*self.told, *self.withdrawn}, "told what was told, or taken back"
+
+    def _note_told(self, notice: str) -> None:
+        assert notice not in self.told, "a notice was told twice"
+        reply = next(reply for reply in reversed(self.replies) if notice in reply.tells)
+        items = [item for item in self.sent_ms if item.startswith(f"{reply.id}-item")]
+        sent = sum(self.sent_ms[item] for item in items)
+        assert sum(self.played_ms[item] for item in items) >= HEARD_SHARE * sent > 0, "told, but not heard"
+        self.told.append(notice)
+        self.withdrawn.discard(notice)
 
     def _cancel(self, reply: str | None) -> None:
         for known in self.replies:
@@ -162,6 +196,7 @@ class World:
 
     def _enqueue(self, item: str, ms: int) -> None:
         assert self.machine.floor is not Floor.USER, "something was queued while the caller has the floor"
+        self.sent_ms[item] += ms
         if self.queue and self.queue[-1].item == item:
             self.queue[-1].left_ms += ms
         else:
@@ -200,11 +235,13 @@ class World:
         if not head.started:
             head.started = True
             self.owed_since = None
+            self.heard_anything = True
             self.tell(ev.PlaybackStarted(head.item))
             return
         ms = round((until - self.now) * 1000)
         head.played_ms += ms
         head.left_ms -= ms
+        self.played_ms[head.item] += ms
         if head.left_ms <= 0:
             self.queue.pop(0)
             if not self.queue:
@@ -269,7 +306,8 @@ class World:
     def send_audio(self, amount: int) -> None:
         reply = self._streaming()
         if reply:
-            item = f"{reply.id}-item-{amount % 2}"
+            reply.items = max(reply.items, amount % 2)  # a provider does not go back to an item before
+            item = f"{reply.id}-item-{reply.items}"
             played_before = len(self.said)
             self.tell(ev.ReplyText(reply.id, item, "some words "))
             self.tell(ev.ReplyAudio(reply.id, item, b"\0" * MS * (20 + 40 * (amount % 60))))
@@ -349,6 +387,24 @@ class World:
         if not self.online and amount % 8 == 0:
             self.tell(ev.ResponderGone("gone"))
 
+    def notice(self, amount: int) -> None:
+        name = (
+            f"notice-{len(self.noticed)}"
+            if amount % 5 or not self.noticed
+            else self.noticed[amount % len(self.noticed)]
+        )
+        if name not in self.noticed:
+            self.noticed.append(name)
+        self.withdrawn.discard(name)
+        self.tell(ev.NoticeArrived(name, "It is done." * (1 + amount % 40)))
+
+    def withdraw(self, amount: int) -> None:
+        if self.noticed and amount % 3 == 0:
+            name = self.noticed[amount % len(self.noticed)]
+            if name not in self.told:
+                self.withdrawn.add(name)
+            self.tell(ev.NoticeWithdrawn(name))
+
     def close(self, amount: int) -> None:
         if amount % 16 == 0:
             self.tell(ev.TransportClosed("disconnected"))
@@ -367,6 +423,7 @@ class World:
         for _ in range(20):
             at_rest = self.machine.floor is Floor.LISTENING and not self.called - set(self.answered)
             if self.closed or (at_rest and not self.late):
+                self.settle_notices()
                 return
             self.start_reply(1)
             self.send_audio(1)
@@ -378,6 +435,40 @@ class World:
         assert self.closed or not still_open, f"calls never answered: {still_open}"
         assert self.closed or not self.late, f"asked for and never spoken: {self.late}"
         assert self.closed or self.machine.floor is Floor.LISTENING
+
+    def begin_with_news(self, amount: int) -> None:
+        """The caller has been answered, and something unasked is being told: what random actions seldom lead to."""
+        self.type_text(0)
+        self.start_reply(1)
+        self.send_audio(1)
+        self.finish_reply(0)
+        for number in range(1 + amount % 4):
+            self.notice(6 + 5 * number)
+        self.pass_time(2.0)
+        self.start_reply(1)
+        self.send_audio(1 + amount)
+        if amount % 3:
+            self.finish_reply(0)
+
+    def settle_notices(self) -> None:
+        """Whatever can still be told is told, once somebody has said something."""
+        self.type_text(0)
+        for _ in range(30):
+            if self.closed or self.is_all_told():
+                break
+            self.start_reply(1)
+            self.send_audio(1)
+            self.finish_reply(0)
+            while self.thinkers and not self.closed:
+                self.think(1)
+            self.pass_time(3.0)
+        assert self.closed or self.is_all_told(), f"never told: {self.machine!r}"
+
+    def is_all_told(self) -> bool:
+        """Whether no notice is left, except those that were tried in vain and wait for the next call."""
+        parked = set(self.machine.left_for_next_call)
+        assert not parked & {*self.told, *self.withdrawn}
+        return {*self.noticed} == {*self.told, *self.withdrawn, *parked}
 
 
 ACTIONS: tuple[Callable[[World, int], None], ...] = (
@@ -409,4 +500,6 @@ ACTIONS: tuple[Callable[[World, int], None], ...] = (
     World.want_late_answer,
     World.think,
     World.want_late_answer,
+    World.notice,
+    World.withdraw,
 )

@@ -136,6 +136,8 @@ class DemonstrationBrain:
         special = wording.purpose(order.purpose or "", order.instructions, turn=self._turns)
         if special:
             return Plan(special)
+        if order.purpose == "notice":
+            return Plan(wording.news(order.instructions, notes_of(order.items)))
         fresh = [(item.id, told) for item in _since(order.items, newest) if (told := _told_by(item))]
         fresh = [(id_, told) for id_, told in fresh if id_ not in self._told]
         if fresh:
@@ -183,6 +185,11 @@ def chunks(pcm: bytes) -> Iterator[bytes]:
     size = CHUNK_MS * BYTES_PER_MS
     for start in range(0, len(pcm), size):
         yield pcm[start : start + size]
+
+
+def notes_of(items: Sequence[Item]) -> list[str]:
+    """What the client noted for us, oldest first."""
+    return [item.words for item in items if item.role == "system"]
 
 
 def _newest_user(items: Sequence[Item]) -> Item | None:

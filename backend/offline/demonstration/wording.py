@@ -71,6 +71,25 @@ def purpose(name: str, instructions: str, *, turn: int) -> str | None:
     return pick(PURPOSES[name], turn)
 
 
+def news(instructions: str, notes: Sequence[str]) -> str:
+    """What the notes with these numbers say (`Tell the news 1 and 2.`), introduced; shortened when it is told again."""
+    told = re.search(r"Tell the news (\d+(?: and \d+)*)\.(.*)", instructions, re.DOTALL)
+    wanted = told[1].split(" and ") if told else []
+    found = [note for note in notes if (begun := re.match(r"News (\d+) ", note)) and begun[1] in wanted]
+    texts = [spoken(str(_note_text(note))) for note in found]
+    if told and "once more" in told[2]:
+        return "As I was saying: " + " ".join(sentences(text)[0] for text in texts if text)
+    return "By the way: " + " And: ".join(texts) if texts else "There was some news, but I have lost it."
+
+
+def _note_text(note: str) -> object:
+    quoted = note.partition("\n")[2]
+    try:
+        return json.loads(quoted)
+    except ValueError:
+        return quoted
+
+
 def acknowledgement(turn: int) -> str:
     """A few words while a Thinker works."""
     return pick(ACKNOWLEDGEMENTS, turn)

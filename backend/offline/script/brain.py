@@ -10,6 +10,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 
+from backend.offline.demonstration import wording
+from backend.offline.demonstration.brain import notes_of
 from backend.offline.realtime.items import Item
 from backend.offline.realtime.parts import (
     Audio,
@@ -78,6 +80,8 @@ class ScriptedBrain:
         special = self._script.purposes.get(order.purpose or "")
         if order.out_of_band or (special and order.purpose not in ("answer", "result")):
             return special or self._script.fallback
+        if order.purpose == "notice":
+            return Reply(text=wording.news(order.instructions, notes_of(order.items)))
         self._take_typed(order)
         turn = self._turn
         if turn and order.items and order.items[-1].type == "function_call_output":
