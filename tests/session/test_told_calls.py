@@ -66,7 +66,7 @@ async def user_of(browser: httpx2.AsyncClient) -> str:
 async def answered(call: PlacedCall) -> None:
     """The caller says something, and hears the answer out."""
     await call.say(silence(200) + speech("hello there"))
-    await call.told("transcript", role="assistant", content="Hello.")
+    await call.told("transcript", within_s=20.0, role="assistant", content="Hello.")
 
 
 async def waiting(browser: httpx2.AsyncClient) -> list[str]:
@@ -83,7 +83,7 @@ async def test_news_from_another_process_is_told_in_the_live_call(
         async with placed_call(house, browser=browser) as call:
             await answered(call)
             await teller.tell(user, DONE)
-            told = await call.told("notice", state="told")
+            told = await call.told("notice", within_s=20.0, state="told")
             assert told.data == {
                 "id": "research-1",
                 "kind": "result",
@@ -110,7 +110,7 @@ async def test_without_a_call_it_is_told_in_the_next_one_after_the_first_answer(
             await asyncio.sleep(1.5)  # nobody has said anything: there is nothing to be told yet
             assert [data["state"] for data in call.all_told("notice")] == ["waiting"]
             await answered(call)
-            await call.told("notice", state="told")
+            await call.told("notice", within_s=20.0, state="told")
             said = [data["content"] for data in call.all_told("transcript") if data["role"] == "assistant"]
             assert said[0] == "Hello." and said[1].startswith("By the way")
             await until(lambda: _empty(browser))
@@ -130,7 +130,7 @@ async def test_news_broken_into_is_told_once_more_and_shorter(
             await call.hears_something()
             await call.say(speech("hello there"))
             await call.told("transcript_interrupted")
-            await call.told("notice", within_s=15.0, state="told")
+            await call.told("notice", within_s=25.0, state="told")
             states = [data["state"] for data in call.all_told("notice")]
             assert states == ["waiting", "speaking", "waiting", "speaking", "told"]
             said = [data["content"] for data in call.all_told("transcript") if data["role"] == "assistant"]
