@@ -157,7 +157,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         fleet = await _fleet(settings, opened, directory, accept_offer, load, stack)
         stack.push_async_callback(directory.close)
         await stack.enter_async_context(background.crying(directory.is_here, directory.publish))
-        relay.on_page(directory.show)
+        relay.on_page(directory.publish)
         relay.begin()
         stack.push_async_callback(relay.close)
         for queue in QUEUES:

@@ -258,11 +258,6 @@ class Directory:
         ended_last = sorted(self._sessions.values(), key=lambda s: (s.state is SessionState.ENDED, -s.opened_at))
         return ended_last[:count]
 
-    def show(self, owner: str, type_: str, data: dict[str, Any]) -> None:
-        """Publish a page event on every session of the owner's that has not ended."""
-        for session in self.owned_by(owner):
-            session.feed.publish(type_, data)
-
     async def end(self, session: Session, reason: str) -> None:
         """End a session in order, by force after 8 s. Does nothing to one already ended."""
         task = self._tasks.get(session.id)
