@@ -23,6 +23,31 @@ const WORDS = {
   gap: (d) => `${d.missed} events missed`,
 };
 
+/** Kinds of events, for filters. @type {Record<string, {label: string, has: (type: string) => boolean}>} */
+export const GROUPS = {
+  words: { label: "Words", has: (type) => type.startsWith("transcript") },
+  turns: { label: "Turns", has: (type) => ["floor", "turn_metrics", "audio_playback_finished"].includes(type) },
+  thinkers: { label: "Thinkers", has: (type) => type === "thinker" },
+  session: { label: "Session", has: (type) => type.startsWith("session_") },
+  errors: { label: "Errors", has: (type) => type === "error" || type === "gap" },
+};
+
+/**
+ * The rows that no filter keeps back. An event of no known group always shows.
+ * @param {readonly Row[]} rows
+ * @param {ReadonlySet<string>} hidden names of groups
+ * @param {string} words to be found in type or text
+ * @returns {readonly Row[]}
+ */
+export function matching(rows, hidden, words) {
+  const wanted = words.trim().toLowerCase();
+  if (!hidden.size && !wanted) return rows;
+  const group = (/** @type {string} */ type) => Object.keys(GROUPS).find((name) => GROUPS[name].has(type)) ?? "";
+  return rows.filter(
+    ({ type, text }) => !hidden.has(group(type)) && (!wanted || `${type} ${text}`.toLowerCase().includes(wanted)),
+  );
+}
+
 /**
  * @param {readonly Row[]} rows oldest first
  * @param {string} type

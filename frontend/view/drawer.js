@@ -1,50 +1,116 @@
-/** The developer's drawer: every event as it came, newest last, drawn only while it is open. */
+/** The developer's drawer: who answers, how the line is, what the server hears, and every event as it came. */
 
-import { follow, make, setText } from "./dom.js";
+import { Watch } from "../watch.js";
+import { make, setText } from "./dom.js";
+import { showHearing } from "./hearing.js";
+import { showLog } from "./log.js";
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
+/** @typedef {import("../state/stats.js").Network} Network */
 
-/** @typedef {import("../state/log.js").Row} Row */
+/** How each figure of the connection reads. @type {readonly [keyof Network, string, (value: number) => string][]} */
+const FIGURES = [
+  ["roundTripMs", "Round trip", (ms) => `${ms.toFixed(1)} ms`],
+  ["jitterMs", "Jitter", (ms) => `${ms.toFixed(1)} ms`],
+  ["lostShare", "Lost, to us", percent],
+  ["lostUpShare", "Lost, from us", percent],
+  ["concealedShare", "Concealed", percent],
+  ["bufferMs", "Jitter buffer", (ms) => `${Math.round(ms)} ms`],
+];
 
 /** @type {import("./panels.js").ShowPanel} */
-export function show(place, { store }) {
-  const count = make("span", "count", "0");
-  count.dataset.testid = "log-count";
-  const list = make("ol", "log");
-  list.dataset.testid = "log";
-  list.tabIndex = 0;
-  list.ariaLabel = "Event log";
-  const title = make("h2", "", "Event log ");
-  title.append(count);
-  const box = make("div", "log-box");
-  box.append(title, list);
-  place.append(box);
-
-  const shown = new Map();
-  const draw = () => {
-    if (place.hidden) return;
-    const stick = place.scrollHeight - place.scrollTop - place.clientHeight < 32;
-    follow(list, shown, store.state.log, (row) => row.key, createRow, updateRow);
-    if (stick) place.scrollTop = place.scrollHeight;
-  };
+export function show(place, { store, conversation }) {
+  const watch = new Watch(store, conversation);
+  const left = make("div", "drawer-side");
+  const right = make("div", "drawer-log");
+  place.append(left, right);
+  const session = sessionFacts(left);
+  const line = connectionFacts(left);
+  const hearing = showHearing(left);
+  const log = showLog(right, store);
   store.subscribe((state, before) => {
-    if (state.log === before.log) return;
-    setText(count, String(state.log.length));
-    draw();
+    if (state.session !== before.session) session(state.session);
+    if (state.stats.network !== before.stats?.network) line(state.stats.network.at(-1) ?? null);
+    if (!place.hidden && state.stats.hearing !== before.stats?.hearing) hearing(state.stats.hearing);
+    if (!place.hidden && state.log !== before.log) log();
   });
-  return { opened: draw };
+  return {
+    opened: () => {
+      watch.begin();
+      log();
+      hearing(store.state.stats.hearing);
+    },
+    closed: () => watch.end(),
+  };
 }
 
-function createRow() {
-  const row = make("li", "row");
-  row.append(make("time", ""), make("code", ""), make("span", ""));
-  return row;
+/** @param {HTMLElement} place */
+function sessionFacts(place) {
+  const list = make("dl", "pairs");
+  list.dataset.testid = "drawer-session";
+  const copy = make("button", "quiet small", "Copy id");
+  copy.type = "button";
+  copy.disabled = true;
+  copy.dataset.testid = "copy-session";
+  place.append(titled("Session", copy), list);
+  /** @type {string} */
+  let id = "";
+  copy.addEventListener("click", async () => {
+    setText(copy, (await copied(id)) ? "Copied" : "Select it above");
+    setTimeout(() => setText(copy, "Copy id"), 2_000);
+  });
+  return (/** @type {any} */ session) => {
+    id = session?.session_id ?? "";
+    copy.disabled = !id;
+    const facts = session
+      ? { Responder: session.responder, Model: session.model, Hearing: session.hearing, Transport: session.transport, Id: id }
+      : { Id: "no call yet" };
+    list.replaceChildren(...Object.entries(facts).flatMap(([name, value]) => pair(name, String(value))));
+  };
 }
 
-/** @param {HTMLElement} node @param {Row} row */
-function updateRow(node, { at, type, text, count }) {
-  const [time, name, words] = node.children;
-  setText(time, CLOCK.format(at));
-  setText(name, count > 1 ? `${type} ×${count}` : type);
-  setText(words, text);
+/** Browsers give the clipboard to secure pages only. @param {string} text */
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @param {HTMLElement} place */
+function connectionFacts(place) {
+  const list = make("dl", "pairs figure");
+  list.dataset.testid = "drawer-network";
+  /** @type {Map<keyof Network, HTMLElement>} */
+  const values = new Map();
+  for (const [name, words] of FIGURES) {
+    const [term, value] = pair(words, "–");
+    values.set(name, value);
+    list.append(term, value);
+  }
+  place.append(titled("Connection"), list);
+  return (/** @type {Network | null} */ network) => {
+    for (const [name, , words] of FIGURES) {
+      const value = network?.[name] ?? null;
+      setText(/** @type {HTMLElement} */ (values.get(name)), value === null ? "–" : words(value));
+    }
+  };
+}
+
+/** @param {string} words @param {...HTMLElement} more */
+function titled(words, ...more) {
+  const head = make("div", "drawer-head");
+  head.append(make("h2", "", words), ...more);
+  return head;
+}
+
+/** @param {string} name @param {string} value */
+function pair(name, value) {
+  return [make("dt", "", name), make("dd", "", value)];
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${(share * 100).toFixed(1)} %`;
 }

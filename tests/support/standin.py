@@ -94,6 +94,8 @@ class StandIn:
         """`Last-Event-ID` and query of every event stream asked for."""
         self.record: list[dict[str, Any]] = []
         """What the server has of the transcript."""
+        self.levels: list[dict[str, Any]] = []
+        """What the detector is said to score, for who watches; nothing answers 204."""
         self.url = ""
         self._peers: set[RTCPeerConnection] = set()
         self._streams: set[asyncio.Event] = set()
@@ -124,6 +126,7 @@ class StandIn:
                     Route("/api/sessions/{id}/messages", self._typed, methods=["POST"]),
                     Route("/api/sessions/{id}/transcript", self._transcript),
                     Route("/api/events/{id}", self._events),
+                    Route("/api/events/{id}/levels", self._levels),
                     Mount("/", StaticFiles(directory=FRONTEND, html=True)),
                 ]
             )
@@ -173,6 +176,21 @@ class StandIn:
             return Response(status_code=self.events_status)
         after = int(last or request.query_params.get("after") or 0)
         return StreamingResponse(self._stream(after), media_type="text/event-stream")
+
+    async def _levels(self, _: Request) -> Response:
+        if not self.levels:
+            return Response(status_code=204)
+        told = "".join(f"event: levels\ndata: {json.dumps(each)}\n\n" for each in self.levels)
+        return StreamingResponse(self._until_broken(f"retry: 60000\n\n{told}"), media_type="text/event-stream")
+
+    async def _until_broken(self, told: str) -> AsyncIterator[str]:
+        broken = asyncio.Event()
+        self._streams.add(broken)
+        yield told
+        try:
+            await broken.wait()
+        finally:
+            self._streams.discard(broken)
 
     async def _stream(self, after: int) -> AsyncIterator[str]:
         broken = asyncio.Event()

@@ -1,0 +1,55 @@
+/** The detector's probability of speech against its threshold, over the last ten seconds. */
+
+import { SCORES_LIMIT, speechShare } from "../state/stats.js";
+import { make, setText } from "./dom.js";
+
+const WIDTH = 500;
+const HEIGHT = 96;
+
+/** @param {HTMLElement} place @returns {(hearing: import("../state/stats.js").Hearing) => void} */
+export function showHearing(place) {
+  const canvas = make("canvas", "hearing");
+  canvas.width = WIDTH;
+  canvas.height = HEIGHT;
+  canvas.role = "img";
+  canvas.ariaLabel = "Probability of speech over the last ten seconds; the figures stand below.";
+  canvas.dataset.testid = "hearing";
+  const words = make("p", "dim figure hearing-words", "Measured during a call.");
+  words.dataset.testid = "hearing-words";
+  place.append(make("h2", "", "Speech, as the server hears it"), canvas, words);
+  return (hearing) => {
+    draw(canvas, hearing);
+    setText(words, inWords(hearing));
+  };
+}
+
+/** @param {import("../state/stats.js").Hearing} hearing */
+function inWords(hearing) {
+  const { scores, threshold, frameMs } = hearing;
+  if (!scores.length) return "Measured during a call, where the server finds the turns itself.";
+  const seconds = (scores.length * frameMs) / 1000;
+  const now = scores[scores.length - 1].toFixed(2);
+  return `Now ${now}, threshold ${threshold.toFixed(2)}; speech for ${Math.round(speechShare(hearing) * 100)} % of ${seconds.toFixed(0)} s`;
+}
+
+/** @param {HTMLCanvasElement} canvas @param {import("../state/stats.js").Hearing} hearing */
+function draw(canvas, { scores, threshold }) {
+  const pen = canvas.getContext("2d");
+  if (!pen) return;
+  const style = getComputedStyle(canvas);
+  const colour = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+  const y = (/** @type {number} */ score) => HEIGHT - 2 - score * (HEIGHT - 4);
+  pen.clearRect(0, 0, WIDTH, HEIGHT);
+  const step = WIDTH / SCORES_LIMIT;
+  const first = SCORES_LIMIT - scores.length;
+  for (const [n, score] of scores.entries()) {
+    pen.fillStyle = colour(score >= threshold ? "--user" : "--edge");
+    pen.fillRect((first + n) * step, y(score), Math.max(1, step), HEIGHT - y(score));
+  }
+  pen.strokeStyle = colour("--alarm");
+  pen.setLineDash([4, 4]);
+  pen.beginPath();
+  pen.moveTo(0, y(threshold));
+  pen.lineTo(WIDTH, y(threshold));
+  pen.stroke();
+}

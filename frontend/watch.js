@@ -1,0 +1,63 @@
+/** What the developer's drawer measures while it is open, and only then: the connection, and the server's ears. */
+
+import { countersOf, networkBetween } from "./state/stats.js";
+
+const EVERY_MS = 1_000;
+
+export class Watch {
+  /** @param {import("./store.js").Store} store @param {import("./conversation.js").Conversation} conversation */
+  constructor(store, conversation) {
+    this.store = store;
+    this.conversation = conversation;
+    /** @type {import("./state/stats.js").Counters | null} */
+    this.before = null;
+    /** @type {EventSource | null} */
+    this.levels = null;
+    this.listensTo = "";
+    this.open = false;
+    store.subscribe((state, before) => {
+      if (this.open && (state.session !== before.session || state.phase !== before.phase)) this.#listen();
+    });
+  }
+
+  begin() {
+    this.open = true;
+    this.before = null;
+    clearInterval(this.timer);
+    this.timer = setInterval(() => void this.#measure(), EVERY_MS);
+    this.#listen();
+  }
+
+  end() {
+    this.open = false;
+    clearInterval(this.timer);
+    this.#hangUp();
+  }
+
+  async #measure() {
+    const report = await this.conversation.statistics();
+    if (!report || !this.open) return void (this.before = null);
+    const now = countersOf(report.values());
+    if (this.before) this.store.dispatch("page_network", networkBetween(now, this.before));
+    this.before = now;
+  }
+
+  /** To the call there is, if there is one. */
+  #listen() {
+    const { phase, session } = this.store.state;
+    const id = session && (phase === "connected" || phase === "shaky") ? session.session_id : "";
+    if (id === this.listensTo) return;
+    this.#hangUp();
+    if (!id) return;
+    this.listensTo = id;
+    const source = new EventSource(`/api/events/${encodeURIComponent(id)}/levels`);
+    source.addEventListener("levels", (event) => this.store.dispatch("page_levels", JSON.parse(event.data)));
+    this.levels = source;
+  }
+
+  #hangUp() {
+    this.levels?.close();
+    this.levels = null;
+    this.listensTo = "";
+  }
+}

@@ -1,0 +1,158 @@
+"""The developer's drawer: events behind filters, the line's own figures, the detector's scores, who answers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.support.browser import Tab, chromium, launched, tab_in
+from tests.support.microphone import WEATHER, microphone_wav
+from tests.support.real_server import real_server
+from tests.support.standin import SESSION, StandIn, standing_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+@contextlib.asynccontextmanager
+async def drawer(browser: Browser, levels: list[dict[str, Any]] | None = None) -> AsyncIterator[tuple[Tab, StandIn]]:
+    """A call with the drawer open."""
+    async with standing_in() as server, tab_in(browser) as tab:
+        server.levels = levels or []
+        await tab.open(server.url)
+        await tab.press("open-drawer")
+        await tab.connect()
+        server.tell("session_started", session_id=SESSION, responder="The Responder", model="m-1", offline=True,
+                    hearing="ten", transport="webrtc")  # fmt: skip
+        await tab.sees("drawer-session", SESSION)
+        yield tab, server
+
+
+async def rows(tab: Tab) -> list[str]:
+    types: list[str] = await tab.page.locator("[data-testid=log] code").all_inner_texts()
+    return types
+
+
+async def test_who_answers_is_told_and_the_session_id_copied(browser: Browser) -> None:
+    async with drawer(browser) as (tab, _):
+        facts = await tab.text("drawer-session")
+        assert facts.split("\n")[:2] == ["Responder", "The Responder"] and "m-1" in facts and "ten" in facts
+        await tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await tab.press("copy-session")
+        await tab.sees("copy-session", "Copied")
+        assert await tab.page.evaluate("navigator.clipboard.readText()") == SESSION
+
+
+async def test_the_log_shows_what_its_filters_let_through(browser: Browser) -> None:
+    async with drawer(browser) as (tab, server):
+        server.tell("floor", floor="user")
+        server.tell("transcript", role="user", item_id="u1", content="What about Paris?")
+        server.tell("thinker", call_id="c1", event="routed", domain="weather", label="Weather", elapsed_ms=0)
+        await tab.sees("log-count", "4")
+        assert await rows(tab) == ["session_started", "floor", "transcript", "thinker"]
+        await tab.press("log-turns")
+        await tab.press("log-session")
+        assert await rows(tab) == ["transcript", "thinker"]
+        assert await tab.text("log-count") == "2 of 4"
+        await tab.page.get_by_test_id("log-search").fill("paris")
+        assert await rows(tab) == ["transcript"]
+        server.tell("transcript", role="user", item_id="u2", content="Or Rome?")
+        server.tell("transcript", role="user", item_id="u3", content="In PARIS, then.")
+        await tab.sees("log-count", "2 of 6")
+        await tab.page.get_by_test_id("log-search").fill("")
+        await tab.press("log-turns")
+        await tab.press("log-session")
+        await tab.sees("log-count", "6")
+
+
+async def test_the_log_is_a_bounded_ring(browser: Browser) -> None:
+    async with drawer(browser) as (tab, server):
+        for n in range(350):
+            server.tell("transcript", role="user", item_id=f"u{n}", content=f"words {n}")
+        await tab.sees("log", "words 349")
+        assert len(await rows(tab)) == 300
+
+
+async def test_the_detectors_scores_are_drawn_against_the_threshold(browser: Browser) -> None:
+    levels = [{"threshold": 0.7, "frame_ms": 20, "scores": [0.1] * 30 + [0.95] * 10}]
+    async with drawer(browser, levels) as (tab, _):
+        await tab.sees("hearing-words", "Now 0.95, threshold 0.70; speech for 25 % of 1 s")
+        painted = await tab.page.evaluate("""() => {
+            const canvas = document.querySelector("[data-testid=hearing]");
+            const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+            const column = (x) => Array.from({ length: canvas.height }, (_, y) => data[4 * (y * width + x) + 3])
+                .filter(Boolean).length;
+            return [column(100), column(width - 35), column(width - 5)];
+        }""")
+        assert painted[0] < 8, "before the first score there is nothing but the threshold"
+        assert 8 <= painted[1] < 20 and painted[2] > 85
+
+
+async def test_the_lines_figures_come_from_the_browser_and_stop_with_the_drawer(browser: Browser) -> None:
+    async with drawer(browser) as (tab, _):
+        await tab.page.wait_for_function(
+            "() => /Jitter\\n[0-9.]+ ms/.test(document.querySelector('[data-testid=drawer-network]').innerText)"
+        )
+        figures = (await tab.text("drawer-network")).split("\n")
+        shown = dict(zip(figures[::2], figures[1::2], strict=True))
+        assert set(shown) == {"Round trip", "Jitter", "Lost, to us", "Lost, from us", "Concealed", "Jitter buffer"}
+        assert shown["Lost, to us"] == "0.0 %" and shown["Round trip"].endswith(" ms")
+        await tab.press("open-drawer")
+        await tab.page.get_by_test_id("drawer").wait_for(state="hidden")
+        asked = "() => { let n = 0; const p = testPeers[0], real = p.getStats; p.getStats = function () { n += 1; " \
+            "return real.call(p); }; return new Promise((done) => setTimeout(() => done(n), 1500)); }"  # fmt: skip
+        assert await tab.page.evaluate(asked) == 0
+
+
+COUNTERS = {
+    "roundTripS": 0.02, "jitterS": 0.003, "lost": 10, "received": 990, "lostUpShare": 0.01,
+    "concealed": 4800, "samples": 480_000, "bufferedS": 4800.0, "emitted": 96_000,
+}  # fmt: skip
+
+
+async def test_a_seconds_figures_are_what_that_second_added(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.page.goto(server.url)
+        later = COUNTERS | {"lost": 11, "received": 1039, "concealed": 9600, "samples": 528_000,
+                            "bufferedS": 4824.0, "emitted": 96_480}  # fmt: skip
+        between = "async ([now, before]) => (await import('/state/stats.js')).networkBetween(now, before)"
+        assert await tab.page.evaluate(between, [later, COUNTERS]) == {
+            "roundTripMs": 20, "jitterMs": 3, "lostShare": 0.02, "lostUpShare": 0.01, "concealedShare": 0.1,
+            "bufferMs": 50,
+        }  # fmt: skip
+        nothing = await tab.page.evaluate(between, [dict.fromkeys(COUNTERS), dict.fromkeys(COUNTERS)])
+        assert set(nothing.values()) == {None}
+
+
+async def test_in_a_real_call_the_server_tells_what_it_hears(tmp_path: Path) -> None:
+    wav = microphone_wav(tmp_path / "question.wav", 3.0, WEATHER, 30.0)
+    async with real_server() as url, chromium(speaks=wav) as tab:
+        await tab.open(url)
+        await tab.press("open-drawer")
+        await tab.connect()
+        await tab.sees("hearing-words", "threshold 0.70")
+        await tab.page.wait_for_function(
+            "() => /Now 0\\.[789]|Now 1/.test(document.querySelector('[data-testid=hearing-words]').textContent)"
+        )
+        await tab.sees("metrics-total", "ms")
+        await tab.page.locator("[data-testid=turn] .bar.work.complete").wait_for()
+        await tab.page.locator("[data-testid=turn] .bar.tool").wait_for()
+        table = await tab.page.get_by_test_id("turn-table").evaluate(
+            """(box) => [...box.querySelectorAll("tr.of-leg, tfoot tr")].map((row) =>
+                parseInt(row.children[2].textContent))"""
+        )
+        assert abs(sum(table[:-1]) - table[-1]) <= 3, "rounded to whole milliseconds, the legs are the whole"
+        await tab.sees("drawer-network", "0.0 %")
+        await tab.press("connect")
+        await tab.sees("state", "Call ended")
