@@ -23,9 +23,9 @@ export function show(place, { store, conversation }) {
   const left = make("div", "drawer-side");
   const right = make("div", "drawer-log");
   place.append(left, right);
-  const session = sessionFacts(left);
-  const line = connectionFacts(left);
-  const hearing = showHearing(left);
+  const session = sessionFacts(sectionOf(left, "session"));
+  const line = connectionFacts(sectionOf(left, "line"));
+  const hearing = showHearing(sectionOf(left, "ears"));
   const log = showLog(right, store);
   store.subscribe((state, before) => {
     if (state.session !== before.session) session(state.session);
@@ -96,6 +96,11 @@ function connectionFacts(place) {
       setText(/** @type {HTMLElement} */ (values.get(name)), value === null ? "–" : words(value));
     }
   };
+}
+
+/** @param {HTMLElement} place @param {string} name */
+function sectionOf(place, name) {
+  return place.appendChild(make("section", `drawer-part of-${name}`));
 }
 
 /** @param {string} words @param {...HTMLElement} more */

@@ -4,7 +4,7 @@ import { SCORES_LIMIT, speechShare } from "../state/stats.js";
 import { make, setText } from "./dom.js";
 
 const WIDTH = 500;
-const HEIGHT = 96;
+const HEIGHT = 180;
 
 /** @param {HTMLElement} place @returns {(hearing: import("../state/stats.js").Hearing) => void} */
 export function showHearing(place) {

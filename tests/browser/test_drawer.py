@@ -96,7 +96,7 @@ async def test_the_detectors_scores_are_drawn_against_the_threshold(browser: Bro
             return [column(100), column(width - 35), column(width - 5)];
         }""")
         assert painted[0] < 8, "before the first score there is nothing but the threshold"
-        assert 8 <= painted[1] < 20 and painted[2] > 85
+        assert 15 <= painted[1] < 30 and painted[2] > 160
 
 
 async def test_the_lines_figures_come_from_the_browser_and_stop_with_the_drawer(browser: Browser) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import chromium
+from tests.support.browser import Tab, chromium
 from tests.support.microphone import UNIVERSE, WEATHER, microphone_wav
 from tests.support.real_server import real_server
 
@@ -39,3 +39,40 @@ async def test_a_call_in_pictures(name: str, look: dict[str, Any], tmp_path: Pat
         await tab.loudness(1.0)
         IMAGES.mkdir(parents=True, exist_ok=True)
         await tab.screenshot(IMAGES / name)
+
+
+async def test_what_developers_and_operators_see_in_pictures(tmp_path: Path) -> None:
+    wav = microphone_wav(tmp_path / "call.wav", 3.0, WEATHER, 9.0, UNIVERSE, 60.0)
+    async with (
+        real_server(ADMIN_TOKEN="a token for pictures") as url,
+        chromium(speaks=wav, complaints="expected") as tab,
+    ):
+        await tab.open(url)
+        await tab.press("open-drawer")
+        await tab.connect()
+        await tab.sees("entry-user", "How old is the universe", 40_000)
+        await tab.page.locator("[data-testid=thinker][data-domain=knowledge][data-state=complete]").wait_for()
+        await tab.sees("floor", "Speaking")
+        await tab.screenshot(IMAGES / "drawer.png")
+        await tab.press("open-drawer")
+        turn = tab.page.get_by_test_id("turns").get_by_role("button").last
+        await turn.click()
+        await tab.page.get_by_test_id("turn").locator("summary").click()
+        await tab.page.set_viewport_size({"width": 1440, "height": 1400})
+        place = await tab.page.get_by_test_id("waterfall").bounding_box()
+        assert place is not None
+        x, y, width, height = (place[side] for side in ("x", "y", "width", "height"))
+        around = {"x": x - 16, "y": y - 12, "width": width + 32, "height": height + 24}
+        await tab.page.screenshot(path=IMAGES / "waterfall.png", clip=around)  # type: ignore[arg-type]
+        await operators_view(tab, url)
+
+
+async def operators_view(tab: Tab, url: str) -> None:
+    """A picture of the admin page while the call lasts."""
+    admin = Tab(await tab.page.context.new_page())
+    await admin.page.set_viewport_size({"width": 1440, "height": 1000})
+    await admin.page.goto(f"{url}/admin")
+    await admin.page.get_by_test_id("token").fill("a token for pictures")
+    await admin.page.keyboard.press("Enter")
+    await admin.sees("sessions", "webrtc")
+    await admin.screenshot(IMAGES / "admin.png")
