@@ -40,6 +40,12 @@ class BadOffer(BadRequest):
     hint = "Send an SDP offer with one audio section that offers Opus."
 
 
+class Conflict(CallerError):
+    """Something else is under way that this would get in the way of."""
+
+    status = 409
+
+
 class TooLarge(CallerError):
     """The body is over the limit."""
 

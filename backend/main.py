@@ -26,6 +26,8 @@ from backend.audio.vad import choose_engine
 from backend.background.archive import ArchivingModel
 from backend.background.build import Store, open_archive, open_background
 from backend.calendar.calendars import open_calendars
+from backend.chat.build import open_chat
+from backend.chat.chat import Chat
 from backend.conversation.limits import TurnLimits
 from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.fleet.fleet import Fleet, Link, open_fleet
@@ -115,7 +117,13 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             open_pipeline(settings, model=model, memory=opened.memory, http=http, folders=folders)
         )
         thinkers = build_thinkers(
-            settings, model=model, memory=opened.memory, http=http, folders=folders, pipeline=pipeline
+            settings,
+            model=model,
+            memory=opened.memory,
+            http=http,
+            folders=folders,
+            pipeline=pipeline,
+            modes_file=settings.modes_file,
         )
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, 2.0)
@@ -163,11 +171,17 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         for queue in QUEUES:
             metrics.watch_queue(queue, partial(directory.depth, queue))
         calendars = open_calendars(settings, http)
+        chatting = open_chat(
+            settings, thinkers=thinkers, memory=opened.memory, keep=outbox.put, summaries=summaries, pipeline=pipeline
+        )
+        chat = await stack.enter_async_context(chatting)
+        metrics.watch_queue("typed_turns", lambda: chat.running)
         services = Services(
             settings=settings,
             directory=directory,
             sessions=fleet or LocalSwitchboard(directory),
             memory=opened.memory,
+            chat=chat,
             accept_offer=accept_offer,
             attach_socket=_attach_socket,
             page_config=lambda: _page_config(settings, line, thinkers, opened),
@@ -176,7 +190,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             archive=archive,
             keepers=(
                 Keeper("tasks", background.board.export, background.board.erase),
-                _memory_keeper(opened.memory, outbox, summaries),
+                _memory_keeper(opened.memory, outbox, summaries, chat),
                 Keeper("notices", notices.export, notices.erase),
                 Keeper("calendar", calendars.export, calendars.erase),
                 Keeper("model attempts", archive.export, archive.erase),
@@ -278,9 +292,13 @@ def _line(
     if settings.vad.enabled:
         choose_engine(settings.vad.engine)  # the first caller should not wait for a model
     endpointing: Literal["local", "provider"] = "local" if settings.vad.enabled else "provider"
+    modes = thinkers.desk.modes
     return Line(
         dial=responder.dial,
-        brief=lambda known: brief(thinkers, known, endpointing=endpointing, greeting=settings.greeting),
+        brief=lambda known: brief(
+            thinkers, known, mode=modes.chosen(known), endpointing=endpointing, greeting=settings.greeting
+        ),
+        mode=modes.chosen,
         known=partial(_known, memory),
         earlier=partial(_earlier, memory),
         thinkers=thinkers,
@@ -322,9 +340,10 @@ def _tracer(settings: Settings, metrics: Metrics) -> Tracer:
     return tracer
 
 
-def _memory_keeper(memory: Memory, outbox: Outbox, summaries: Summaries) -> Keeper:
+def _memory_keeper(memory: Memory, outbox: Outbox, summaries: Summaries, chat: Chat) -> Keeper:
     async def erase(user_id: str) -> None:
         """After all that is on its way to memory: else it would be written there again."""
+        await chat.settle(user_id)
         await summaries.forget(user_id)
         await outbox.settle(ERASE_WITHIN_S)
         await memory.forget_user(user_id)

@@ -72,6 +72,7 @@ class Settings(BaseSettings):
     transcript_model: str = Field("gpt-4o-mini-transcribe", description="Transcribes the caller.")
     thinker_model: str = Field("gpt-5.4-mini", description="The Thinkers' everyday model.")
     thinker_model_advanced: str = Field("gpt-5.4", description="The Thinkers' model for hard domains.")
+    modes_file: Path | None = Field(None, description="TOML with your own modes; unset: backend/modes/modes.toml.")
     greeting: str = Field("", description="What the Responder says first; empty: it waits.")
     offline_script: Path | None = Field(
         None, description="A script file that makes the offline Responder deterministic (tests, load)."
@@ -152,6 +153,11 @@ class Settings(BaseSettings):
     )
     filler_after_s: Seconds = Field(4, description="Seconds a Thinker may be silent before a filler.")
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
+
+    # Chat
+    chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")
+    chat_turns_per_minute: int = Field(30, ge=0, description="Typed turns per minute and user.")
+    embedding_model: str = Field("text-embedding-3-small", description="Makes the vectors of POST /embedding.")
 
     # Limits
     session_cap: int = Field(50, ge=0, description="Calls at the same time, in one process.")

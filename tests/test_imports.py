@@ -24,7 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "conversation": COMMON,
     "audio": COMMON,
     "session": COMMON
-    | {"settings", "conversation", "audio", "thinkers", "transports.base", "responder.base"}
+    | {"settings", "conversation", "audio", "thinkers", "modes", "transports.base", "responder.base"}
     | {"memory.base", "memory.notices", "memory.outbox", "memory.relay", "memory.user", "models.base", "tracing.base"},
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
@@ -51,6 +51,7 @@ ARROWS: dict[str, set[str]] = {
     | {
         "settings",
         "agent",
+        "modes",
         "tools",
         "pipeline",
         "calendar",
@@ -59,12 +60,27 @@ ARROWS: dict[str, set[str]] = {
         "memory.user",
         "tracing.base",
     },
+    "modes": COMMON,
+    "chat": COMMON
+    | {"settings", "agent", "modes", "pipeline", "thinkers", "tools", "memory.base", "memory.user", "responder.base"}
+    | {"session.feed", "session.desk", "session.history", "session.knowing", "session.knowing_summary"}
+    | {"session.knowing_words"},
     "offline": COMMON | {"audio"},
     "offline_child": COMMON,
     "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire
     "standins": COMMON | {"settings"},
     "http": COMMON
-    | {"settings", "session", "memory.base", "memory.notices", "memory.user", "thinkers", "reasoning", "tools.base"}
+    | {
+        "settings",
+        "session",
+        "chat",
+        "memory.base",
+        "memory.notices",
+        "memory.user",
+        "thinkers",
+        "reasoning",
+        "tools.base",
+    }
     | {"background.tasks", "background.archive"},
     "fleet": COMMON | {"session.directory", "session.feed", "session.handles", "session.placing"},
 }

@@ -109,6 +109,12 @@ class ConversationContext:
         """Take calls out, with their results: message id → the ids of its calls."""
         self._messages = without_calls(self._messages, passing)
 
+    def reword_last(self, content: str) -> ContextMessage:
+        """Let the newest message say `content` instead."""
+        message = self._messages[-1] = replace(self._messages[-1], content=content)
+        self._trim()
+        return message
+
     def as_api(self) -> list[dict[str, Any]]:
         """The messages in the chat completions API's form."""
         return [message.as_api() for message in self._messages]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend.agent.context import ContextMessage
-from backend.memory.base import HISTORY_LIMIT, Call, Memory, Message
+from backend.memory.base import HISTORY_LIMIT, Call, Memory, Message, without_retried
 from backend.models.base import ToolCall
 
 
@@ -27,7 +27,7 @@ class MemoryConversations:
         if not user_id:
             return []
         kept = await self._memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT)
-        return [_as_context(message) for message in kept]
+        return [_as_context(message) for message in without_retried(kept)]
 
     async def append(self, conversation_id: str, user_id: str, messages: Sequence[ContextMessage]) -> None:
         """See `ContextStore.append`."""

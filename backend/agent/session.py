@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from backend.agent.context import ContextMessage, ConversationContext
+from backend.agent.context import MESSAGE_LIMIT, ContextMessage, ConversationContext
 from backend.agent.events import (
     AgentEvent,
     Final,
@@ -27,7 +27,7 @@ from backend.agent.events import (
 )
 from backend.agent.prompt import Situation, system_prompt
 from backend.agent.trace import AgentTrace
-from backend.agent.turn import Metrics, Turn
+from backend.agent.turn import ROUND_LIMIT, Metrics, Turn
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.tools.base import Client, Principal
@@ -42,6 +42,8 @@ STORE_WITHIN_S = 0.5
 TASK = "You are a helpful assistant. Answer the user's question."
 
 OnEvent = Callable[[AgentEvent], None]
+Revise = Callable[[ThinkerResponse], Awaitable[str]]
+"""Gives an answer's text as it shall be kept; raises nothing."""
 History = Literal["kept", "unavailable", "none"]
 """Whether the conversation was read and written, could not be, or is not kept at all."""
 
@@ -70,6 +72,10 @@ class Agent:
     model_name: str
     store: ContextStore | None = None
     clock: Callable[[], float] = time.time
+    rounds: int = ROUND_LIMIT
+    """Rounds of tool calls in one turn, at most."""
+    message_limit: int = MESSAGE_LIMIT
+    """Messages of the conversation a model is shown, at most."""
 
     def create_session(
         self,
@@ -83,11 +89,13 @@ class Agent:
         on_event: OnEvent | None = None,
         situation: Situation | None = None,
         client: Client | None = None,
+        revise: Revise | None = None,
     ) -> ThinkerSession:
         """A session of conversation `conversation_id`. Callbacks are called at once and must not block.
 
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
-        `client` is whom the tools must be for; None: what each turn's source mode says.
+        `client` is whom the tools must be for; None: what each turn's source mode says. `revise` is given a whole
+        answer before it is kept.
         """
 
         trace = AgentTrace()
@@ -104,17 +112,26 @@ class Agent:
             if on_event:
                 on_event(event)
 
-        return ThinkerSession(self, conversation_id, user_id or "", system_prompt or TASK, situation, hand_out, client)
+        task = system_prompt or TASK
+        return ThinkerSession(self, conversation_id, user_id or "", task, situation, hand_out, client, revise)
 
     def with_(
-        self, *, toolbox: Toolbox | None = None, model_name: str | None = None, store: ContextStore | None = None
+        self,
+        *,
+        toolbox: Toolbox | None = None,
+        model_name: str | None = None,
+        store: ContextStore | None = None,
+        rounds: int | None = None,
+        message_limit: int | None = None,
     ) -> Agent:
-        """The same agent with other tools, another model, or conversations that are kept."""
+        """The same agent with other tools, another model, closer limits, or conversations that are kept."""
         return replace(
             self,
             toolbox=toolbox or self.toolbox,
             model_name=model_name or self.model_name,
             store=store or self.store,
+            rounds=self.rounds if rounds is None else rounds,
+            message_limit=self.message_limit if message_limit is None else message_limit,
         )
 
 
@@ -130,6 +147,7 @@ class ThinkerSession:
         situation: Situation | None,
         emit: OnEvent,
         client: Client | None = None,
+        revise: Revise | None = None,
     ) -> None:
         self._agent = agent
         self._conversation_id = conversation_id
@@ -138,6 +156,7 @@ class ThinkerSession:
         self._situation = situation
         self._hand_out = emit
         self._client = client
+        self._revise = revise
         self._state = State.IDLE
         self._context: ConversationContext | None = None
         self._history: History = "none" if agent.store is None else "kept"
@@ -221,6 +240,7 @@ class ThinkerSession:
             mode=mode,
             emit=self._emit,
             metrics=self._metrics,
+            rounds=self._agent.rounds,
             exchanges=self._situation.exchanges if self._situation else (),
         )
 
@@ -258,13 +278,20 @@ class ThinkerSession:
                 self._move(State.ERROR)
                 raise error
             else:
-                response = task.result()
+                response = await self._revised(task.result(), turn)
                 self._move(State.COMPLETE)
         finally:
             turn.settle()
             await self._save(turn)
         self._hand_out(Final(response))
         return response
+
+    async def _revised(self, response: ThinkerResponse, turn: Turn) -> ThinkerResponse:
+        """The answer in the words that are kept, and shown last."""
+        if self._revise is None or (text := await self._revise(response)) == response.text:
+            return response
+        turn.reword(text)
+        return replace(response, text=text)
 
     def _interrupted(self, turn: Turn) -> ThinkerResponse:
         """What a cancelled turn came to."""
@@ -304,7 +331,7 @@ class ThinkerSession:
                 except (PeerError, TimeoutError) as error:
                     log.warning("a conversation could not be loaded: %s", error)
                     self._history = "unavailable"
-            self._context = ConversationContext(messages)
+            self._context = ConversationContext(messages, message_limit=self._agent.message_limit)
         return self._context
 
     async def _save(self, turn: Turn) -> None:

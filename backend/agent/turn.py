@@ -99,6 +99,7 @@ class Turn:
     metrics: Metrics = field(default_factory=Metrics)
     exchanges: Sequence[Exchange] = ()
     """Tool calls that were made for the model before it is asked."""
+    rounds: int = ROUND_LIMIT
     partial: str = ""
     """Words already handed out in this round."""
     tokens: int = 0
@@ -129,7 +130,7 @@ class Turn:
             self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made anew in every turn
             self.context.add(asked, result)
         vain = 0
-        for _ in range(ROUND_LIMIT):
+        for _ in range(self.rounds):
             said = await self._ask(tools=True)
             if not said.calls:
                 return await self._answered(said)
@@ -275,6 +276,10 @@ class Turn:
         self.context.drop_calls(self._passing)
         self.added = without_calls(self.added, self._passing)
         self._passing = {}
+
+    def reword(self, text: str) -> None:
+        """After an answer: keep it in other words."""
+        self.added[-1] = self.context.reword_last(text)
 
     def _add(self, *unit: ContextMessage) -> None:
         self.context.add(*unit)

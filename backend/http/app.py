@@ -10,7 +10,21 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.http import admin, events, health, levels, me, page, sessions, signalling, socket, tasks, thinkers
+from backend.http import (
+    admin,
+    chat,
+    events,
+    health,
+    levels,
+    me,
+    modes,
+    page,
+    sessions,
+    signalling,
+    socket,
+    tasks,
+    thinkers,
+)
 from backend.http.auth import Access, Signatures, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.context import Context
@@ -57,7 +71,7 @@ def build_app(
     )
     app.state.context = context
     install(app)
-    for module in (signalling, sessions, thinkers, tasks, me, admin, events, levels, socket, health, page):
+    for module in (signalling, sessions, thinkers, tasks, me, admin, events, levels, socket, health, chat, modes, page):
         app.include_router(module.router)
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.directory.live)
@@ -76,6 +90,7 @@ def build_context(services: Services, heartbeat_s: float, now: Callable[[], floa
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
+        turns=Buckets(settings.chat_turns_per_minute, what="messages"),
         now=now,
         heartbeat_s=heartbeat_s,
     )

@@ -70,6 +70,15 @@ class Signatures:
         """A token for this session, good from now on for a call's length."""
         return self._tokens.sign(session_id).decode()
 
+    def session_of(self, token: str | None) -> str | None:
+        """Which session `token` was made for, if we made it and it is not too old."""
+        if not _plausible(token):
+            return None
+        try:
+            return self._tokens.unsign(token, max_age=self._token_age_s).decode()
+        except BadSignature:
+            return None
+
     def opens(self, token: str | None, session_id: str) -> bool:
         """Whether `token` was made for `session_id` and is not too old."""
         if not _plausible(token):

@@ -27,6 +27,7 @@ class Context:
     messages: Buckets
     attempts: Buckets
     """Wrong tokens for the admin page."""
+    turns: Buckets
     now: Callable[[], float]
     heartbeat_s: float
 

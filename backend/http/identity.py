@@ -68,7 +68,7 @@ class IdentityMiddleware:
         path: str = scope["path"]
         if not self._visits_count and scope["method"] in ("GET", "HEAD"):
             return False
-        return path in ("/", "/index.html") or path.startswith("/api/")
+        return path in ("/", "/index.html", "/mode", "/embedding") or path.startswith(("/api/", "/mode/"))
 
     def _cookie(self, user: str, scheme: str) -> str:
         secure = "; Secure" if scheme == "https" else ""

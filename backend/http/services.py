@@ -11,6 +11,7 @@ from fastapi import WebSocket
 
 from backend.background.archive import Archive
 from backend.background.tasks import Tasks
+from backend.chat.chat import Chat
 from backend.memory.base import Memory
 from backend.memory.notices import Notice
 from backend.session.directory import Directory
@@ -46,6 +47,8 @@ class Services:
     sessions: Switchboard
     """All sessions, wherever they are."""
     memory: Memory
+    chat: Chat
+    """Typed turns."""
     accept_offer: AcceptOffer
     attach_socket: Callable[[WebSocket], Transport]
     """An accepted WebSocket → its transport."""

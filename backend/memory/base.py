@@ -8,7 +8,7 @@ second at most: callers go on without. Nothing here is ever awaited on the audio
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -61,6 +61,19 @@ class Message:
     def said(self) -> bool:
         """Whether it is words of the user or the assistant, and not a tool call or its result."""
         return self.role != "tool" and bool(self.content.strip())
+
+
+def without_retried(messages: Sequence[Message]) -> list[Message]:
+    """`messages` without what came of a question that was later sent again, under the same id."""
+    last = {message.message_id: index for index, message in enumerate(messages) if message.role == "user"}
+    kept: list[Message] = []
+    dropping = False
+    for index, message in enumerate(messages):
+        if message.role == "user":
+            dropping = last[message.message_id] != index
+        if not dropping:
+            kept.append(message)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ class UserContext:
     facts: tuple[str, ...] = ()
     summary: str = ""
     signals: Signals = field(default_factory=Signals)
+    mode: str = ""
+    """The name of the mode the user has chosen; empty: none."""
 
     def __repr__(self) -> str:  # without the user's words
         return f"UserContext({len(self.preferences)} preferences, {len(self.facts)} facts, {self.signals})"
@@ -65,6 +67,7 @@ class UserContext:
             facts=tuple(one for one in facts if isinstance(one, str)) if isinstance(facts, list) else (),
             summary=summary if isinstance(summary, str) else "",
             signals=_read_signals(stored.get("signals")),
+            mode=mode if isinstance(mode := stored.get("mode"), str) else "",
         )
 
     def stored(self) -> dict[str, Any]:
@@ -80,6 +83,7 @@ class UserContext:
             "facts": list(self.facts),
             "summary": self.summary,
             "signals": {name: value for name, value in counted.items() if value},
+            "mode": self.mode,
         }
         return {name: part for name, part in whole.items() if part}
 
@@ -169,6 +173,13 @@ class MergeSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class SetMode:
+    """The user has chosen this mode; whoever makes it has looked that there is one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class CountTopic:
     """The user has asked about `domain`, at Unix time `at`."""
 
@@ -183,7 +194,7 @@ class CountSession:
     at: float
 
 
-ContextUpdate = (
+ContextUpdate = SetMode | (
     SetPreference
     | DropPreference
     | WatchTicker
@@ -215,6 +226,8 @@ def apply(context: UserContext, update: ContextUpdate) -> UserContext:
             return replace(context, summary=shortened(text, SUMMARY_CHARS))
         case MergeSummary(text, over):
             return replace(context, summary=_merged(context.summary, over, text))
+        case SetMode(name):
+            return replace(context, mode=name)
         case CountTopic(domain, at):
             topics = _counted(context.signals.topics, domain)
             return replace(context, signals=replace(_active(context.signals, at), topics=topics))

@@ -23,6 +23,7 @@ from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, NeverConnected, ResponderUnavailable, TransportLost
 from backend.memory.base import Message
+from backend.modes.base import Mode
 from backend.responder.base import Briefing, Dial, Responder
 from backend.session.clips import clip_audio
 from backend.session.desk import Desk
@@ -53,6 +54,8 @@ class Line:
     dial: Dial
     brief: Callable[[dict[str, Any]], Briefing]
     """The briefing for a caller of whom this is known."""
+    mode: Callable[[Mapping[str, Any]], Mode]
+    """The mode that caller has chosen."""
     known: Callable[[str], Any]
     """`await known(user_id)`: that, within half a second, `{}` when memory is slow."""
     earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
@@ -94,6 +97,7 @@ class Call:
             session_id=session.id,
             user_id=session.owner,
             conversation_id=session.conversation_id,
+            mode=lambda: self._mode,
             turn=lambda: self._machine.turn,
             tell=self._tell,
             publish=self._publish,
@@ -103,6 +107,7 @@ class Call:
         self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
         self._recalled = "kept"
         self._attendance: Attendance | None = None
+        self._mode = line.mode({})
         self._briefing: Briefing | None = None
         self._responder: Responder | None = None
         self._ready = asyncio.Event()
@@ -200,7 +205,7 @@ class Call:
         """The Responder's events, over as many connections as it takes."""
         known, _ = await asyncio.gather(self._line.known(self._session.owner), self._recall())
         if self._briefing is None:  # else there is news already, and newer
-            self._briefing = self._line.brief(known)
+            self._briefing, self._mode = self._line.brief(known), self._line.mode(known)
         try:
             await self._answer_the_line()
             while True:
@@ -260,7 +265,7 @@ class Call:
 
     def _brief_anew(self, known: Mapping[str, Any]) -> None:
         """What is known of the caller has changed; the Responder hears of it when that changes its briefing."""
-        briefing = self._line.brief(dict(known))
+        briefing, self._mode = self._line.brief(dict(known)), self._line.mode(known)
         if briefing == self._briefing:
             return
         self._briefing = briefing

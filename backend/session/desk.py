@@ -12,6 +12,7 @@ from typing import Any
 
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.errors import BadRequest, NoAnswer, NotFound, VoiceError
+from backend.modes.base import Mode
 from backend.session.metrics import Metrics
 from backend.thinkers.base import Answer, Manifest, Progress, Question
 from backend.thinkers.registry import Thinkers
@@ -87,6 +88,7 @@ class Desk:
         session_id: str,
         user_id: str,
         conversation_id: str,
+        mode: Callable[[], Mode] = Mode,
         turn: Callable[[], int],
         tell: Callable[[ThinkerEvent], None],
         publish: Callable[[str, dict[str, Any]], None],
@@ -97,6 +99,7 @@ class Desk:
         self._session_id = session_id
         self._user_id = user_id
         self._conversation_id = conversation_id
+        self._mode = mode
         self._turn = turn
         self._tell = tell
         self._publish = publish
@@ -196,8 +199,15 @@ class Desk:
             self._publish("thinker", work.shown("working") | progress.shown())
 
         self._publish("thinker", work.shown("working"))
+        mode = self._mode()
         question = Question(
-            work.domain, work.query, self._session_id, self._user_id, conversation_id=self._conversation_id
+            work.domain,
+            work.query,
+            self._session_id,
+            self._user_id,
+            mode=mode.name,
+            steps=mode.steps,
+            conversation_id=self._conversation_id,
         )
         answer = await self._thinkers.answer(question, on_progress)
         work.answer = answer

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from backend.conversation.commands import Purpose
+from backend.modes.base import Mode
 from backend.responder.base import Briefing
 from backend.thinkers.registry import Thinkers
 
@@ -50,11 +51,14 @@ def brief(
     thinkers: Thinkers,
     known: Mapping[str, Any],
     *,
+    mode: Mode | None = None,
     endpointing: Literal["local", "provider"],
     greeting: str = "",
 ) -> Briefing:
-    """The whole briefing. `known` is the user's context; it enters the prompt as quoted JSON."""
+    """The whole briefing. `known` is the user's context; it enters the prompt as quoted JSON. `mode` is the user's."""
     parts = [CHARACTER]
+    if mode and (words := mode.words()):
+        parts.append(words)
     tools: tuple[dict[str, Any], ...] = ()
     if thinkers.manifests:
         tool = thinkers.route_tool()

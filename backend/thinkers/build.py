@@ -14,11 +14,12 @@ from backend.calendar.calendars import Calendars, open_calendars
 from backend.errors import BadPlugin
 from backend.memory.base import Memory
 from backend.models.base import ChatModel
+from backend.modes.load import load_modes
 from backend.pipeline.discovery import steps_of
 from backend.pipeline.pipeline import NO_STEPS, Pipeline
 from backend.settings import Settings
 from backend.thinkers.preferences import MemoryPreferences
-from backend.thinkers.registry import Thinkers
+from backend.thinkers.registry import ROUTE_TOOL, Thinkers
 from backend.thinkers.work import Desk
 from backend.tools import registry as tools
 from backend.tools.clock import Clock
@@ -36,6 +37,7 @@ def build(
     folders: Iterable[Path] = (),
     pipeline: Pipeline = NO_STEPS,
     tool_sources: Iterable[ToolSource] = (),
+    modes_file: Path | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Thinkers:
     """All Thinkers with their tools and services. `folders` hold further Thinker and tool files.
@@ -55,7 +57,8 @@ def build(
     }
     toolbox = tools.discover(services, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
-    return Thinkers.discover(Desk(agent, toolbox, memory, settings, pipeline, clock), folders=folders)
+    modes = load_modes(modes_file, tools=(ROUTE_TOOL, *toolbox.names), check_steps=pipeline.check_names)
+    return Thinkers.discover(Desk(agent, toolbox, memory, settings, pipeline, clock, modes), folders=folders)
 
 
 def _check_plugins(folders: Iterable[Path]) -> None:

@@ -55,7 +55,14 @@ def slot_for(manifest: Manifest, question: Question, situation: Situation, day: 
     if not shared and not question.user_id:
         return None
     scope = SHARED if shared else question.user_id
-    material = [normalised(question.query), question.source_mode, day, personal, [_material(each) for each in given]]
+    material = [
+        normalised(question.query),
+        question.source_mode,
+        question.mode,
+        day,
+        personal,
+        [_material(each) for each in given],
+    ]
     digest = hashlib.sha256(json.dumps(material, sort_keys=True, default=str).encode()).hexdigest()
     return Slot(scope, f"{manifest.domain}:{digest[:32]}")
 

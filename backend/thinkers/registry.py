@@ -71,7 +71,7 @@ class Thinkers:
 
     @property
     def desk(self) -> Desk:
-        """What they share: the agent, the tools, memory."""
+        """What all Thinkers share: the agent, the tools, the modes."""
         return self._desk
 
     @property
@@ -151,7 +151,7 @@ class Thinkers:
         """
         thinker = self._serving(question.domain)
         manifest = thinker.manifest
-        deadline_s = manifest.deadline_s or self._desk.settings.thinker_deadline_s
+        deadline_s = self.deadline_s(question)
         try:
             async with asyncio.timeout(None if patient else deadline_s):
                 return await self._served(thinker, question, on_progress, steps or LocalSteps())
@@ -167,6 +167,12 @@ class Thinkers:
                 "Thinker %s is broken: %s at %s:%s", manifest.domain, type(error).__name__, where.filename, where.lineno
             )
             raise NoAnswer(f"{manifest.label} has a fault.") from error
+
+    def deadline_s(self, question: Question) -> float:
+        """Seconds a question's Thinker has; the mode that is on may shorten them. Raises `BadRequest`."""
+        own = self._serving(question.domain).manifest.deadline_s or self._desk.settings.thinker_deadline_s
+        limit = self._desk.modes.named(question.mode).limits.thinker_deadline_s
+        return min(own, limit) if limit else own
 
     async def _served(
         self, thinker: Thinker, question: Question, on_progress: Callable[[Progress], None], steps: Steps

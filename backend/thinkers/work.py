@@ -20,6 +20,7 @@ from backend.agent.session import Agent
 from backend.agent.trace import traced_call
 from backend.errors import MemoryUnavailable, NoAnswer
 from backend.memory.base import HISTORY_LIMIT, Memory
+from backend.modes.base import Mode, Modes
 from backend.pipeline.base import Asked
 from backend.pipeline.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.settings import Settings
@@ -47,10 +48,12 @@ class Desk:
     settings: Settings
     pipeline: Pipeline = NO_STEPS
     clock: Callable[[], float] = time.time
+    modes: Modes = Modes()  # noqa: RUF009 - nothing in it changes
 
-    def model_name(self, tier: str) -> str:
-        """The configured model of a tier."""
-        return self.settings.thinker_model_advanced if tier == "advanced" else self.settings.thinker_model
+    def model_name(self, tier: str, mode: Mode | None = None) -> str:
+        """The configured model of a tier, or the one that a mode wants instead."""
+        models = {"fast": self.settings.thinker_model, "advanced": self.settings.thinker_model_advanced}
+        return (mode or Mode()).model_name(tier, models)
 
 
 @dataclass(repr=False)
@@ -95,7 +98,9 @@ class Consultation:
         """
         names = self.manifest.tools if tools is None else tools
         agent = self.desk.agent.with_(
-            toolbox=self.desk.toolbox.only(names), model_name=self.desk.model_name(self.manifest.tier)
+            toolbox=self.desk.toolbox.only(names),
+            model_name=self.desk.model_name(self.manifest.tier, self.profile),
+            rounds=self.profile.limits.tool_rounds,
         )
         session = agent.create_session(
             self.question.session_id,
@@ -151,6 +156,11 @@ class Consultation:
         """On whose behalf tools run."""
         question = self.question
         return Principal(question.user_id, question.session_id, str(self.began), question.source_mode)
+
+    @property
+    def profile(self) -> Mode:
+        """The mode that is on."""
+        return self.desk.modes.named(self.question.mode)
 
     async def situation(self) -> Situation:
         """What the manifest wants shown of the user and the conversation; less of it when memory is slow or gone."""

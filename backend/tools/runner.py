@@ -101,6 +101,11 @@ class Toolbox:
         wanted = frozenset(others) if self._remote is None else self._remote.intersection(others)
         return Toolbox(own, self._services, self._confirmations, sources=self._sources, remote=wanted)
 
+    def plus(self, *tools: Tool) -> Toolbox:
+        """A box with these, too. Raises `BadPlugin` for a service nobody provides."""
+        own = (*self._own.values(), *tools)
+        return Toolbox(own, self._services, self._confirmations, sources=self._sources, remote=self._remote)
+
     def offered(self, client: Client | None = None) -> list[Tool]:
         """The tools that `client` may see; all of them for None."""
         return [tool for tool in self._tools().values() if client is None or client in tool.clients]

@@ -19,6 +19,7 @@ from backend.transports.base import Transport
 from backend.transports.webrtc import accept_offer
 from backend.transports.websocket import WebSocketTransport
 from backend.transports.wire import WireConfig
+from tests.support.chats import chat_over
 from tests.support.http_server import serve
 from tests.support.tones import audible, tone
 
@@ -77,11 +78,13 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
 
     directory = Directory(run, cap=cap, responder="parrot")
     options: dict[str, Any] = {"_env_file": None, "data_dir": folder, "offers_per_minute": 0, "session_cap": cap}
+    settings, memory = Settings(**options), FakeMemory()
     services = Services(
-        settings=Settings(**options),
+        settings=settings,
+        chat=chat_over(settings, memory),
         directory=directory,
         sessions=LocalSwitchboard(directory),
-        memory=FakeMemory(),
+        memory=memory,
         accept_offer=partial(accept_offer, wire=WireConfig()),
         attach_socket=WebSocketTransport,
         page_config=lambda: {"ice_servers": []},

@@ -6,7 +6,7 @@ A fake call lives until it is hung up or its line goes dead, and notes what was 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,16 +18,20 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
 from backend.audio.frame import Frame
+from backend.chat.chat import Chat
 from backend.conversation.events import Heard
 from backend.fleet.fleet import Fleet, Link
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
 from backend.memory.fake import FakeMemory
+from backend.models.fake import FakeChatModel
+from backend.pipeline.pipeline import NO_STEPS, Pipeline
 from backend.session.directory import Directory, Session
 from backend.session.handles import LocalSwitchboard
 from backend.session.metrics import Metrics
 from backend.settings import Settings
 from backend.transports.base import PlaybackListener, Transport
+from tests.support.chats import chat_over
 from tests.support.http_server import serve
 
 SDP = "v=0\r\n"
@@ -126,6 +130,9 @@ class World:
     metrics: Metrics
     lines: list[Line]
     calls: dict[str, FakeCall]
+    model: Any
+    """The chat's scripted model."""
+    chat: Chat
     now: list[float] = field(default_factory=lambda: [0.0])
     accepts: bool = True
     """Whether it tells the others that it takes calls."""
@@ -176,6 +183,9 @@ async def world(
     page: bool = True,
     server: dict[str, Any] | None = None,
     link: Link | None = None,
+    scenes: Sequence[Any] = (),
+    folders: tuple[Path, ...] = (),
+    pipeline: Pipeline = NO_STEPS,
     **settings: Any,
 ) -> AsyncIterator[World]:
     """A server with `settings` (limits off unless given); `accept` may delay or refuse offers.
@@ -192,7 +202,9 @@ async def world(
         (frontend / "app.js").write_text("export const one = 1;")
     calls: dict[str, FakeCall] = {}
     directory = Directory(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
-    made = World("", here, directory, FakeMemory(), Metrics(["weather"]), [], calls)
+    memory, model = FakeMemory(), FakeChatModel(*scenes)
+    chat = chat_over(here, memory, model, pipeline=pipeline, folders=folders)
+    made = World("", here, directory, memory, Metrics(["weather"]), [], calls, model, chat)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
         line = Line()
@@ -207,6 +219,7 @@ async def world(
         directory=directory,
         sessions=fleet or LocalSwitchboard(directory),
         memory=made.memory,
+        chat=made.chat,
         accept_offer=accept_offer,
         attach_socket=SocketLine,
         page_config=lambda: {"responder": {"name": "fake", "model": "none", "offline": True}},
@@ -222,6 +235,7 @@ async def world(
             yield made
         finally:
             await directory.close()
+            await chat.close()
             if running and fleet:
                 running.cancel()
                 await asyncio.wait([running])

@@ -17,6 +17,7 @@ from backend.memory.base import MemoryJob, Message
 from backend.memory.fake import FakeMemory
 from backend.models.base import ChatModel
 from backend.models.fake import FakeChatModel
+from backend.modes.base import Mode
 from backend.responder.base import Briefing, Remembered
 from backend.responder.fake import FakeResponder
 from backend.session.call import Call, Line
@@ -168,6 +169,7 @@ async def placed_call(
     whole = Line(
         dial=dial,
         brief=briefed,
+        mode=lambda _known: Mode(),
         known=known,
         earlier=earlier,
         thinkers=thinkers,

@@ -1,0 +1,302 @@
+"""How one typed turn is answered: the agent, with what is known of the user, their mode, the steps and the Thinkers.
+
+what is known ─▶ mode ─▶ pre-steps ─▶ the agent's turn ─▶ post-steps ─▶ reply
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from backend.agent.context import ContextMessage
+from backend.agent.conversations import MemoryConversations
+from backend.agent.events import AgentEvent, State, StateChanged, ThinkerResponse, Token, ToolFinished, ToolStarted
+from backend.agent.prompt import Situation
+from backend.agent.session import Agent, ContextStore, ThinkerSession
+from backend.chat.base import Reply, TypedTurn
+from backend.chat.consulting import Consulting
+from backend.chat.running import RunningTurn
+from backend.errors import NoAnswer, PeerError
+from backend.memory.base import Memory
+from backend.memory.user import UserContext
+from backend.modes.base import Mode, Modes
+from backend.pipeline.base import Asked
+from backend.pipeline.pipeline import Pipeline, Prepared
+from backend.thinkers.registry import ROUTE_TOOL, Thinkers
+from backend.tools.runner import Toolbox
+
+log = logging.getLogger(__name__)
+
+TASK = """\
+You are a warm, attentive assistant in a conversation that goes on by text and by voice: what was said in a call \
+before belongs to it. Answer in the language of the user, briefly."""
+KNOWN_WITHIN_S = 0.5
+"""A user of whom memory says nothing in this time is served as a stranger."""
+HISTORY_WITHIN_S = 0.4
+"""The same for the conversation; less than the agent gives its store."""
+RESULT_SHOWN = 2_000
+"""Characters of a tool's result shown in an event."""
+OWN_TOOLS = ("remember_preference",)
+"""Tools of Thinkers that a conversation needs at hand itself."""
+
+CANCELLED = ThinkerResponse("", "", (), 0, 0, 0, State.CANCELLED, cacheable=False)
+"""A turn that was cancelled before the model was asked."""
+
+OnTurn = Callable[[TypedTurn, Reply], None]
+"""Told of every turn that was answered; returns at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What all typed turns share."""
+
+    thinkers: Thinkers
+    pipeline: Pipeline
+    memory: Memory
+    deadline_s: float
+    """Seconds a turn has, unless its mode says otherwise."""
+    on_turn: OnTurn = lambda asked, reply: None
+
+    @property
+    def modes(self) -> Modes:
+        """Those the Thinkers know, too."""
+        return self.thinkers.desk.modes
+
+    def tools(self, mode: Mode) -> Toolbox:
+        """The mode's tools; or those that no Thinker has, as Thinkers know better how to use theirs."""
+        box = self.thinkers.desk.toolbox
+        if mode.tools is not None:
+            return box.only(name for name in mode.tools if name != ROUTE_TOOL)
+        taken = {name for manifest in self.thinkers.manifests for name in manifest.tools} - set(OWN_TOOLS)
+        return box.only(name for name in box.names if name not in taken)
+
+
+class Answering:
+    """One turn's own part. `run` is called once."""
+
+    def __init__(self, house: House, turn: RunningTurn) -> None:
+        self._house = house
+        self._turn = turn
+        self._asked = turn.asked
+        self._tools: list[str] = []
+        self._late = False
+        self._prepared: Prepared | None = None
+        self._consulting: Consulting | None = None
+        self._mode = Mode()
+        self._kept_in: ContextStore | None = None
+
+    def __repr__(self) -> str:
+        return f"Answering({self._asked!r})"
+
+    async def run(self) -> Reply:
+        """Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
+        situation = await self._begun()
+        if situation is None:
+            return self._reply(CANCELLED)
+        session = self._session(situation)
+        self._turn.stop = session.cancel
+        deadline_s = self._mode.limits.deadline_s or self._house.deadline_s
+        timer = asyncio.get_running_loop().call_later(deadline_s, self._too_late, session)
+        try:
+            response = await session.think(self._asked.text, "chat", message_id=self._asked.message_id)
+        finally:
+            timer.cancel()
+        if self._late and response.state is not State.COMPLETE:
+            raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less at once.")
+        reply = self._reply(response, session)
+        self._house.on_turn(self._asked, reply)
+        return reply
+
+    async def _begun(self) -> Situation | None:
+        """What the turn knows beside the question; None when it was cancelled meanwhile."""
+        preparing = asyncio.ensure_future(self._prepare())
+        self._turn.stop = lambda: _cancel(preparing)
+        try:
+            return await asyncio.shield(preparing) if self._turn.wanted else None
+        except asyncio.CancelledError:
+            if self._turn.wanted:  # it is this task that is cancelled
+                raise
+            return None
+        finally:
+            preparing.cancel()
+
+    async def _prepare(self) -> Situation:
+        known, asked = await self._known(), self._asked
+        self._mode = self._house.modes.named(asked.mode) if asked.mode else self._house.modes.chosen(known)
+        opening = {"conversation_id": asked.conversation_id, "message_id": asked.message_id, "mode": self._mode.name}
+        self._turn.publish("turn", opening)
+        self._prepared = await self._house.pipeline.before(self._pipeline_view(), names=self._mode.steps)
+        return self._prepared.add_to(situation_of(known))
+
+    def _session(self, situation: Situation) -> ThinkerSession:
+        mode, asked = self._mode, self._asked
+        box = self._house.tools(mode)
+        if self._house.thinkers.manifests and (mode.tools is None or ROUTE_TOOL in mode.tools):
+            conversation = asked.conversation_id or asked.message_id
+            self._consulting = Consulting(self._house.thinkers, conversation, mode, self._turn.publish)
+            box = box.plus(self._consulting.tool())
+        desk = self._house.thinkers.desk
+        agent: Agent = desk.agent.with_(
+            toolbox=box,
+            model_name=desk.model_name("fast", mode),
+            rounds=mode.limits.tool_rounds,
+            message_limit=mode.limits.history_messages,
+            store=self._store(),
+        )
+        return agent.create_session(
+            asked.conversation_id or asked.message_id,
+            system_prompt="\n\n".join(filter(None, (TASK, mode.words()))),
+            user_id=asked.user_id,
+            on_event=self._tell,
+            situation=situation,
+            revise=self._revise,
+        )
+
+    @property
+    def _lost(self) -> bool:
+        """Whether the conversation could not be read."""
+        return isinstance(self._kept_in, Beginning) and self._kept_in.lost
+
+    def _store(self) -> ContextStore | None:
+        asked = self._asked
+        if asked.conversation_id is not None:
+            self._kept_in = Beginning(MemoryConversations(self._house.memory), asked.earlier)
+        elif asked.earlier:
+            self._kept_in = Brought(asked.earlier)
+        return self._kept_in
+
+    async def _known(self) -> Mapping[str, Any]:
+        try:
+            async with asyncio.timeout(KNOWN_WITHIN_S):
+                return await self._house.memory.user_context(self._asked.user_id)
+        except (PeerError, TimeoutError):
+            log.warning("a typed turn goes on without what is known of its user: memory does not answer")
+            return {}
+
+    def _pipeline_view(self) -> Asked:
+        asked = self._asked
+        return Asked(asked.text, asked.user_id, asked.conversation_id or "", "chat", self._mode.name)
+
+    async def _revise(self, response: ThinkerResponse) -> str:
+        """The answer as the post-steps leave it."""
+        assert self._prepared is not None
+        whole = self._prepared.turn(
+            response.text,
+            message_id=response.message_id,
+            tools=tuple(dict.fromkeys(self._tools)),
+            thinkers=self._thinkers_used(),
+            citations=response.citations,
+        )
+        return (await self._house.pipeline.after(whole, names=self._mode.steps)).answer
+
+    def _thinkers_used(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._consulting.domains)) if self._consulting else ()
+
+    def _too_late(self, session: ThinkerSession) -> None:
+        self._late = True
+        session.cancel()
+
+    def _reply(self, response: ThinkerResponse, session: ThinkerSession | None = None) -> Reply:
+        asked = self._asked
+        lost = self._lost or (session is not None and session.history == "unavailable")
+        history = "none" if asked.conversation_id is None else "unavailable" if lost else "kept"
+        return Reply(
+            conversation_id=asked.conversation_id,
+            message_id=asked.message_id,
+            reply_id=response.message_id,
+            text=response.text,
+            state="complete" if response.state is State.COMPLETE else "cancelled",
+            mode=self._mode.name,
+            history=history,
+            incomplete=response.incomplete,
+            sample=response.sample,
+            citations=response.citations,
+            tool_calls=response.tool_calls_made,
+            thinkers=self._thinkers_used(),
+            tokens=response.tokens_used,
+            latency_ms=round((time.perf_counter() - self._turn.began) * 1000),
+        )
+
+    def _tell(self, event: AgentEvent) -> None:
+        """The loop's events, as a stream shows them."""
+        match event:
+            case Token(text):
+                self._turn.publish("token", {"text": text})
+            case StateChanged(state):
+                self._turn.publish("state", {"state": state.value})
+            case ToolStarted(_, name):
+                self._tools.append(name)
+                self._turn.publish("tool_call", asdict(event))
+            case ToolFinished():
+                self._turn.publish("tool_result", asdict(event) | {"content": event.content[:RESULT_SHOWN]})
+
+
+def _cancel(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+
+
+class Brought:
+    """A `ContextStore` of what the caller brings along, which keeps nothing."""
+
+    def __init__(self, earlier: Sequence[tuple[str, str]]) -> None:
+        self._earlier = earlier
+
+    async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
+        """What was brought."""
+        return [
+            ContextMessage("user" if role == "user" else "assistant", text, time.time(), "chat")
+            for role, text in self._earlier
+        ]
+
+    async def append(self, conversation_id: str, user_id: str, messages: Sequence[ContextMessage]) -> None:
+        """Nothing."""
+
+
+class Beginning:
+    """The kept conversation; where there is none yet, what the caller brings is its beginning, and is kept with it.
+
+    A conversation that cannot be read is answered from what the caller brings; then nothing of that is kept.
+    """
+
+    def __init__(self, kept: ContextStore, earlier: Sequence[tuple[str, str]]) -> None:
+        self._kept = kept
+        self._brought = Brought(earlier)
+        self._to_keep: list[ContextMessage] = []
+        self.lost = False
+        """Whether the kept conversation could not be read."""
+
+    async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
+        """The kept messages, or those the caller brings. Raises nothing."""
+        brought = await self._brought.load(conversation_id, user_id)
+        try:
+            async with asyncio.timeout(HISTORY_WITHIN_S):
+                kept = await self._kept.load(conversation_id, user_id)
+        except (PeerError, TimeoutError):
+            log.warning("a typed turn goes on without its conversation: memory does not answer")
+            self.lost = True
+            return brought
+        if not kept:
+            self._to_keep = brought
+        return kept or list(brought)
+
+    async def append(self, conversation_id: str, user_id: str, messages: Sequence[ContextMessage]) -> None:
+        """See `ContextStore.append`."""
+        await self._kept.append(conversation_id, user_id, [*self._to_keep, *messages])
+        self._to_keep = []
+
+
+def situation_of(known: Mapping[str, Any]) -> Situation:
+    """What a conversation is told of its user: all that is known."""
+    context = UserContext.read(known)
+    preferences = dict(context.preferences)
+    zone = preferences.pop("time_zone", None)
+    told: dict[str, Any] = {**preferences}
+    if context.facts:
+        told["facts"] = list(context.facts)
+    if context.summary:
+        told["summary"] = context.summary
+    return Situation(zone=str(zone) if zone else None, known=told)

@@ -1,0 +1,35 @@
+"""Puts the chat together: the one call `main` makes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from backend.chat.answering import House
+from backend.chat.chat import Chat
+from backend.chat.learning import Learning
+from backend.memory.base import Memory
+from backend.pipeline.pipeline import NO_STEPS, Pipeline
+from backend.session.history import Keep
+from backend.session.knowing_summary import Summaries
+from backend.settings import Settings
+from backend.thinkers.registry import Thinkers
+
+
+@asynccontextmanager
+async def open_chat(
+    settings: Settings,
+    *,
+    thinkers: Thinkers,
+    memory: Memory,
+    keep: Keep,
+    summaries: Summaries,
+    pipeline: Pipeline = NO_STEPS,
+) -> AsyncIterator[Chat]:
+    """All typed turns; those that still run at the end are cancelled. The caller keeps ownership of the rest."""
+    learning = Learning(keep, summaries)
+    chat = Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, learning))
+    try:
+        yield chat
+    finally:
+        await chat.close()

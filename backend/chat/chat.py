@@ -1,0 +1,217 @@
+"""Typed turns: begun once each, joined by retries, one at a time in a conversation, all of them owned.
+
+begin ──▶ the same message id: join it, or give the stored reply
+      ──▶ a turn of this conversation is running: `Conflict`
+      ──▶ a task that answers (`answering`), within its deadline
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from backend.chat.answering import Answering, House
+from backend.chat.base import Reply, TypedTurn
+from backend.chat.running import RunningTurn
+from backend.errors import BadRequest, Conflict, NoAnswer, PeerError, TooMany, VoiceError
+from backend.memory.base import HISTORY_TTL_S
+from backend.modes.base import Modes
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 64
+"""Turns running in this process at the same time; more are refused."""
+RECENT = 256
+"""Ended turns at hand for a retry, should memory not have them."""
+MEMORY_WITHIN_S = 0.5
+"""How long looking for a stored reply, or storing one, may take."""
+STOP_WITHIN_S = 1.0
+"""Seconds a cancelled turn gets to put its things away."""
+BROKEN = "The answer failed for a reason of its own."
+
+Key = tuple[str, str]
+
+
+class Chat:
+    """All typed turns of this process. Whoever makes it closes it."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._by_message: OrderedDict[Key, RunningTurn] = OrderedDict()
+        self._by_conversation: dict[Key, RunningTurn] = {}
+        self._tasks: dict[asyncio.Task[None], RunningTurn] = {}
+
+    def __repr__(self) -> str:
+        return f"Chat({len(self._tasks)} turns running)"
+
+    @property
+    def running(self) -> int:
+        """Turns that are being answered."""
+        return len(self._tasks)
+
+    @property
+    def modes(self) -> Modes:
+        """Those a turn may name, or a user choose."""
+        return self._house.modes
+
+    def check_mode(self, name: str) -> None:
+        """Raises `NotFound` when a mode is named that there is not."""
+        if name:
+            self._house.modes.get(name)
+
+    async def begin(self, asked: TypedTurn) -> RunningTurn:
+        """The turn that answers `asked`: a new one, or, for a message id sent again, the one it already has.
+
+        Raises `NotFound` for an unknown mode, `Conflict` when another turn of the conversation is running,
+        `BadRequest` when the id was another message's, or `TooMany`.
+        """
+        self.check_mode(asked.mode)
+        if (known := self._known(asked)) is not None:
+            return known
+        if (stored := await self._stored(asked)) is not None:
+            return stored
+        if (known := self._known(asked)) is not None:  # begun by a retry while we looked
+            return known
+        self._check_room(asked)
+        return self._start(asked)
+
+    def cancel(self, user_id: str, conversation_id: str) -> bool:
+        """Stop the conversation's running turn; False when there is none."""
+        turn = self._by_conversation.get((user_id, conversation_id))
+        return turn.cancel() if turn else False
+
+    def busy(self, user_id: str, conversation_id: str) -> bool:
+        """Whether a turn of it is running."""
+        return (user_id, conversation_id) in self._by_conversation
+
+    async def settle(self, user_id: str, conversation_id: str | None = None) -> None:
+        """Stop a user's turns, or one conversation's, and wait until nothing more is written."""
+        mine = [
+            (task, turn)
+            for task, turn in self._tasks.items()
+            if turn.asked.user_id == user_id and conversation_id in (None, turn.asked.conversation_id)
+        ]
+        for key in [key for key in self._by_message if key[0] == user_id and conversation_id is None]:
+            del self._by_message[key]
+        await self._stop(mine)
+
+    async def close(self) -> None:
+        """Stop all."""
+        await self._stop(list(self._tasks.items()))
+
+    def _known(self, asked: TypedTurn) -> RunningTurn | None:
+        """The turn of this message that is running, or ended lately with a reply."""
+        turn = self._by_message.get((asked.user_id, asked.message_id))
+        if turn is not None:
+            _check_same(asked, turn.asked.text, turn.asked.conversation_id)
+        return turn
+
+    async def _stored(self, asked: TypedTurn) -> RunningTurn | None:
+        """A turn that has ended already, with the reply memory has for this message."""
+        try:
+            async with asyncio.timeout(MEMORY_WITHIN_S):
+                raw = await self._house.memory.cache_get(asked.user_id, _key(asked))
+        except (PeerError, TimeoutError):
+            return None
+        if raw is None:
+            return None
+        try:
+            kept = json.loads(raw)
+            question, reply = str(kept["question"]), _read(kept["reply"])
+        except (ValueError, TypeError, KeyError):
+            log.warning("a stored reply cannot be read; it is answered anew")
+            return None
+        _check_same(asked, question, reply.conversation_id)
+        turn = RunningTurn(asked)
+        turn.finish(reply)
+        return turn
+
+    def _check_room(self, asked: TypedTurn) -> None:
+        if asked.conversation_id and self.busy(asked.user_id, asked.conversation_id):
+            raise Conflict(
+                "This conversation is still busy with its last message.",
+                hint=f"Wait for its answer, or POST /api/conversations/{asked.conversation_id}/cancel.",
+            )
+        if len(self._tasks) >= AT_ONCE:
+            raise TooMany("Too many answers are being written.", retry_after_s=2)
+
+    def _start(self, asked: TypedTurn) -> RunningTurn:
+        turn = RunningTurn(asked)
+        self._by_message[asked.user_id, asked.message_id] = turn
+        if asked.conversation_id:
+            self._by_conversation[asked.user_id, asked.conversation_id] = turn
+        task = asyncio.create_task(self._run(turn), name=f"typed turn {asked.message_id[:10]}")
+        self._tasks[task] = turn
+        task.add_done_callback(lambda task: self._ended(task, turn))
+        return turn
+
+    async def _run(self, turn: RunningTurn) -> None:
+        """Answer; whatever goes wrong is the turn's end, and nobody else's."""
+        try:
+            reply = await Answering(self._house, turn).run()
+            if reply.state == "complete":
+                await self._store(turn.asked, reply)
+            turn.finish(reply)
+        except VoiceError as error:
+            turn.fail(error)
+        except asyncio.CancelledError:
+            turn.fail(NoAnswer("The answer was broken off.", hint="Send the message again."))
+            raise
+        except Exception as error:  # noqa: BLE001 - its text may hold the user's words
+            log.error("a typed turn failed: %s", type(error).__name__)
+            turn.fail(NoAnswer(BROKEN, hint="Send the message again; the server's log says more."))
+
+    def _ended(self, task: asyncio.Task[None], turn: RunningTurn) -> None:
+        asked = turn.asked
+        del self._tasks[task]
+        if self._by_conversation.get((asked.user_id, asked.conversation_id or "")) is turn:
+            del self._by_conversation[asked.user_id, asked.conversation_id or ""]
+        key = (asked.user_id, asked.message_id)
+        if not task.cancelled():
+            task.exception()
+        turn.fail(NoAnswer("The answer was broken off.", hint="Send the message again."))
+        if self._by_message.get(key) is turn and not turn.answered:
+            del self._by_message[key]  # a retry asks anew
+        while len(self._by_message) > RECENT + len(self._tasks):
+            oldest = next(key for key, each in self._by_message.items() if each.over)
+            del self._by_message[oldest]
+
+    async def _store(self, asked: TypedTurn, reply: Reply) -> None:
+        value = json.dumps({"question": asked.text, "reply": reply.shown()}, ensure_ascii=False)
+        try:
+            async with asyncio.timeout(MEMORY_WITHIN_S):
+                await self._house.memory.cache_put(asked.user_id, _key(asked), value, HISTORY_TTL_S)
+        except (PeerError, TimeoutError):
+            log.warning("a reply could not be stored: a retry of its message after a restart is answered anew")
+
+    async def _stop(self, turns: list[tuple[asyncio.Task[None], RunningTurn]]) -> None:
+        for _, turn in turns:
+            turn.cancel()
+        tasks = [task for task, _ in turns]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=STOP_WITHIN_S)
+
+
+def _key(asked: TypedTurn) -> str:
+    return f"turn:{asked.message_id}"
+
+
+def _read(stored: Mapping[str, Any]) -> Reply:
+    """Raises `TypeError` when it is none."""
+    lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
+    return Reply(**{**stored, **lists})
+
+
+def _check_same(asked: TypedTurn, text: str, conversation_id: str | None) -> None:
+    if asked.text != text or (asked.named_conversation and asked.conversation_id != conversation_id):
+        raise BadRequest(
+            "This message_id belongs to another message.", hint="Give every message an id of its own, or none."
+        )

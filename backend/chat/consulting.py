@@ -1,0 +1,109 @@
+"""Thinkers for whoever types: the very tool the Responder has, offered to the chat's agent.
+
+What a domain knows is thus one implementation, with its prompt, tools, cache and deadline, for voice and text alike.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from backend.modes.base import Mode
+from backend.session.desk import Work
+from backend.thinkers.base import Answer, Question
+from backend.thinkers.registry import ROUTE_TOOL, Thinkers
+from backend.tools.base import Principal, Result, Tool
+
+SLACK_S = 5.0
+"""Seconds the tool has beyond the slowest Thinker's deadline: it is the Thinker that says what took long."""
+GUIDANCE = """For everything that needs facts, current data or thought, call {tool} with the fitting domain and the \
+whole question; never guess what a specialist would know. Small talk, and what was said in this conversation, you \
+answer yourself. The specialists:
+{guide}"""
+NOTE = "Give this in your own words, briefly; if it is sample data, say so."
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """The tool's `Arguments`, read as those of a call's routing are."""
+
+    thinkers: Thinkers
+
+    def read(self, text: str) -> dict[str, Any]:
+        """Raises `BadRequest` with a message the model can act on."""
+        domain, query = self.thinkers.parse(ROUTE_TOOL, text)
+        return {"domain": domain, "query": query}
+
+
+Publish = Callable[[str, dict[str, Any]], None]
+
+
+class Consulting:
+    """One turn's way to the Thinkers. `publish` shows their work as a call's page is shown it."""
+
+    def __init__(self, thinkers: Thinkers, conversation_id: str, mode: Mode, publish: Publish) -> None:
+        self._thinkers = thinkers
+        self._conversation_id = conversation_id
+        self._mode = mode
+        self._publish = publish
+        self._numbers = itertools.count(1)
+        self.domains: list[str] = []
+        """Those that were consulted, in order."""
+
+    def __repr__(self) -> str:
+        return f"Consulting({', '.join(self.domains) or 'nobody yet'})"
+
+    def tool(self) -> Tool:
+        """`route_to_thinker`, to be put into the agent's box."""
+        route = self._thinkers.route_tool()
+        slowest = max(self._thinkers.deadline_s(self._question(m.domain, "", "")) for m in self._thinkers.manifests)
+        return Tool(
+            name=ROUTE_TOOL,
+            description=route["description"],
+            function=self._consult,
+            arguments=Routing(self._thinkers),
+            parameters=route["parameters"],
+            services={"principal": Principal},
+            cache=False,
+            guidance=GUIDANCE.format(tool=ROUTE_TOOL, guide=self._thinkers.guide()),
+            deadline_s=slowest + SLACK_S,
+        )
+
+    async def _consult(self, principal: Principal, domain: str, query: str) -> Result:
+        """Raises `NoAnswer`, which the runner tells the model."""
+        label = self._thinkers.manifest_of(domain).label
+        work = Work(f"thinker_{next(self._numbers)}", domain, label, query, time.monotonic(), 0)
+        self.domains.append(domain)
+        self._publish("thinker", work.shown("routed"))
+        try:
+            answer = await self._thinkers.answer(
+                self._question(domain, query, principal.user_id),
+                lambda progress: self._publish("thinker", work.shown("working") | progress.shown()),
+            )
+        except Exception as error:
+            work.error = str(error)
+            self._publish("thinker", work.shown("failed"))
+            raise
+        work.answer = answer
+        self._publish("thinker", work.shown("complete"))
+        return _result(domain, answer)
+
+    def _question(self, domain: str, query: str, user_id: str) -> Question:
+        return Question(
+            domain,
+            query,
+            self._conversation_id,
+            user_id,
+            "chat",
+            mode=self._mode.name,
+            steps=self._mode.steps,
+            conversation_id=self._conversation_id,
+        )
+
+
+def _result(domain: str, answer: Answer) -> Result:
+    data = {"domain": domain, "answer": answer.text, "source": answer.source}
+    return Result(data, sample=answer.source == "sample", note=NOTE, citations=answer.citations)

@@ -1,0 +1,70 @@
+"""What a typed conversation teaches of its user: names and homes they state, topics, and the rolling summary.
+
+It is what a call learns, by the same rules (`session/knowing`), so that who typed is known to who speaks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+
+from backend.chat.base import Reply, TypedTurn
+from backend.memory.base import Memory
+from backend.memory.user import ContextUpdate, CountTopic, update_user
+from backend.responder.base import Remembered
+from backend.session.history import Keep
+from backend.session.knowing import SUMMARY_EVERY, SUMMARY_TURNS
+from backend.session.knowing_summary import Summaries
+from backend.session.knowing_words import stated
+
+CONVERSATIONS = 1_000
+"""Conversations whose turns are counted at once; of more, the one longest idle is counted anew."""
+
+
+@dataclass(slots=True)
+class _Said:
+    turns: int = 0
+    words: deque[Remembered] = field(default_factory=lambda: deque(maxlen=2 * SUMMARY_TURNS))
+
+
+class Learning:
+    """Told of every turn that was answered; returns at once."""
+
+    def __init__(self, keep: Keep, summaries: Summaries) -> None:
+        self._keep = keep
+        self._summaries = summaries
+        self._said: OrderedDict[tuple[str, str], _Said] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"Learning({len(self._said)} conversations)"
+
+    def __call__(self, asked: TypedTurn, reply: Reply) -> None:
+        if asked.conversation_id is None or reply.state != "complete":
+            return
+        topics = tuple(CountTopic(domain, time.time()) for domain in reply.thinkers)
+        updates: tuple[ContextUpdate, ...] = (*stated(asked.text), *topics)
+        if updates:
+            self._learn(asked.user_id, updates)
+        self._count(asked.user_id, asked.conversation_id, asked.text, reply.text)
+
+    def forget(self, user_id: str) -> None:
+        """Count nothing of this user any more."""
+        for key in [key for key in self._said if key[0] == user_id]:
+            del self._said[key]
+
+    def _learn(self, user_id: str, updates: tuple[ContextUpdate, ...]) -> None:
+        async def learn(memory: Memory) -> None:
+            await update_user(memory, user_id, *updates)
+
+        self._keep(learn)
+
+    def _count(self, user_id: str, conversation_id: str, question: str, answer: str) -> None:
+        said = self._said.setdefault((user_id, conversation_id), _Said())
+        self._said.move_to_end((user_id, conversation_id))
+        while len(self._said) > CONVERSATIONS:
+            self._said.popitem(last=False)
+        said.turns += 1
+        said.words += [Remembered("user", question), Remembered("assistant", answer)]
+        if said.turns % SUMMARY_EVERY == 0:
+            self._summaries.ask(conversation_id, user_id, tuple(said.words))

@@ -1,0 +1,98 @@
+"""One typed turn under way: its events, who follows it, and its end.
+
+Any number of readers follow the same turn, from its first event: a retry that comes while it runs joins it. A stream
+that everybody has left is a turn nobody wants, and is cancelled; whoever waits for the whole reply may come back for
+it, so their leaving cancels nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from backend.chat.base import Reply, TypedTurn
+from backend.errors import VoiceError
+from backend.session.feed import Feed, PageEvent
+
+EVENT_LIMIT = 8_000
+"""Events kept of one turn: an answer of the longest kind makes about half as many."""
+
+
+class RunningTurn:
+    """What is shared between the task that answers and those who wait for it."""
+
+    def __init__(self, asked: TypedTurn) -> None:
+        self.asked = asked
+        self.feed = Feed(EVENT_LIMIT)
+        self.began = time.perf_counter()
+        self.stop: Callable[[], None] = lambda: None
+        """Ends the turn in order, within 100 ms; set by whoever runs it."""
+        self.wanted = True
+        """Whether anybody still waits; a turn cancelled before it has begun never begins."""
+        self._end: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._end.add_done_callback(_looked_at)
+        self._streams = 0
+        self._waits = 0
+
+    def __repr__(self) -> str:
+        return f"RunningTurn({self.asked!r}, {self._streams} streams, {self._waits} waiting)"
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._end.done()
+
+    @property
+    def answered(self) -> bool:
+        """Whether it has ended with a whole reply: cancelled and failed turns are tried again when sent again."""
+        return self.over and self._end.exception() is None and self._end.result().state == "complete"
+
+    def publish(self, type_: str, data: dict[str, Any]) -> None:
+        """Tell all readers."""
+        self.feed.publish(type_, data)
+
+    def finish(self, reply: Reply) -> None:
+        """It has come to this."""
+        if not self.over:
+            self.publish("final", reply.shown())
+            self._end.set_result(reply)
+            self.feed.close()
+
+    def fail(self, error: VoiceError) -> None:
+        """It has come to nothing."""
+        if not self.over:
+            self.publish("error", {"message": str(error), "hint": error.hint})
+            self._end.set_exception(error)
+            self.feed.close()
+
+    def cancel(self) -> bool:
+        """Stop it; False when there is nothing left to stop."""
+        if self.over:
+            return False
+        self.wanted = False
+        self.stop()
+        return True
+
+    async def wait(self) -> Reply:
+        """The whole reply. Raises what the turn raised. Cancelling the waiter does not stop the turn."""
+        self._waits += 1
+        return await asyncio.shield(self._end)
+
+    async def events(self) -> AsyncIterator[PageEvent]:
+        """All events from the first, to the end. The last reader to leave early cancels the turn."""
+        self._streams += 1
+        try:
+            async for event in self.feed.read():
+                yield event
+        finally:
+            self._streams -= 1
+            if not self._streams and not self._waits:
+                self.cancel()
+
+
+def _looked_at(end: asyncio.Future[Reply]) -> None:
+    """A turn may fail while nobody waits for it; asyncio need not report that."""
+    if not end.cancelled():
+        end.exception()

@@ -1,0 +1,138 @@
+"""`/api/multiturn`, `/api/singleturn`, `/api/conversations`: the conversation that calls have, by text.
+
+A caller is known by the cookie. A session's token stands for its owner, but in that session's own conversation only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from backend.chat.running import RunningTurn
+from backend.errors import MemoryUnavailable, NotFound
+from backend.http.bodies import documented, read_body
+from backend.http.chat_bodies import MultiTurn, SingleTurn
+from backend.http.context import Context, Here, bearer, identity_of
+from backend.http.events import HEARTBEAT, EventStream, encode, with_heartbeat
+from backend.http.limits import address_key
+from backend.memory.base import HISTORY_LIMIT, without_retried
+
+FORGET_WITHIN_S = 2
+"""Seconds memory may take to forget; it promises to fail within one."""
+NO_CONVERSATION = NotFound("No such conversation.", hint="It may have expired: an idle hour ends one.")
+
+router = APIRouter(tags=["chat"])
+
+
+@router.post("/api/multiturn", openapi_extra=documented(MultiTurn))
+async def multiturn(request: Request, here: Here) -> Response:
+    """Say something in a conversation, and have it answered; `stream` gives the events as they come.
+
+    409 while the conversation is busy with another message. The same `message_id` again joins its turn, or gets the
+    stored answer.
+    """
+    user, own = await _who(request, here)
+    _take(request, here)
+    body = await read_body(request, MultiTurn)
+    turn = await here.services.chat.begin(body.turn(user, own))
+    return await _answered(here, turn, stream=body.stream)
+
+
+@router.post("/api/singleturn", openapi_extra=documented(SingleTurn))
+async def singleturn(request: Request, here: Here) -> Response:
+    """One message answered by itself: nothing was said before, and nothing is kept."""
+    user, _ = await _who(request, here)
+    _take(request, here)
+    body = await read_body(request, SingleTurn)
+    turn = await here.services.chat.begin(body.turn(user))
+    return await _answered(here, turn, stream=body.stream)
+
+
+@router.get("/api/conversations")
+async def list_conversations(here: Here, request: Request) -> dict[str, Any]:
+    """The caller's own, the latest first; by the cookie alone. 503 when memory is out of reach."""
+    notes = await here.services.memory.conversations(identity_of(request).user)
+    return {"conversations": [asdict(note) for note in notes]}
+
+
+@router.get("/api/conversations/{conversation_id}")
+async def show_conversation(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
+    """What was said, by voice and text, oldest first. 404 when there is none, or it is somebody else's."""
+    user = await _owner(request, here, conversation_id)
+    messages = without_retried(await here.services.memory.recent_messages(user, conversation_id, HISTORY_LIMIT))
+    busy = here.services.chat.busy(user, conversation_id)
+    if not messages and not busy:
+        raise NO_CONVERSATION
+    return {"conversation_id": conversation_id, "busy": busy, "messages": [asdict(message) for message in messages]}
+
+
+@router.post("/api/conversations/{conversation_id}/cancel")
+async def cancel_turn(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
+    """Stop the answer that is being written. What was said of it stays in the conversation."""
+    user = await _owner(request, here, conversation_id)
+    return {"cancelled": here.services.chat.cancel(user, conversation_id)}
+
+
+@router.delete("/api/conversations/{conversation_id}")
+async def delete_conversation(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
+    """Stop its answer, end its calls, and forget it. 503 when memory is out of reach: ask again."""
+    user = await _owner(request, here, conversation_id)
+    services = here.services
+    await services.chat.settle(user, conversation_id)
+    for session in await services.sessions.owned_by(user):
+        told = await session.describe()
+        if told["conversation_id"] == conversation_id and told["state"] != "ended":
+            await session.end("deleted")
+    try:
+        async with asyncio.timeout(FORGET_WITHIN_S):
+            await services.memory.forget_conversation(user, conversation_id)
+    except (MemoryUnavailable, TimeoutError):
+        raise MemoryUnavailable(
+            "The conversation could not be erased yet.",
+            hint="Delete it again in a moment; left alone, it expires within the hour.",
+        ) from None
+    return {"ok": True}
+
+
+async def _who(request: Request, here: Context) -> tuple[str, str | None]:
+    """Who asks, and the one conversation they may name, if they come with a session's token."""
+    token = bearer(request)
+    if token is None:
+        return identity_of(request).user, None
+    session_id = here.signatures.session_of(token)
+    if session_id is None:
+        raise NotFound("No such session.", hint="The token is too old, or not ours.")
+    session = await here.access.session(session_id, user="", token=token)
+    told = await session.describe()
+    return session.owner, str(told["conversation_id"])
+
+
+async def _owner(request: Request, here: Context, conversation_id: str) -> str:
+    user, own = await _who(request, here)
+    if own not in (None, conversation_id):
+        raise NO_CONVERSATION
+    return user
+
+
+def _take(request: Request, here: Context) -> None:
+    """Count the turn for its user, or for the address of somebody who comes for the first time."""
+    identity = identity_of(request)
+    here.turns.take(identity.user if identity.known else address_key(request), here.now())
+
+
+async def _answered(here: Context, turn: RunningTurn, *, stream: bool) -> Response:
+    if stream:
+        return EventStream(_stream(turn, here.heartbeat_s), headers={"X-Accel-Buffering": "no"})
+    return JSONResponse((await turn.wait()).shown())
+
+
+async def _stream(turn: RunningTurn, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+    async with aclosing(turn.events()) as told, aclosing(with_heartbeat(told, heartbeat_s)) as events:  # type: ignore[type-var]
+        async for event in events:
+            yield HEARTBEAT if event is None else encode(event)
