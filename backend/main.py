@@ -49,6 +49,7 @@ from backend.session.call import Line, run_call
 from backend.session.clips import load_clips
 from backend.session.directory import QUEUES, Directory
 from backend.session.handles import LocalSwitchboard
+from backend.session.handover import Handover
 from backend.session.hearing import open_hearing
 from backend.session.knowing import Learning
 from backend.session.knowing_summary import Summaries
@@ -148,10 +149,12 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         notices = NoticeStore(opened.redis)
         teller = Teller(notices, relay)
         stack.push_async_callback(teller.close)
+        handover = Handover(background.board)
+        stack.push_async_callback(handover.close)
         responder = ResponderLine(settings)
         tracer = _tracer(settings, metrics)
         stack.push_async_callback(tracer.close)
-        line = _line(settings, child, responder, thinkers, opened.memory, outbox, summaries, metrics, tracer)
+        line = _line(settings, child, responder, thinkers, opened.memory, outbox, summaries, metrics, tracer, handover)
         load = await stack.enter_async_context(_watched_load(settings))
         line = replace(line, attend=teller.attend)
         directory = Directory(
@@ -287,6 +290,7 @@ def _line(
     summaries: Summaries,
     metrics: Metrics,
     tracer: Tracer,
+    handover: Handover,
 ) -> Line:
     """What every call shares."""
     if settings.vad.enabled:
@@ -321,6 +325,7 @@ def _line(
         },
         metrics=metrics,
         tracer=tracer,
+        handover=handover,
     )
 
 

@@ -25,6 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "audio": COMMON,
     "session": COMMON
     | {"settings", "conversation", "audio", "thinkers", "modes", "transports.base", "responder.base"}
+    | {"background.tasks"}
     | {"memory.base", "memory.notices", "memory.outbox", "memory.relay", "memory.user", "models.base", "tracing.base"},
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},

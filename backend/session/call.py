@@ -28,6 +28,7 @@ from backend.responder.base import Briefing, Dial, Responder
 from backend.session.clips import clip_audio
 from backend.session.desk import Desk
 from backend.session.directory import Session
+from backend.session.handover import Handover
 from backend.session.hearing import Hearing
 from backend.session.history import History, Keep, careful
 from backend.session.knowing import Knowing, Learning
@@ -71,6 +72,8 @@ class Line:
     """Told to the page when the call begins: responder, model, offline."""
     metrics: Metrics
     tracer: Tracer = NO_TRACER
+    handover: Handover | None = None
+    """Takes work that goes on without its call."""
     attend: Attend | None = None
     """What is to be told unasked: see `session.teller`."""
 
@@ -103,6 +106,7 @@ class Call:
             publish=self._publish,
             metrics=line.metrics,
             turn_age_ms=lambda: self._machine.turn_age_ms(_now()),
+            handover=line.handover,
         )
         self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
         self._recalled = "kept"
@@ -304,7 +308,7 @@ class Call:
             steps.push_async_callback(self._transport.close)
             if self._responder:
                 steps.push_async_callback(self._responder.close)
-            steps.push_async_callback(self._desk.close)
+            steps.push_async_callback(self._desk.close, go_on=self._reason != "deleted")
 
     def _record_end(self) -> None:
         self._session.call = None

@@ -7,15 +7,17 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
-from backend.errors import BadRequest, NoAnswer, NotFound, VoiceError
+from backend.errors import BadRequest, NoAnswer, NotFound, TookTooLong, VoiceError
 from backend.modes.base import Mode
+from backend.session.handover import GOES_ON, STARTED, Handover
 from backend.session.metrics import Metrics
 from backend.thinkers.base import Answer, Manifest, Progress, Question
 from backend.thinkers.registry import Thinkers
+from backend.thinkers.steps import LocalSteps
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +56,10 @@ class Work:
     measured: bool = False
     event: str = ""
     """How the turn machine took it, once it has."""
+    question: Question | None = None
+    steps: LocalSteps = field(default_factory=LocalSteps)
+    task_id: str = ""
+    """Of the background task it went on as."""
 
     def shown(self, event: str) -> dict[str, Any]:
         """The data of a `thinker` page event."""
@@ -69,6 +75,8 @@ class Work:
         }
         if self.answer:
             shown |= {"source": self.answer.source, "citations": list(self.answer.citations)}
+        if self.task_id:
+            shown["task_id"] = self.task_id
         if self.error:
             shown["error"] = self.error
         return shown
@@ -94,7 +102,11 @@ class Desk:
         publish: Callable[[str, dict[str, Any]], None],
         metrics: Metrics,
         turn_age_ms: Callable[[], int] = lambda: 0,
+        handover: Handover | None = None,
     ) -> None:
+        """`handover` takes work that goes on in the background; None: none does."""
+        self._handover = handover
+        self._goes_on = False
         self._thinkers = thinkers
         self._session_id = session_id
         self._user_id = user_id
@@ -162,8 +174,12 @@ class Desk:
         except KeyError:
             raise NotFound("No such Thinker call.", hint="It may be too long ago; ask the question again.") from None
 
-    async def close(self) -> None:
-        """Cancel what still works, and wait until it has stopped; not for one that will not stop."""
+    async def close(self, *, go_on: bool = False) -> None:
+        """Cancel what still works, and wait until it has stopped; not for one that will not stop.
+
+        With `go_on`, what may go on without its call goes on in the background.
+        """
+        self._goes_on = go_on
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -175,6 +191,7 @@ class Desk:
             event = await self._think(work, name, arguments, full=full)
         except asyncio.CancelledError:
             self._metrics.thinker_finished(work.domain, "cancelled", time.monotonic() - work.since)
+            self._left_behind(work)
             raise
         except VoiceError as error:
             work.error = str(error)
@@ -209,9 +226,39 @@ class Desk:
             steps=mode.steps,
             conversation_id=self._conversation_id,
         )
-        answer = await self._thinkers.answer(question, on_progress)
+        work.question = question
+        if self._thinkers.in_background(arguments) and self._takes(manifest):
+            return await self._given(work, STARTED)
+        try:
+            answer = await self._thinkers.answer(question, on_progress, steps=work.steps)
+        except TookTooLong:
+            if not self._takes(manifest):
+                raise
+            return await self._given(work, GOES_ON)
         work.answer = answer
         return ThinkerFinished(work.call, self._submitted(work, manifest, answer))
+
+    def _takes(self, manifest: Manifest) -> bool:
+        """Whether this work can go on in the background."""
+        return self._handover is not None and self._handover.takes(manifest, self._user_id)
+
+    async def _given(self, work: Work, words: str) -> ThinkerEvent:
+        """Give the work to the background. What the caller is told at once. Raises `VoiceError`."""
+        assert self._handover is not None
+        assert work.question is not None
+        try:
+            task = await self._handover.give(work.question, work.steps)
+        except TimeoutError:
+            raise NoAnswer("It could not be started in the background just now.") from None
+        work.task_id = task.id
+        output = {"domain": work.domain, "answer": words, "source": "model", "task_id": task.id}
+        return ThinkerFinished(work.call, json.dumps(output))
+
+    def _left_behind(self, work: Work) -> None:
+        """The caller has hung up on work that may go on."""
+        if self._goes_on and work.question is not None and self._takes(self._thinkers.manifest_of(work.domain)):
+            assert self._handover is not None
+            self._handover.give_later(work.question, work.steps)
 
     def _submitted(self, work: Work, manifest: Manifest, answer: Answer) -> str:
         """The answer; of one that is late, and that nobody wants then, only that it is not wanted any more."""

@@ -102,6 +102,7 @@ class Thinkers:
                         "description": "The whole question in one sentence that can be understood by itself: "
                         "names, places and dates from the conversation put in.",
                     },
+                    **self._patience(),
                 },
                 "required": ["domain", "query"],
                 "additionalProperties": False,
@@ -134,6 +135,14 @@ class Thinkers:
         if len(query) > QUERY_LIMIT:
             raise BadRequest(f"The query is over {QUERY_LIMIT:,} characters. Send only the question.")
         return self._serving(domain.strip().lower()).manifest.domain, query.strip()
+
+    def in_background(self, arguments: str) -> bool:
+        """Whether a tool call asks for work in the background. `parse` has read the rest of it."""
+        try:
+            values = json.loads(arguments)
+        except ValueError:
+            return False
+        return isinstance(values, dict) and values.get("background") is True
 
     async def answer(
         self,
@@ -191,6 +200,17 @@ class Thinkers:
             return answer, work.cacheable and answer.source != "sample"
 
         return await self._cache.serve(slot, thinker.manifest.cache_ttl_s, compute, on_progress)
+
+    def _patience(self) -> dict[str, Any]:
+        """The tool's third argument, where there is a Thinker that can use it."""
+        patient = [manifest.domain for manifest in self.manifests if manifest.background]
+        if not patient:
+            return {}
+        words = (
+            f"Only for {', '.join(patient)}: true when the user does not want to wait for the answer, as in “take your "
+            "time”, “in the background” or “let me know”. It is then worked on without them, and told later."
+        )
+        return {"background": {"type": "boolean", "description": words}}
 
     def _add(self, thinker: Thinker) -> None:
         domain = thinker.manifest.domain

@@ -18,6 +18,8 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
 from backend.audio.frame import Frame
+from backend.background.archive import Archive
+from backend.background.board import Board
 from backend.chat.chat import Chat
 from backend.conversation.events import Heard
 from backend.fleet.fleet import Fleet, Link
@@ -186,6 +188,8 @@ async def world(
     scenes: Sequence[Any] = (),
     folders: tuple[Path, ...] = (),
     pipeline: Pipeline = NO_STEPS,
+    tasks: Board | None = None,
+    archive: Archive | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
     """A server with `settings` (limits off unless given); `accept` may delay or refuse offers.
@@ -226,6 +230,8 @@ async def world(
         readiness=readiness,
         keepers=(Keeper("memory", made.memory.everything_of, made.memory.forget_user),),
         frontend=frontend,
+        tasks=tasks,
+        archive=archive,
         metrics=made.metrics,
     )
     app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])

@@ -13,7 +13,7 @@ from typing import Any
 from backend.audio.frame import BYTES_PER_MS
 from backend.offline.chat.facts import recall
 from backend.offline.demonstration import wording
-from backend.offline.demonstration.intents import Question, Talk, understand
+from backend.offline.demonstration.intents import Question, Talk, understand, without_patience
 from backend.offline.demonstration.tidy import tidy
 from backend.offline.realtime.items import Item
 from backend.offline.realtime.parts import (
@@ -48,10 +48,16 @@ class Routing:
     domain_field: str
     query_field: str
     domains: tuple[str, ...]
+    background_field: str = ""
+    """The flag of a question whose answer is not waited for; empty: there is none."""
 
     def arguments(self, question: Question) -> str:
         """The call's JSON."""
-        return json.dumps({self.domain_field: question.domain, self.query_field: question.query}, ensure_ascii=False)
+        query, patient = without_patience(question.query)
+        values: dict[str, Any] = {self.domain_field: question.domain, self.query_field: query}
+        if patient and self.background_field:
+            values[self.background_field] = True
+        return json.dumps(values, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +182,8 @@ def routing_of(tools: Sequence[dict[str, Any]]) -> Routing | None:
         texts = [name for name, schema in fields.items() if schema.get("type") == "string" and not schema.get("enum")]
         if domain and texts:
             query = "query" if "query" in texts else texts[0]
-            return Routing(tool["name"], domain, query, tuple(fields[domain]["enum"]))
+            flag = "background" if fields.get("background", {}).get("type") == "boolean" else ""
+            return Routing(tool["name"], domain, query, tuple(fields[domain]["enum"]), flag)
     return None
 
 

@@ -96,6 +96,12 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 """What may be said before a question: it is the question that is answered. "Thanks for the news" holds none."""
+_PATIENCE = re.compile(
+    r"[\s,.;–-]*(?:\band\s+)?\b(?:in the background|take your time|(?:no|there is no|there's no) hurry|"
+    r"(?:then )?let me know(?: when (?:you are|you're|it is|it's) (?:done|ready|finished))?(?=\W*$))\b",
+    re.IGNORECASE,
+)
+"""How somebody says that they do not wait for the answer."""
 _FOLLOW_UP = re.compile(r"^(?:and|what about|how about|and what about)\s+(?:in\s+)?", re.IGNORECASE)
 _ASKS = re.compile(
     r"\?|^(?:and |so |please |um |uh |well )*(?:what|who|whom|whose|where|when|why|how|which|is|are|was|were|do|does|"
@@ -126,6 +132,14 @@ def understand(words: str, domains: Sequence[str], *, last_domain: str | None = 
     if domain is None:
         return Talk.OTHER
     return Question(domain, _whole(words, subject))
+
+
+def without_patience(words: str) -> tuple[str, bool]:
+    """The question without "take your time" and its like, and whether it held any of them."""
+    plain = _PATIENCE.sub(" ", words)
+    if plain == words:
+        return words, False
+    return re.sub(r"\s+([.,?!])", r"\1", re.sub(r"\s+", " ", plain)).strip(" ,"), True
 
 
 def _domain_of(plain: str, last_domain: str | None) -> str | None:

@@ -1,0 +1,118 @@
+"""Background tasks over REST: each user's own, and nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+from fakeredis import FakeAsyncRedis
+
+from backend.background.archive import Archive
+from backend.background.board import Board
+from backend.background.queue import FakeQueue
+from backend.background.records import Records
+from backend.background.tasks import Outcome
+from backend.memory.fake import FakeMemory
+from backend.memory.outbox import Outbox
+from tests.http.world import World, world
+
+
+@dataclass
+class Desk:
+    """A server with tasks, and what keeps them."""
+
+    here: World
+    records: Records
+    board: Board
+    archive: Archive
+    outbox: Outbox
+
+
+@asynccontextmanager
+async def desk(folder: Path) -> AsyncIterator[Desk]:
+    redis = FakeAsyncRedis()
+    records, outbox = Records(redis), Outbox(FakeMemory())
+    board, archive = Board(records, FakeQueue(), kinds={"research"}), Archive(redis, outbox)
+    async with world(folder, tasks=board, archive=archive) as here:
+        yield Desk(here, records, board, archive, outbox)
+    await outbox.drain(1.0)
+    await redis.aclose()
+
+
+async def begin(browser: httpx2.AsyncClient, instruction: str = "Why is the sky blue?") -> str:
+    response = await browser.post("/api/tasks", json={"instruction": instruction})
+    assert response.status_code == 202, response.text
+    task_id: str = response.json()["id"]
+    return task_id
+
+
+async def test_a_task_is_begun_looked_at_and_done(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        task_id = await begin(browser)
+        assert (await browser.get(f"/api/tasks/{task_id}")).json()["state"] == "queued"
+        running = await at.records.begin(task_id)
+        await at.records.tell(running, "searching")
+        told = (await browser.get(f"/api/tasks/{task_id}/progress")).json()
+        assert (told["state"], told["progress"][-1]["detail"]) == ("running", "searching")
+        await at.records.finish(running, Outcome("It scatters.", "live", ("A book",)))
+        [task] = (await browser.get("/api/tasks")).json()["tasks"]
+        assert (task["state"], task["result"], task["citations"]) == ("done", "It scatters.", ["A book"])
+
+
+async def test_the_same_again_is_the_same_task(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        assert await begin(browser) == await begin(browser, "why is the sky blue")
+
+
+async def test_cancelling_says_what_became_of_it(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        task_id = await begin(browser)
+        assert (await browser.post(f"/api/tasks/{task_id}/cancel")).json() == {"outcome": "canceled"}
+        assert (await browser.post(f"/api/tasks/{task_id}/cancel")).json() == {"outcome": "already_done"}
+        assert (await browser.post("/api/tasks/nothing/cancel")).status_code == 404
+
+
+@pytest.mark.parametrize("path", ["", "/progress", "/archive"])
+async def test_somebody_elses_task_is_no_task(tmp_path: Path, path: str) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser, at.here.browser() as other:
+        task_id = await begin(browser)
+        await begin(other, "Something else")
+        theirs, unknown = await other.get(f"/api/tasks/{task_id}{path}"), await other.get(f"/api/tasks/nothing{path}")
+        assert (theirs.status_code, theirs.json()) == (404, unknown.json())
+        assert (await other.post(f"/api/tasks/{task_id}/cancel")).status_code == 404
+        assert (await browser.get(f"/api/tasks/{task_id}{path}")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"instruction": " "}, {"instruction": "x" * 4_001}, {"instruction": "Why?", "kind": "gardening"}]
+)
+async def test_what_is_no_task_is_refused(tmp_path: Path, body: dict[str, str]) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        response = await browser.post("/api/tasks", json=body)
+        assert response.status_code == 422
+        assert response.json()["error"]["message"]
+
+
+async def test_the_archive_is_read_as_data_and_as_a_page(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        task_id = await begin(browser)
+        task = await at.records.find(task_id)
+        assert task is not None
+        with at.archive.scope(task_id, task.owner):
+            entry = {"at": 1.0, "ms": 5, "model": "m1", "text": "Blue."}
+            at.archive.put(entry | {"messages": [{"role": "user", "content": "I am ana@example.com"}]})
+        await at.outbox.settle(2.0)
+        [attempt] = (await browser.get(f"/api/tasks/{task_id}/archive")).json()["attempts"]
+        assert attempt["messages"][0]["content"] == "I am [e-mail]"
+        page = await browser.get(f"/api/tasks/{task_id}/archive?format=markdown")
+        assert page.headers["content-type"].startswith("text/markdown")
+        assert "> Blue." in page.text
+
+
+async def test_a_server_without_background_work_has_no_tasks(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        assert (await browser.get("/api/tasks")).status_code == 404
