@@ -27,11 +27,11 @@ class VadSettings(BaseModel):
 
     enabled: bool = Field(True, description="Endpoint locally; false leaves it to the provider's semantic_vad.")
     engine: Literal["auto", "ten", "silero"] = Field(
-        "auto", description="Which detector; auto takes TEN VAD where it runs, else Silero."
+        "auto", description="Which detector; auto takes Silero, else TEN VAD."
     )
     threshold: float = Field(0.7, ge=0.05, le=0.99, description="Probability from which a frame is speech.")
     vad_sample_rate: Literal[16000] = Field(16000, description="Samples per second the detector hears.")
-    vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds the detector scores at once.")
+    vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds TEN VAD scores at once; Silero always 32.")
     pre_roll_ms: int = Field(100, ge=0, le=1000, description="Milliseconds kept from before the onset.")
     post_roll_ms: int = Field(300, ge=0, le=2000, description="Milliseconds of trailing silence forwarded, at most.")
     hangover_frames: int = Field(15, ge=1, le=150, description="Silent frames of 20 ms that end an utterance.")

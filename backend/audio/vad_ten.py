@@ -31,6 +31,7 @@ class TenEngine:
     """One caller's state. Raises `MissingLibrary` where the library is not, or cannot be loaded."""
 
     name: Literal["ten"] = "ten"
+    rate = 1000 * _SAMPLES_PER_MS
 
     def __init__(self, hop_ms: int) -> None:
         """`hop_ms` of 10 to 100; longer hops cost less and notice later."""

@@ -7,6 +7,7 @@ import importlib.util
 import logging
 import platform
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -175,30 +176,41 @@ def forgetful() -> Iterator[None]:
     forget()
 
 
+def no_model() -> Path:
+    raise MissingLibrary("Silero VAD's model file is not installed.")
+
+
 def refuse(_path: str) -> ctypes.PyDLL:
     raise OSError("libc++.so.1: cannot open shared object file")
 
 
 @pytest.mark.skipif(not ten_runs(), reason="TEN VAD does not run here")
-def test_auto_takes_ten_and_says_so(forgetful: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_ten_serves_by_name(forgetful: None, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    assert make_vad(VadSettings.model_validate({})).name == "ten"
+    assert make_vad(settings("ten")).name == "ten"
+    assert "VAD: ten, as set" in caplog.text
+
+
+def test_auto_takes_silero_and_says_so(forgetful: None, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert make_vad(VadSettings.model_validate({})).name == "silero"
     make_vad(VadSettings.model_validate({}))
-    assert [record.message for record in caplog.records if "VAD" in record.message] == ["VAD: ten, the default"]
+    assert [record.message for record in caplog.records if "VAD" in record.message] == ["VAD: silero, the default"]
 
 
-def test_auto_falls_back_to_silero_and_says_why(
+@pytest.mark.skipif(not ten_runs(), reason="TEN VAD does not run here")
+def test_auto_falls_back_to_ten_and_says_why(
     forgetful: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ctypes, "PyDLL", refuse)
-    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
-    assert make_vad(VadSettings.model_validate({})).name == "silero"
-    assert "libc++" in caplog.text and "silero" in caplog.text
+    monkeypatch.setattr(vad_silero, "_model_path", no_model)
+    assert make_vad(VadSettings.model_validate({})).name == "ten"
+    assert "not installed" in caplog.text and "ten" in caplog.text
 
 
-def test_on_a_machine_ten_has_no_build_for_silero_serves(forgetful: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ten_says_where_it_has_no_build(forgetful: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    assert make_vad(VadSettings.model_validate({})).name == "silero"
+    with pytest.raises(MissingLibrary, match="aarch64"):
+        make_vad(settings("ten"))
 
 
 def test_an_engine_asked_for_by_name_is_not_replaced(forgetful: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,61 @@
+"""Who stands out of the room is heard, and the room is followed."""
+
+from __future__ import annotations
+
+import pytest
+
+from backend.audio.frame import SILENCE, Frame
+from backend.audio.gate import LOUDEST_ROOM_DBFS, Gate, level
+from tests.support.speech import frames_of, noise, tone
+
+
+def settled(dbfs: float, frames: int = 1000) -> Gate:
+    gate = Gate()
+    for _ in range(frames):
+        gate.opens(dbfs)
+    return gate
+
+
+def test_the_level_is_the_power_of_the_frame() -> None:
+    assert level(frames_of(tone(1000, 40, dbfs=-20))[0]) == pytest.approx(-23, abs=0.1)
+    assert level(SILENCE) == level(Frame(bytes(960))) == -100
+
+
+def test_digital_silence_and_the_codecs_rest_are_quiet() -> None:
+    gate = Gate()
+    assert not any(gate.opens(dbfs) for dbfs in [-100.0, -90.0, -100.0, -63.0] * 100)
+
+
+def test_a_quiet_voice_in_a_silent_room_is_heard_at_once() -> None:
+    assert settled(-100).opens(-55)
+
+
+def test_a_noisy_room_becomes_quiet_and_a_voice_in_it_is_heard() -> None:
+    room = settled(-45)
+    assert not room.opens(-45)
+    assert not room.opens(-40)
+    assert room.opens(-35)
+
+
+def test_the_room_is_followed_down_at_once() -> None:
+    room = settled(-45)
+    room.opens(-90)
+    assert room.opens(-55)
+
+
+def test_a_voice_with_its_short_pauses_does_not_become_the_room() -> None:
+    gate = Gate()
+    talk = [-20.0] * 24 + [-70.0]
+    assert all(gate.opens(dbfs) for dbfs in (talk * 60)[:-1] if dbfs > -70)
+
+
+def test_a_roaring_fan_does_not_make_us_deaf() -> None:
+    room = settled(-20, 10_000)
+    assert room.room_dbfs <= LOUDEST_ROOM_DBFS
+    assert room.opens(-20)
+
+
+def test_steady_noise_is_told_from_a_voice_within_seconds() -> None:
+    gate = Gate()
+    opened = [gate.opens(level(frame)) for frame in frames_of(noise(8000, dbfs=-48))]
+    assert not any(opened[-100:])
