@@ -78,9 +78,9 @@ class SileroEngine:
         self._layers = load_silero()
         self._window = _window(rate)
         hop, context = rate * HOP_MS // 1000, rate * CONTEXT_MS // 1000
+        self.context_bytes = 2 * context
         heard: Floats = np.zeros(context + hop + context, np.float32)
-        self._context, self._last = heard[:context], heard[hop : hop + context]
-        self._hop = heard[context : context + hop]
+        self._heard = heard[: context + hop]
         self._mirror, self._mirrored = heard[context + hop :], heard[context + hop - 2 : hop - 2 : -1]
         step = rate * STEP_MS // 1000
         self._windows: Floats = as_strided(heard, (4, len(self._window)), (4 * step, 4))
@@ -100,18 +100,25 @@ class SileroEngine:
         self._encode()
         return self._remember()
 
+    def peek(self, pcm: bytes) -> float:
+        """See `Engine`: a copy of its memory is put back."""
+        state, memory = self._input[STATE:].copy(), self._memory.copy()
+        score = self.score_hop(pcm)
+        self._input[STATE:] = state
+        self._memory[:] = memory
+        return score
+
     def reset(self) -> None:
         """See `Engine`."""
-        for array in (self._context, self._hop, self._mirror, self._input, self._memory):
-            array.fill(0)
+        self._input.fill(0)
+        self._memory.fill(0)
 
     def close(self) -> None:
         """Nothing of its own is native."""
 
     def _listen(self, pcm: bytes) -> None:
         """PCM in, magnitudes out, into `_spectra`."""
-        self._context[:] = self._last
-        self._hop[:] = np.frombuffer(pcm, "<i2")
+        self._heard[:] = np.frombuffer(pcm, "<i2")
         self._mirror[:] = self._mirrored
         spectra = np.fft.rfft(self._windows * self._window)
         np.abs(spectra[:, :BINS], out=self._spectra[1:5])

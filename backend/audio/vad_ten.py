@@ -32,6 +32,7 @@ class TenEngine:
 
     name: Literal["ten"] = "ten"
     rate = 1000 * _SAMPLES_PER_MS
+    context_bytes = 0
 
     def __init__(self, hop_ms: int) -> None:
         """`hop_ms` of 10 to 100; longer hops cost less and notice later."""
@@ -54,6 +55,10 @@ class TenEngine:
             self._handle, pcm, self._hop_samples, ctypes.byref(self._probability), ctypes.byref(self._flag)
         )
         return max(0.0, self._probability.value)  # it says -1 until it has heard enough
+
+    def peek(self, pcm: bytes) -> float:
+        """Its memory cannot be put back, so it does not look ahead."""
+        return 0.0
 
     def reset(self) -> None:
         """See `Engine`."""

@@ -37,8 +37,13 @@ def reference(pcm: bytes) -> list[float]:
 
 def scores(rate: int, pcm: bytes) -> list[float]:
     engine = SileroEngine(rate)
-    hop = engine.hop_bytes
-    return [engine.score_hop(pcm[at : at + hop]) for at in range(0, len(pcm) - hop + 1, hop)]
+    return [engine.score_hop(hop) for hop in hops(engine, pcm)]
+
+
+def hops(engine: SileroEngine, pcm: bytes) -> list[bytes]:
+    """Each with its context; silence before the first."""
+    padded, step = bytes(engine.context_bytes) + pcm, engine.hop_bytes
+    return [padded[at : at + engine.context_bytes + step] for at in range(0, len(pcm) - step + 1, step)]
 
 
 def test_the_scores_are_those_of_onnxruntime() -> None:
@@ -65,3 +70,16 @@ def test_the_weights_are_read_once_and_shared() -> None:
 def test_what_is_no_model_is_refused(model: bytes) -> None:
     with pytest.raises(BadModel):
         read_weights(model, "then_branch")
+
+
+def test_a_peek_is_forgotten() -> None:
+    engine, other = SileroEngine(), SileroEngine()
+    for hop in hops(engine, speech("Hello there.")):
+        engine.peek(hop[::-1])
+        assert engine.score_hop(hop) == other.score_hop(hop)
+
+
+def test_a_peek_is_the_score_the_hop_would_have() -> None:
+    engine = SileroEngine()
+    for hop in hops(engine, speech("Hello there.")):
+        assert engine.peek(hop) == engine.score_hop(hop)
