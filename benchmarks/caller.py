@@ -7,13 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from aiortc.rtp import RtpPacket
-
 from backend.audio.opus import SILENCE_PACKET, BadPacket, OpusDecoder
 from backend.client.signalling import Signalling, Ticket
 from backend.errors import TransportLost
-from backend.transports.pacer import Pacer
 from backend.transports.peer import AudioPeer, PeerState
+from backend.transports.rtp import Packet
 from backend.transports.wire import WireConfig
 from benchmarks.figures import AUDIBLE
 from benchmarks.record import CallRecord, Kind, Utterance
@@ -35,10 +33,12 @@ class MeasuredCaller:
         self._said = asyncio.Event()
         self._news = asyncio.Event()
         self._decoder = OpusDecoder()
-        self._pacer = Pacer()
         self._quiet_packets = 0
         self._peer = AudioPeer(
-            WireConfig(), next_packet=self._next_packet, on_packet=self._on_packet, on_state=lambda _: self._news.set()
+            WireConfig(),
+            next_payload=self._next_payload,
+            on_packet=self._on_packet,
+            on_state=lambda _: self._news.set(),
         )
 
     def __repr__(self) -> str:
@@ -100,19 +100,18 @@ class MeasuredCaller:
                 f"After {len(self.record.said)} utterances {what} did not come within {within_s:g} s."
             ) from None
 
-    async def _next_packet(self) -> tuple[int, bytes]:
-        slot = await self._pacer.next_slot()
+    def _next_payload(self) -> bytes:
         if not self._speech:
-            return slot, SILENCE_PACKET
+            return SILENCE_PACKET
         now = time.monotonic()
         self._began = self._began or now
         packet = self._speech.popleft()
         if not self._speech:
             self._ended = now
             self._said.set()
-        return slot, packet
+        return packet
 
-    def _on_packet(self, packet: RtpPacket) -> None:
+    def _on_packet(self, packet: Packet) -> None:
         now = time.monotonic()
         try:
             pcm = self._decoder.decode(packet.payload)

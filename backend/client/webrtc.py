@@ -6,14 +6,12 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from aiortc.rtp import RtpPacket
-
 from backend.audio.opus import SILENCE_PACKET, OpusEncoder
 from backend.audio.receiver import VoiceDecoder
 from backend.client.caller import KEPT_FRAMES, Ear, cut_frames
 from backend.errors import TransportLost
-from backend.transports.pacer import Pacer
 from backend.transports.peer import AudioPeer, PeerState
+from backend.transports.rtp import Packet
 from backend.transports.wire import WireConfig
 
 
@@ -37,12 +35,11 @@ class WebRTCCaller:
         self._silent = asyncio.Event()
         self._silent.set()
         self._news = asyncio.Event()
-        self._pacer = Pacer()
         self._decoder = VoiceDecoder()
         self._closed = False
         self.peer = AudioPeer(
             wire or WireConfig(),
-            next_packet=self._next_packet,
+            next_payload=self._next_payload,
             on_packet=self._on_packet,
             on_state=self._on_state,
         )
@@ -97,19 +94,18 @@ class WebRTCCaller:
         await self.peer.close()
         self._decoder.close()
 
-    async def _next_packet(self) -> tuple[int, bytes]:
-        slot = await self._pacer.next_slot()
+    def _next_payload(self) -> bytes:
         if self._speech:
-            return slot, self._speech.popleft()
+            return self._speech.popleft()
         self._silent.set()
-        return slot, SILENCE_PACKET
+        return SILENCE_PACKET
 
     def _on_state(self, state: PeerState) -> None:
         self._news.set()
         if state in (PeerState.FAILED, PeerState.CLOSED):
             self._silent.set()
 
-    def _on_packet(self, packet: RtpPacket) -> None:
+    def _on_packet(self, packet: Packet) -> None:
         if self._closed:
             return
         now = asyncio.get_running_loop().time()

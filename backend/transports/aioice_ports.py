@@ -1,7 +1,8 @@
 """Reaching inside aioice 0.13: which addresses and UDP ports a call binds, and what it advertises.
 
 aioice gathers every address but loopback on ports of the system's choice, and has no setting for either. One
-connection's `get_component_candidates` is replaced here, on the instance; the module stays as it is.
+connection's `get_component_candidates` is replaced here, on the instance; the module stays as it is. Its sockets get a
+protocol that does not try to read a media packet as STUN first.
 `tests/transports/test_pins.py` fails when a new aioice changes what is relied on.
 """
 
@@ -13,6 +14,7 @@ import ipaddress
 import random
 import socket
 from dataclasses import dataclass
+from typing import Any
 
 from aioice import Candidate, Connection
 from aioice.candidate import candidate_foundation, candidate_priority
@@ -28,6 +30,8 @@ RECEIVE_BUFFER = 256 * 1024
 STUN_WITHIN_S = 5
 """Seconds STUN and TURN servers have to answer while candidates are gathered."""
 RETRY_AFTER_S = 10
+LAST_STUN_BYTE = 3
+"""STUN messages begin with a byte of 0 to 3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,19 @@ class Binding:
 
     address: str
     public: str
+
+
+class MediaSocket(StunProtocol):
+    """A call's socket. Fifty times a second media comes: it is told from STUN by its first byte (RFC 7983)."""
+
+    def datagram_received(self, data: bytes | str, addr: tuple[Any, ...]) -> None:
+        """Media and DTLS to the connection, STUN to the original; an empty datagram, which DTLS trips over, nowhere."""
+        if not data:
+            return
+        if isinstance(data, bytes) and data[0] > LAST_STUN_BYTE:
+            self.receiver.data_received(data, self.local_candidate.component)
+        else:
+            super().datagram_received(data, addr)
 
 
 def choose_bindings(found: list[str], force_host: str | None) -> list[Binding]:
@@ -151,7 +168,7 @@ async def _listen_on_all(
 async def _listen(connection: Connection, component: int, binding: Binding, sock: socket.socket) -> StunProtocol:
     loop = asyncio.get_running_loop()
     port = sock.getsockname()[1]
-    _, protocol = await loop.create_datagram_endpoint(lambda: StunProtocol(connection), sock=sock)
+    _, protocol = await loop.create_datagram_endpoint(lambda: MediaSocket(connection), sock=sock)
     protocol.local_candidate = Candidate(
         foundation=candidate_foundation("host", "udp", binding.public),
         component=component,

@@ -1,38 +1,49 @@
-"""Reaching inside aiortc 1.16: our own decoder instead of its buffer and thread, our own encoder before its sender.
+"""Reaching inside aiortc 1.16: audio packets past its decoder, its encoder and its per-packet machinery.
 
-Everything that depends on aiortc's internals for media stands in this file, and `tests/transports/test_pins.py`
-fails when a new aiortc changes what is relied on here:
+Everything that depends on aiortc's internals for media stands in this file, and `tests/transports/test_pins.py` fails
+when a new aiortc changes what is relied on here. aiortc keeps what happens once or once a second: descriptions, ICE,
+DTLS and its keys, and the reports (RTCP) both ways. Fifty times a second, both ways, there is only this:
 
-- `RTCRtpReceiver.receive` starts a decoder thread, and `_handle_rtp_packet` feeds a jitter buffer that one lost
-  packet stalls for 320 ms. `PacketReceiver` replaces both, and keeps the receiver's reports (RTCP) as they are.
-- A transceiver's receiver is put in at construction; `take_packets` exchanges it before anything has started.
-- A track may return encoded `av.Packet`s from `recv`; that is public, and `PacketTrack` does it.
+- *in*: `Connection.data_received` of aioice, which would queue a datagram for a task, is replaced on the instance. RTP
+  is taken there, at once: SRTP off, header read, counted for the reports, handed on. All else goes the stock way.
+- *out*: `RTCRtpSender._run_rtp`, which would ask a track for a frame, joins the common clock instead (`beat`). When a
+  slot is due: ask for its payload, write the header, SRTP on, into the socket of the pair that ICE has chosen.
+
+A transceiver's receiver and sender are put in at construction; `take_over` exchanges them before anything has started.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from fractions import Fraction
-from typing import Any
+import logging
+from collections.abc import Callable
+from typing import Any, cast
 
-from aiortc import MediaStreamTrack, RTCRtpReceiver, RTCRtpTransceiver
+from aiortc import RTCRtpReceiver, RTCRtpSender, RTCRtpTransceiver, clock
 from aiortc.rtcdtlstransport import RTCDtlsTransport
-from aiortc.rtcrtpparameters import RTCRtpReceiveParameters
+from aiortc.rtcdtlstransport import State as DtlsState
+from aiortc.rtcrtpparameters import RTCRtpCodecParameters, RTCRtpReceiveParameters
 from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtp import RtpPacket
-from av.packet import Packet
+from aiortc.utils import random16, random32
+from pylibsrtp import Error as SrtpError
+
+from backend.transports.beat import Place, current_beat
+from backend.transports.rtp import Packet, is_media, read_packet, write_packet
+
+log = logging.getLogger(__name__)
 
 RTP_CLOCK = 48_000
 """Opus counts RTP time at 48 kHz, whatever rate it encodes (RFC 7587, 4.1)."""
 SLOT_TICKS = RTP_CLOCK * 20 // 1000
 """RTP clock ticks in 20 ms."""
-TIME_BASE = Fraction(1, RTP_CLOCK)
+REPORT_SLOTS = 25
+"""How often (0.5 s) the sender's report learns which wall clock time its timestamps stand for."""
 
-PacketHandler = Callable[[RtpPacket], None]
+PacketHandler = Callable[[Packet], None]
 """Called on the event loop for every audio packet, in the order of arrival."""
-NextPacket = Callable[[], Awaitable[tuple[int, bytes]]]
-"""Waits until a packet is due; gives its 20 ms slot, from 0, and its Opus payload."""
+NextPayload = Callable[[], bytes]
+"""Called on the event loop when a slot is due: the Opus payload of the next 20 ms."""
 
 
 class PacketReceiver(RTCRtpReceiver):
@@ -43,58 +54,135 @@ class PacketReceiver(RTCRtpReceiver):
         self._on_packet = on_packet
         self._payload_types: frozenset[int | None] = frozenset()
         self._source: int | None = None
-        self._statistics: dict[int, StreamStatistics] = _inside(self, "remote_streams")
+        self._statistics: dict[int, StreamStatistics] = _inside(self, RTCRtpReceiver, "remote_streams")
+        self._counted = StreamStatistics(RTP_CLOCK)
 
     async def receive(self, parameters: RTCRtpReceiveParameters) -> None:
-        """Start: as the original, less the decoder thread."""
-        if _inside(self, "started"):
+        """Start: as the original, less the decoder thread, and with packets taken where they arrive."""
+        if _inside(self, RTCRtpReceiver, "started"):
             return
         self._payload_types = frozenset(codec.payloadType for codec in parameters.codecs)
         self.transport._register_rtp_receiver(self, parameters)
-        _set_inside(self, "rtcp_task", asyncio.ensure_future(self._run_rtcp()))
-        _set_inside(self, "started", True)
+        _set_inside(self, RTCRtpReceiver, "rtcp_task", asyncio.ensure_future(self._run_rtcp()))
+        _set_inside(self, RTCRtpReceiver, "started", True)
+        connection = self.transport.transport._connection
+        self._stock_data_received = connection.data_received
+        vars(connection)["data_received"] = self._take_datagram
 
     async def _handle_rtp_packet(self, packet: RtpPacket, arrival_time_ms: int) -> None:
+        """The stock way in, for what was queued before `receive`."""
+        self._take(Packet(packet.payload_type, packet.sequence_number, packet.timestamp, packet.ssrc, packet.payload))
+
+    def _take_datagram(self, data: bytes, component: int) -> None:
+        srtp = self.transport._rx_srtp
+        if srtp is None or not is_media(data):
+            self._stock_data_received(data, component)
+            return
+        try:
+            packet = read_packet(srtp.unprotect(data))
+        except SrtpError:
+            return  # repeated, too old, or not the caller's
+        if packet is not None:
+            self._take(packet)
+
+    def _take(self, packet: Packet) -> None:
         if packet.payload_type not in self._payload_types or not self._enabled:
             return
         if packet.ssrc != self._source:
             self._source = packet.ssrc
+            self._counted = StreamStatistics(RTP_CLOCK)
             self._statistics.clear()  # one microphone at a time: a sender cannot make this grow
-            self._statistics[packet.ssrc] = StreamStatistics(RTP_CLOCK)
-        self._statistics[packet.ssrc].add(packet)
+            self._statistics[packet.ssrc] = self._counted
+        self._counted.add(cast(RtpPacket, packet))  # reads its sequence number and timestamp alone
         self._on_packet(packet)
 
 
-class PacketTrack(MediaStreamTrack):
-    """An outgoing track of ready Opus packets. aiortc's sender asks, and so is paced, through `next_packet`."""
+class PacketSender(RTCRtpSender):
+    """An audio sender of ready Opus payloads, one each 20 ms while the connection stands."""
 
-    kind = "audio"
+    def __init__(self, transport: RTCDtlsTransport, next_payload: NextPayload) -> None:
+        super().__init__("audio", transport)
+        self._next_payload = next_payload
+        self._place: Place | None = None
+        self._payload_type = 0
+        self._sequence = random16() % 32768  # see aiortc's own `random_sequence_number`
+        self._origin = random32()
+        self._pair: Any = None
+        self._address = ("", 0)
+        self._inside: Any = self  # its counters, which the reports are made of, have names of its class
 
-    def __init__(self, next_packet: NextPacket) -> None:
-        super().__init__()
-        self._next_packet = next_packet
+    @property
+    def skipped(self) -> int:
+        """Slots left out after a stall."""
+        return self._place.skipped if self._place else 0
 
-    async def recv(self) -> Packet[Any]:
-        """The next packet, when it is due."""
-        slot, payload = await self._next_packet()
-        packet: Packet[Any] = Packet(payload)
-        packet.pts = slot * SLOT_TICKS
-        packet.time_base = TIME_BASE
-        return packet
+    @property
+    def worst_gap_ms(self) -> float:
+        """The longest time between two slots."""
+        return self._place.worst_gap_ms if self._place else 0.0
+
+    async def _run_rtp(self, codec: RTCRtpCodecParameters) -> None:
+        """As the original: until cancelled, saying when it began and when it has ended."""
+        assert codec.payloadType is not None
+        self._payload_type = codec.payloadType
+        self._place = current_beat().join(self._play)
+        _inside(self, RTCRtpSender, "rtp_started").set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            pass  # this is how `stop` ends it, and waits for the next line
+        finally:
+            self._place.leave()
+            _inside(self, RTCRtpSender, "rtp_exited").set()
+
+    def _play(self, slot: int) -> None:
+        transport = self.transport
+        if transport._state is not DtlsState.CONNECTED:
+            return
+        payload = self._next_payload()
+        timestamp = (self._origin + slot * SLOT_TICKS) & 0xFFFFFFFF
+        packet = write_packet(self._payload_type, self._sequence, timestamp, self._ssrc, payload)
+        self._sequence = (self._sequence + 1) & 0xFFFF
+        self._send(transport._tx_srtp.protect(packet))
+        self._count(slot, timestamp, len(payload))
+
+    def _send(self, data: bytes) -> None:
+        pair = self.transport.transport._connection._nominated.get(1)
+        if pair is None:
+            return  # ICE has lost it, and says so itself
+        if pair is not self._pair:
+            self._pair, self._address = pair, pair.remote_addr
+        pair.protocol.transport.sendto(data, self._address)
+
+    def _count(self, slot: int, timestamp: int, payload_bytes: int) -> None:
+        inside = self._inside
+        inside._RTCRtpSender__packet_count += 1
+        inside._RTCRtpSender__octet_count += payload_bytes
+        if slot % REPORT_SLOTS == 0:
+            inside._RTCRtpSender__ntp_timestamp = clock.current_ntp_time()
+            inside._RTCRtpSender__rtp_timestamp = timestamp
 
 
-def take_packets(transceiver: RTCRtpTransceiver, on_packet: PacketHandler) -> None:
-    """Let `on_packet` have what `transceiver` receives. Before any description is set."""
-    receiver = PacketReceiver(transceiver.receiver.transport, on_packet)
-    receiver._set_rtcp_ssrc(transceiver.sender._ssrc)
-    vars(transceiver)["_RTCRtpTransceiver__receiver"] = receiver
+def take_over(transceiver: RTCRtpTransceiver, on_packet: PacketHandler, next_payload: NextPayload) -> PacketSender:
+    """Let `on_packet` have what `transceiver` receives, and `next_payload` fill what it sends.
+
+    Before any description is set. Returns the sender, which knows how punctual it is.
+    """
+    stock, transport = transceiver.sender, transceiver.sender.transport
+    sender = PacketSender(transport, next_payload)
+    sender._stream_id = stock._stream_id
+    receiver = PacketReceiver(transport, on_packet)
+    receiver._set_rtcp_ssrc(sender._ssrc)
+    for name, part in (("receiver", receiver), ("sender", sender)):
+        _set_inside(transceiver, RTCRtpTransceiver, name, part)
+    return sender
 
 
-def _inside(receiver: RTCRtpReceiver, name: str) -> Any:
-    return vars(receiver)[f"_RTCRtpReceiver__{name}"]
+def _inside(part: object, owner: type, name: str) -> Any:
+    return vars(part)[f"_{owner.__name__}__{name}"]
 
 
-def _set_inside(receiver: RTCRtpReceiver, name: str, value: object) -> None:
-    key = f"_RTCRtpReceiver__{name}"
-    assert key in vars(receiver), key
-    vars(receiver)[key] = value
+def _set_inside(part: object, owner: type, name: str, value: object) -> None:
+    key = f"_{owner.__name__}__{name}"
+    assert key in vars(part), key
+    vars(part)[key] = value

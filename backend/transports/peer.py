@@ -1,7 +1,7 @@
 """One audio connection over aiortc, either end: ours (`answer`) or a caller's (`offer`, `accept`).
 
-Packets in go to `on_packet`; packets out are asked of `next_packet`; `on_state` is told how the connection
-stands. Used by the server's WebRTC transport and by the `talk` client alike.
+Packets in go to `on_packet`; every 20 ms `next_payload` is asked for what goes out; `on_state` is told how the
+connection stands. Used by the server's WebRTC transport and by the `talk` client alike.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aiortc.exceptions import InternalError, OperationError
 
 from backend.errors import BadOffer
 from backend.transports import aioice_ports
-from backend.transports.aiortc_media import NextPacket, PacketHandler, PacketTrack, take_packets
+from backend.transports.aiortc_media import NextPayload, PacketHandler, PacketSender, take_over
 from backend.transports.wire import WireConfig
 
 log = logging.getLogger(__name__)
@@ -66,12 +66,13 @@ class AudioPeer:
         self,
         wire: WireConfig,
         *,
-        next_packet: NextPacket,
+        next_payload: NextPayload,
         on_packet: PacketHandler,
         on_state: Callable[[PeerState], None],
     ) -> None:
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=wire.rtc_servers()))
-        self._transceiver = self._add_audio(PacketTrack(next_packet), on_packet)
+        self._transceiver = self._add_audio()
+        self._sender: PacketSender = take_over(self._transceiver, on_packet, next_payload)
         ice = self._transceiver.receiver.transport.transport
         self._ice = ice._connection
         aioice_ports.bind_within(self._ice, wire.force_host, wire.port_range)
@@ -86,6 +87,16 @@ class AudioPeer:
     def state(self) -> PeerState:
         """How the connection stands."""
         return PeerState(self._connection.connectionState)
+
+    @property
+    def slots_skipped(self) -> int:
+        """20 ms slots left out after a stall of ours."""
+        return self._sender.skipped
+
+    @property
+    def worst_gap_ms(self) -> float:
+        """The longest time between two packets out."""
+        return self._sender.worst_gap_ms
 
     async def answer(self, offer: str) -> str:
         """Our answer to a sanitised offer, all candidates inside. Raises `BadOffer`, `TooMany`."""
@@ -124,11 +135,10 @@ class AudioPeer:
             log.warning("a peer did not close in %.0f s (%s); closing its sockets", CLOSE_WITHIN_S, self.state)
             aioice_ports.abort(self._ice)
 
-    def _add_audio(self, track: PacketTrack, on_packet: PacketHandler) -> RTCRtpTransceiver:
-        transceiver = self._connection.addTransceiver(track, "sendrecv")
+    def _add_audio(self) -> RTCRtpTransceiver:
+        transceiver = self._connection.addTransceiver("audio", "sendrecv")
         codecs = RTCRtpSender.getCapabilities("audio").codecs
         transceiver.setCodecPreferences([codec for codec in codecs if codec.mimeType == "audio/opus"])
-        take_packets(transceiver, on_packet)
         return transceiver
 
     def _state_changed(self) -> None:

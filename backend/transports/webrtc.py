@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from aiortc.rtp import RtpPacket
-
 from backend.audio.frame import Frame
 from backend.audio.opus import OpusEncoder
 from backend.audio.playout import Playout
@@ -22,8 +20,8 @@ from backend.transports.base import PlaybackListener
 from backend.transports.inbox import Inbox
 from backend.transports.inlet import Inlet
 from backend.transports.offer import sanitise_offer
-from backend.transports.pacer import Pacer
 from backend.transports.peer import AudioPeer, PeerState
+from backend.transports.rtp import Packet
 from backend.transports.wire import WireConfig
 
 
@@ -51,13 +49,14 @@ class WebRTCTransport:
         self._inlet: Inlet | None = None
         self._playout = Playout()
         self._encoder = OpusEncoder()
-        self._pacer = Pacer()
         self._alarm = Alarm(self._expire)
         self._packets_out = 0
-        self._peer = AudioPeer(wire, next_packet=self._next_packet, on_packet=self._on_packet, on_state=self._on_state)
+        self._peer = AudioPeer(
+            wire, next_payload=self._next_payload, on_packet=self._on_packet, on_state=self._on_state
+        )
 
     def __repr__(self) -> str:
-        return f"WebRTCTransport({self._peer.state}, {self._inbox!r}, {self._playout!r}, {self._pacer!r})"
+        return f"WebRTCTransport({self._peer.state}, {self._inbox!r}, {self._playout!r}, {self._packets_out} out)"
 
     async def answer(self, offer: str) -> str:
         """The answer to a sanitised offer; from now on the caller has `connect_within_s` to connect."""
@@ -105,13 +104,12 @@ class WebRTCTransport:
             "inbox_frames": len(self._inbox),
             "inbox_dropped": self._inbox.dropped,
             "packets_out": self._packets_out,
-            "slots_skipped": self._pacer.skipped,
-            "worst_gap_ms": self._pacer.worst_gap_ms,
+            "slots_skipped": self._peer.slots_skipped,
+            "worst_gap_ms": self._peer.worst_gap_ms,
             "queued_ms": self._playout.queued_ms,
         }
 
-    async def _next_packet(self) -> tuple[int, bytes]:
-        slot = await self._pacer.next_slot()
+    def _next_payload(self) -> bytes:
         try:
             frame = self._playout.pull()
             payload = self._encoder.rest() if frame is None else self._encoder.encode(frame)
@@ -119,9 +117,9 @@ class WebRTCTransport:
             self._end(TransportLost("Outgoing audio failed."))  # rather than a caller who hears nothing, for ever
             raise
         self._packets_out += 1
-        return slot, payload
+        return payload
 
-    def _on_packet(self, packet: RtpPacket) -> None:
+    def _on_packet(self, packet: Packet) -> None:
         if self._inlet is None or self._inbox.ended:
             return
         now = _now()

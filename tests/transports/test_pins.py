@@ -15,11 +15,12 @@ from typing import Any
 
 import aioice.ice
 import pytest
-from aiortc import RTCPeerConnection, RTCRtpReceiver
+from aiortc import RTCPeerConnection, RTCRtpReceiver, RTCRtpTransceiver
 from aiortc.rtcdtlstransport import RTCDtlsTransport
+from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtcrtpsender import RTCRtpSender
 
-from backend.transports.aiortc_media import PacketReceiver, take_packets
+from backend.transports.aiortc_media import PacketReceiver, PacketSender, take_over
 from tests.support.callers import webrtc_call
 
 DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {
@@ -27,8 +28,18 @@ DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {
     "receiver stops": (RTCRtpReceiver.stop, "63734b6894ce67a5"),
     "receiver takes a packet": (RTCRtpReceiver._handle_rtp_packet, "4e54983d021a6336"),
     "receiver reports": (RTCRtpReceiver._run_rtcp, "0f57daa3218616c0"),
+    "receiver counts": (StreamStatistics.add, "d157b75e24b7ff53"),
     "transport hands packets over": (RTCDtlsTransport._handle_rtp_data, "5def9061cc3da1f6"),
-    "sender asks its track": (RTCRtpSender._next_encoded_frame, "89dd9fa4fb33741c"),
+    "transport takes a datagram": (RTCDtlsTransport._recv_next, "998076720c05aa13"),
+    "transport sends a packet": (RTCDtlsTransport._send_rtp, "763b02bceb0b0ab9"),
+    "transport makes its keys": (RTCDtlsTransport._setup_srtp, "75cc6ec308f16da1"),
+    "sender starts": (RTCRtpSender.send, "3969482b77a2a65f"),
+    "sender runs": (RTCRtpSender._run_rtp, "ff597a1d554cb373"),
+    "sender reports": (RTCRtpSender._run_rtcp, "51e0a924eac4e39b"),
+    "sender stops": (RTCRtpSender.stop, "38c1e92baf8e2997"),
+    "connection sends": (aioice.ice.Connection.sendto, "bf162ec03bdce2cc"),
+    "connection takes data": (aioice.ice.Connection.data_received, "5631b17fab717d6b"),
+    "a socket takes a datagram": (aioice.ice.StunProtocol.datagram_received, "ff4c8b910d45fb3a"),
     "candidates are gathered": (aioice.ice.Connection.gather_candidates, "d33db28d4d1e49ff"),
     "candidates of a component": (aioice.ice.Connection.get_component_candidates, "118597a9fcb703f9"),
     "own addresses": (aioice.ice.get_host_addresses, "d4a54f9a68c39ff1"),
@@ -51,15 +62,24 @@ def test_the_source_relied_on_is_unchanged(name: str) -> None:
     assert digest(function) == expected, f"{function.__qualname__} has changed: {digest(function)}"
 
 
-async def test_a_receiver_has_what_is_reached_for() -> None:
+def names(part: object, owner: type) -> set[str]:
+    """What is private to `owner` in `part`, without the prefix."""
+    prefix = f"_{owner.__name__}__"
+    return {name.removeprefix(prefix) for name in vars(part) if name.startswith(prefix)}
+
+
+async def test_senders_and_receivers_have_what_is_reached_for() -> None:
     peer = RTCPeerConnection()
     transceiver = peer.addTransceiver("audio")
-    inside = vars(transceiver.receiver)
-    assert {f"_RTCRtpReceiver__{name}" for name in ("started", "rtcp_task", "remote_streams")} <= inside.keys()
-    assert vars(transceiver)["_RTCRtpTransceiver__receiver"] is transceiver.receiver
-    take_packets(transceiver, lambda packet: None)
-    assert isinstance(transceiver.receiver, PacketReceiver)
-    assert peer.getReceivers() == [transceiver.receiver]
+    assert names(transceiver.receiver, RTCRtpReceiver) >= {"started", "rtcp_task", "remote_streams"}
+    counters = {"packet_count", "octet_count", "ntp_timestamp", "rtp_timestamp"}
+    assert names(transceiver.sender, RTCRtpSender) >= counters | {"rtp_started", "rtp_exited"}
+    stock = (transceiver.receiver, transceiver.sender)
+    assert names(transceiver, RTCRtpTransceiver) >= {"receiver", "sender"}
+    take_over(transceiver, lambda packet: None, bytes)
+    assert isinstance(transceiver.receiver, PacketReceiver) and isinstance(transceiver.sender, PacketSender)
+    assert peer.getReceivers() == [transceiver.receiver] and peer.getSenders() == [transceiver.sender]
+    assert transceiver.receiver.transport is stock[0].transport and transceiver.sender.transport is stock[1].transport
     await peer.close()
 
 

@@ -1,0 +1,143 @@
+"""One clock for many calls: everybody's turn comes, on time, and one call's fault is its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from backend.transports.beat import PHASES, Beat, Place, current_beat
+
+
+class LateLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock stands until it is moved, with the timers it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1000.0
+        self.timers: list[tuple[float, Callable[[], object]]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: object, **_: object) -> asyncio.TimerHandle:
+        self.timers.append((when, callback))
+        return asyncio.TimerHandle(when, callback, args, self)
+
+    def pass_time(self, seconds: float) -> None:
+        """Run every timer that falls due, in order, at its moment."""
+        end = self.now + seconds
+        while due := [timer for timer in self.timers if timer[0] <= end]:
+            timer = min(due, key=lambda timer: timer[0])
+            self.timers.remove(timer)
+            self.now = max(self.now, timer[0])
+            timer[1]()
+        self.now = end
+
+    def stall(self, seconds: float) -> None:
+        """Time passes, and nothing runs."""
+        self.now += seconds
+
+
+@pytest.fixture
+def loop() -> Iterator[LateLoop]:
+    loop = LateLoop()
+    yield loop
+    loop.close()
+
+
+def joined(beat: Beat) -> tuple[Place, list[int]]:
+    slots: list[int] = []
+    return beat.join(slots.append), slots
+
+
+def test_slots_come_every_20_ms_from_zero(loop: LateLoop) -> None:
+    _, slots = joined(Beat(loop))
+    loop.pass_time(1.0)
+    assert slots == list(range(len(slots)))
+    assert len(slots) in (50, 51)
+
+
+def test_calls_are_spread_over_the_phases_and_share_their_timers(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    calls = [joined(beat) for _ in range(4 * PHASES)]
+    assert len(loop.timers) == PHASES
+    assert "[4, 4, 4, 4, 4]" in repr(beat)
+    loop.pass_time(0.5)
+    assert all(len(slots) in (24, 25, 26) for _, slots in calls)
+
+
+def test_who_has_left_is_not_called_and_an_empty_phase_sleeps(loop: LateLoop) -> None:
+    place, slots = joined(Beat(loop))
+    loop.pass_time(0.1)
+    place.leave()
+    place.leave()
+    before = len(slots)
+    loop.pass_time(1.0)
+    assert len(slots) == before
+    assert loop.timers == []
+
+
+def test_who_joins_an_empty_phase_late_has_missed_nothing(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    loop.pass_time(7.013)
+    place, slots = joined(beat)
+    loop.pass_time(0.1)
+    assert slots[:3] == [0, 1, 2]
+    assert place.skipped == 0
+
+
+def test_a_little_lateness_is_caught_up(loop: LateLoop) -> None:
+    place, slots = joined(Beat(loop))
+    loop.pass_time(0.1)
+    loop.stall(0.045)
+    loop.pass_time(0.1)
+    assert slots == list(range(len(slots)))
+    assert place.skipped == 0
+
+
+def test_after_a_stall_slots_are_skipped_and_counted(loop: LateLoop) -> None:
+    place, slots = joined(Beat(loop))
+    loop.pass_time(0.1)
+    loop.stall(0.5)
+    loop.pass_time(0.1)
+    assert place.skipped == slots[-1] + 1 - len(slots)
+    assert place.skipped >= 20
+    assert place.worst_gap_ms >= 500
+    assert "skipped" in repr(place)
+
+
+def test_one_calls_fault_is_its_own(loop: LateLoop, caplog: pytest.LogCaptureFixture) -> None:
+    beat = Beat(loop)
+    asked: list[int] = []
+
+    def fail(slot: int) -> None:
+        asked.append(slot)
+        raise RuntimeError("no sound")
+
+    others = [joined(beat) for _ in range(PHASES)]
+    beat.join(fail)
+    loop.pass_time(0.5)
+    assert asked == [0]
+    assert all(len(slots) >= 24 for _, slots in others)
+    assert "a call's audio failed" in caplog.text
+
+
+def test_leaving_from_within_a_slot_is_safe(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    place = beat.join(lambda slot: place.leave())
+    loop.pass_time(0.5)
+    assert "[0, 0, 0, 0, 0]" in repr(beat)
+
+
+@pytest.mark.alone
+async def test_on_a_real_clock_slots_take_as_long_as_they_say() -> None:
+    slots: list[int] = []
+    place = current_beat().join(slots.append)
+    begun = time.monotonic()
+    await asyncio.sleep(0.5)
+    place.leave()
+    assert slots[-1] == pytest.approx((time.monotonic() - begun) / 0.02, abs=5)
+    assert current_beat() is current_beat()
