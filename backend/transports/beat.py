@@ -42,7 +42,7 @@ class Place:
 
     def leave(self) -> None:
         """No more slots. Safe to call twice, and from within `play`."""
-        self._phase.places.pop(self, None)
+        self._phase.leave(self)
 
     def serve(self, slot: int, now: float) -> None:
         """The phase's `slot` is due."""
@@ -96,16 +96,22 @@ class _Phase:
             self._wait()
         return place
 
+    def leave(self, place: Place) -> None:
+        self.places.pop(place, None)
+        if not self.places and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _wait(self) -> None:
         self._timer = self._loop.call_at(self._epoch + (self._slot + 1) * FRAME_S, self._due)
 
     def _due(self) -> None:
+        self._timer = None
         now = self._loop.time()
         self._slot = slot_after(self._slot, now - self._epoch)
         for place in list(self.places):
             place.serve(self._slot, now)
-        self._timer = None
-        if self.places:
+        if self.places and self._timer is None:  # else somebody has left and joined meanwhile
             self._wait()
 
 

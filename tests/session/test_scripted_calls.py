@@ -87,7 +87,7 @@ async def test_silence_is_never_sent_to_the_responder(peer: OfflinePeer, house: 
 @pytest.mark.alone
 async def test_speech_silences_the_reply(peer: OfflinePeer, house: RunningHouse) -> None:
     await peer.follow(a_turn({"text": "A long story " * 20, "chirp": CHIRP}))
-    words = speech("stop, that is enough now")
+    words = speech("no, that is enough now")
     since_speech, since_onset = [], []
     async with placed_call(house) as call:
         await ask(call)
@@ -100,7 +100,7 @@ async def test_speech_silences_the_reply(peer: OfflinePeer, house: RunningHouse)
             last = max(heard.at for heard in call.audible() if heard.at < began + 1)
             since_speech.append(last - began)
             since_onset.append(last - call.arrivals[held])
-    # The detector needs 50 to 100 ms of speech to be sure of an onset. From there it is a frame, and the network.
+    # The detector needs 40 to 100 ms of a vowel to be sure of an onset. From there it is a frame, and the network.
     assert median(since_onset) < 0.06
     assert min(since_speech) < 0.18
 

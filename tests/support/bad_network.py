@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
-
-from aiortc.rtp import is_rtcp
 
 from backend.client.webrtc import WebRTCCaller
 from backend.transports import aioice_ports
 
-Send = Callable[[bytes], Awaitable[None]]
-
 
 class Network:
-    """What happens to the media packets that `caller` sends; its reports and keep-alives pass."""
+    """What happens to the media packets that `caller` sends; its reports and keep-alives go another way."""
 
     def __init__(self, caller: WebRTCCaller, seed: int = 7) -> None:
         self.loss = 0.0
@@ -22,14 +17,11 @@ class Network:
         self.sent = self.lost = 0
         self._random = random.Random(seed)
         self._kept_back: bytes | None = None
-        transport = caller.peer._transceiver.sender.transport
-        self._send: Send = transport._send_rtp
-        vars(transport)["_send_rtp"] = self._pass_on
+        sender = caller.peer._sender
+        self._send = sender._send
+        vars(sender)["_send"] = self._pass_on
 
-    async def _pass_on(self, data: bytes) -> None:
-        if is_rtcp(data):
-            await self._send(data)
-            return
+    def _pass_on(self, data: bytes) -> None:
         self.sent += 1
         if self._random.random() < self.loss:
             self.lost += 1
@@ -37,9 +29,9 @@ class Network:
         if self._kept_back is None and self._random.random() < self.swapping:
             self._kept_back = data
             return
-        await self._send(data)
+        self._send(data)
         if self._kept_back is not None:
-            await self._send(self._kept_back)
+            self._send(self._kept_back)
             self._kept_back = None
 
 

@@ -26,6 +26,9 @@ class LateLoop(asyncio.SelectorEventLoop):
         self.timers.append((when, callback))
         return asyncio.TimerHandle(when, callback, args, self)
 
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        self.timers = [timer for timer in self.timers if timer[0] != handle.when()]
+
     def pass_time(self, seconds: float) -> None:
         """Run every timer that falls due, in order, at its moment."""
         end = self.now + seconds
