@@ -68,7 +68,14 @@ ARROWS: dict[str, set[str]] = {
     | {"session.knowing_words"},
     "offline": COMMON | {"audio"},
     "offline_child": COMMON,
-    "client": COMMON | {"audio", "transports.wire", "transports.pacer", "transports.peer"},  # the other end of the wire
+    "client": COMMON
+    | {
+        "audio",
+        "transports.wire",
+        "transports.pacer",
+        "transports.peer",
+        "transports.rtp",
+    },  # the other end of the wire
     "standins": COMMON | {"settings"},
     "http": COMMON
     | {
