@@ -11,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Sequence
+import os
+import socket
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +22,7 @@ from typing import Any, Literal
 
 import httpx2
 from fastapi import FastAPI
+from prometheus_client import generate_latest
 from starlette.websockets import WebSocket
 
 from backend.audio.vad import choose_engine
@@ -34,11 +37,14 @@ from backend.fleet.fleet import Fleet, Link, open_fleet
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
 from backend.memory.base import HISTORY_LIMIT, Memory, Message
+from backend.memory.changes import follow_changes
 from backend.memory.embedded import OpenedMemory, open_memory
 from backend.memory.notices import NoticeStore
 from backend.memory.outbox import Outbox
+from backend.memory.redis import RedisMemory
 from backend.memory.relay import Relay
 from backend.models.chat import ChatCompletions
+from backend.models.tagged import TaggedChatModel
 from backend.offline_child import OfflineChild
 from backend.pipeline.build import open_pipeline
 from backend.responder.base import Briefing, Remembered, Responder
@@ -112,7 +118,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             on_failure=archive.attempt_failed,
         )
         stack.push_async_callback(completions.close)
-        model = ArchivingModel(completions, archive)
+        model = ArchivingModel(TaggedChatModel(completions, settings.models_without_tools), archive)
         folders = settings.plugin_folders
         pipeline = await stack.enter_async_context(
             open_pipeline(settings, model=model, memory=opened.memory, http=http, folders=folders)
@@ -165,7 +171,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             admit=load.admit,
         )
         accept_offer = _offers(settings)
-        fleet = await _fleet(settings, opened, directory, accept_offer, load, stack)
+        fleet = await _fleet(settings, opened, directory, accept_offer, load, metrics, stack)
         stack.push_async_callback(directory.close)
         await stack.enter_async_context(background.crying(directory.is_here, directory.publish))
         relay.on_page(directory.publish)
@@ -202,6 +208,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             frontend=FRONTEND,
             notices=teller.waiting,
             metrics=metrics,
+            reasoner=thinkers.desk.reasoner,
         )
         load_clips()
         app = build_app(services)
@@ -227,12 +234,19 @@ async def with_offline_child(settings: Settings, stack: AsyncExitStack) -> tuple
 async def _watched_load(settings: Settings) -> AsyncIterator[Load]:
     """How busy this process is, from now on."""
     load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
-    watching = asyncio.create_task(watch_load(load), name="load watch")
-    try:
+    async with _running(watch_load(load), "load watch"):
         yield load
+
+
+@asynccontextmanager
+async def _running(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
+    """A task that runs until the block ends."""
+    task = asyncio.create_task(work, name=name)
+    try:
+        yield
     finally:
-        watching.cancel()
-        await asyncio.wait([watching])
+        task.cancel()
+        await asyncio.wait([task])
 
 
 async def _fleet(
@@ -241,15 +255,27 @@ async def _fleet(
     directory: Directory,
     accept_offer: AcceptOffer,
     load: Load,
+    metrics: Metrics,
     stack: AsyncExitStack,
 ) -> Fleet | None:
     """The other processes this one serves with, if it does. Ended after its calls, so that all learn of their end."""
     if not settings.share_sessions:
         return None
     link = Link(opened.redis, opened.waiting)
-    return await stack.enter_async_context(
-        open_fleet(link, directory, accept_offer, lambda: (load.fullness, not load.is_full))
+    fleet = await stack.enter_async_context(
+        open_fleet(
+            link,
+            directory,
+            accept_offer,
+            lambda: (load.fullness, not load.is_full),
+            figures=lambda: generate_latest(metrics.registry).decode(),
+            group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
+        )
     )
+    metrics.watch_queue("fleet_events", lambda: fleet.depth)
+    if isinstance(opened.memory, RedisMemory):
+        await stack.enter_async_context(_running(follow_changes(opened.waiting, opened.memory), "changes of users"))
+    return fleet
 
 
 def key_of(settings: Settings) -> str:

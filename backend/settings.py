@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from backend.errors import SettingsError
 from backend.settings_background import BackgroundSettings
 from backend.settings_pipeline import PipelineSettings
+from backend.settings_reasoning import ReasoningSettings
 
 Seconds = Annotated[float, Field(ge=0)]
 Milliseconds = Annotated[int, Field(ge=0)]
@@ -73,6 +74,10 @@ class Settings(BaseSettings):
     thinker_model: str = Field("gpt-5.4-mini", description="The Thinkers' everyday model.")
     thinker_model_advanced: str = Field("gpt-5.4", description="The Thinkers' model for hard domains.")
     modes_file: Path | None = Field(None, description="TOML with your own modes; unset: backend/modes/modes.toml.")
+    models_without_tools: Annotated[list[str], NoDecode] = Field(
+        default_factory=list,
+        description="Names of models that cannot call tools natively, comma-separated; they are told of them in words.",
+    )
     greeting: str = Field("", description="What the Responder says first; empty: it waits.")
     offline_script: Path | None = Field(
         None, description="A script file that makes the offline Responder deterministic (tests, load)."
@@ -127,8 +132,9 @@ class Settings(BaseSettings):
         False, description="Trace what is said, too; false: only lengths, labels and figures leave the server."
     )
 
-    # Steps around a turn
+    # Steps around a turn, and reasoning
     pipeline: PipelineSettings = Field(default_factory=PipelineSettings)
+    reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)  # type: ignore[arg-type]
 
     # Background tasks
     background: BackgroundSettings = Field(default_factory=BackgroundSettings)  # type: ignore[arg-type]
@@ -247,6 +253,11 @@ class Settings(BaseSettings):
         if missing := [str(folder) for folder in folders if not Path(folder).is_dir()]:
             raise ValueError(f"must name folders that exist, comma-separated; {', '.join(missing)} does not")
         return folders
+
+    @field_validator("models_without_tools", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     @field_validator("allowed_origins", mode="before")
     @classmethod

@@ -76,7 +76,7 @@ export function deleteMe() {
 }
 
 /** @param {string} method @param {string} path @param {any} [body] @param {string} [token] */
-async function request(method, path, body, token) {
+export async function request(method, path, body, token) {
   const headers = {
     ...(body && { "Content-Type": "application/json" }),
     ...(token && { Authorization: `Bearer ${token}` }),

@@ -18,7 +18,8 @@ BACKEND = Path(__file__).resolve().parent.parent / "backend"
 COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
-    "settings": {"errors", "settings_pipeline", "settings_background"},
+    "settings": {"errors", "settings_pipeline", "settings_reasoning", "settings_background"},
+    "settings_reasoning": set(),
     "settings_pipeline": set(),
     "settings_background": set(),
     "conversation": COMMON,
@@ -55,6 +56,7 @@ ARROWS: dict[str, set[str]] = {
         "modes",
         "tools",
         "pipeline",
+        "reasoning",
         "calendar",
         "models.base",
         "memory.base",

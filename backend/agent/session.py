@@ -90,15 +90,17 @@ class Agent:
         situation: Situation | None = None,
         client: Client | None = None,
         revise: Revise | None = None,
+        private: bool = False,
     ) -> ThinkerSession:
         """A session of conversation `conversation_id`. Callbacks are called at once and must not block.
 
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
         `client` is whom the tools must be for; None: what each turn's source mode says. `revise` is given a whole
         answer before it is kept.
+        What is said in a private one is for whoever made it alone: a trace tells its figures, never its words.
         """
 
-        trace = AgentTrace()
+        trace = AgentTrace(private=private)
 
         def hand_out(event: AgentEvent) -> None:
             trace.follow(event)

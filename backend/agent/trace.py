@@ -27,9 +27,10 @@ BROKEN_OFF: dict[State, Outcome] = {State.CANCELLED: "cancelled", State.ERROR: "
 
 
 class AgentTrace:
-    """Follows one session's events, a turn at a time."""
+    """Follows one session's events, a turn at a time. Of a private one it tells no words."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, private: bool = False) -> None:
+        self._private = private
         self._model: Span = NO_SPAN
         self._tools: dict[str, Span] = {}
 
@@ -47,24 +48,27 @@ class AgentTrace:
                 self._answered(event)
             case ToolStarted(id_, name, arguments):
                 self._tools[id_] = span = current_span().open("tool", name)
-                span.asked(arguments)
+                if not self._private:
+                    span.asked(arguments)
             case ToolFinished():
                 span = self._tools.pop(event.id, NO_SPAN)
-                end_tool(span, event)
+                end_tool(span, event, private=self._private)
             case StateChanged(state) if outcome := BROKEN_OFF.get(state):
                 self._break_off(outcome)
 
     def _asked(self, event: ModelAsked) -> None:
         self._model = span = current_span().open("model", event.model)
         span.note(tools=event.tools)
-        span.asked(event.messages)
+        if not self._private:
+            span.asked(event.messages)
 
     def _answered(self, event: ModelAnswered) -> None:
         span, self._model = self._model, NO_SPAN
         first = None if event.first_token_ms is None else round(event.first_token_ms, 1)
         span.note(model=event.model, reason=event.reason, calls=len(event.calls), first_token_ms=first)
         span.note(tokens_in=event.tokens_in, tokens_out=event.tokens_out)
-        span.said(event.text)
+        if not self._private:
+            span.said(event.text)
         span.spent(event.tokens_in + event.tokens_out)
         span.end()
 
@@ -88,10 +92,11 @@ async def traced_call(box: Toolbox, name: str, arguments: str, principal: Princi
     return result
 
 
-def end_tool(span: Span, result: ToolFinished | ToolResult) -> None:
+def end_tool(span: Span, result: ToolFinished | ToolResult, *, private: bool = False) -> None:
     """A tool call is over, whether the model made it or a Thinker."""
     if result.error == UNKNOWN_TOOL:
         span.rename(UNKNOWN_TOOL)
     span.note(error=result.error, source=None if result.error else "sample" if result.sample else "live")
-    span.said(result.content)
+    if not private:
+        span.said(result.content)
     span.end("failed" if result.error else "complete")

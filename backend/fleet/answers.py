@@ -7,7 +7,7 @@ from typing import Any
 
 from backend.errors import BadRequest
 from backend.session.directory import Directory, Session
-from backend.session.handles import LocalHandle
+from backend.session.handles import LocalHandle, newest_of
 from backend.session.placing import AcceptOffer, connect_offer
 
 Announce = Callable[[Session], Awaitable[None]]
@@ -17,10 +17,13 @@ Announce = Callable[[Session], Awaitable[None]]
 class Answers:
     """See `post.Answer`: a question's name and its arguments → JSON data. Raises `VoiceError` as a handle does."""
 
-    def __init__(self, directory: Directory, accept_offer: AcceptOffer, announce: Announce) -> None:
+    def __init__(
+        self, directory: Directory, accept_offer: AcceptOffer, announce: Announce, figures: Callable[[], str]
+    ) -> None:
         self._directory = directory
         self._accept_offer = accept_offer
         self._announce = announce
+        self._figures = figures
 
     def __repr__(self) -> str:
         return f"Answers({self._directory!r})"
@@ -29,6 +32,10 @@ class Answers:
         """The answer to a question."""
         if what == "offer":
             return await self._offer(**args)
+        if what == "newest":
+            return newest_of(self._directory, **args)
+        if what == "figures":
+            return self._figures()
         session = self._directory.find(args.pop("session"))
         handle = LocalHandle(self._directory, session)
         match what:

@@ -16,11 +16,12 @@ from redis.exceptions import RedisError
 from backend.errors import MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.fleet.answers import Answers
 from backend.fleet.clerk import BEAT_S, Clerk
+from backend.fleet.figures import merged
 from backend.fleet.post import Post
 from backend.fleet.register import NodeState, Register
 from backend.fleet.remote import RemoteFeed, RemoteHandle
-from backend.session.directory import Directory, Session
-from backend.session.handles import Handle, LocalHandle, here, no_session
+from backend.session.directory import Directory, Session, SessionState
+from backend.session.handles import Handle, LocalHandle, here, newest_of, no_session
 from backend.session.placing import AcceptOffer
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 ANNOUNCE_WITHIN_S = 0.5
 """Seconds a new session's answer may wait until the other processes know of it."""
 OFFER_WITHIN_S = 10.5
+GATHER_WITHIN_S = 1.5
+"""Seconds all the others together may take to answer."""
 
 Load = Callable[[], tuple[float, bool]]
 """How busy we are, 0 to 1, and whether we take another call."""
@@ -44,13 +47,24 @@ class Link:
 class Fleet:
     """A `Switchboard` over all processes that share one Redis. `run` keeps it going; see `open_fleet`."""
 
-    def __init__(self, link: Link, directory: Directory, accept_offer: AcceptOffer, load: Load) -> None:
+    def __init__(
+        self,
+        link: Link,
+        directory: Directory,
+        accept_offer: AcceptOffer,
+        load: Load,
+        *,
+        figures: Callable[[], str] = lambda: "",
+        group: str | None = None,
+    ) -> None:
+        """`figures` gives this process's page of metrics; `group` names the processes behind the same port."""
         self.node = secrets.token_hex(8)
         """This process's name in the fleet, new at every start."""
+        self._group = group or self.node
         self._directory = directory
         self._load = load
         self._register = Register(link.redis)
-        self._post = Post(link.waiting, self.node, Answers(directory, accept_offer, self.announce))
+        self._post = Post(link.waiting, self.node, Answers(directory, accept_offer, self.announce, figures))
         self._clerk = Clerk(link.redis, self.node, self._state)
         self._feeds: dict[str, RemoteFeed] = {}
         directory.watcher = self._clerk
@@ -108,6 +122,8 @@ class Fleet:
     async def offer_elsewhere(self, offer: dict[str, Any]) -> dict[str, Any] | None:
         """See `Switchboard`. The least busy is asked first, then the next."""
         for state in await self._others():
+            if not state.accepts:
+                continue
             try:
                 placed: dict[str, Any] = await self._post.ask(state.node, "offer", offer, within_s=OFFER_WITHIN_S)
             except (TooMany, MemoryUnavailable) as error:
@@ -115,6 +131,20 @@ class Fleet:
                 continue
             return placed
         return None
+
+    async def newest(self, count: int) -> list[dict[str, Any]]:
+        """See `Switchboard`. Those of a process that does not answer are left out."""
+        found = newest_of(self._directory, count)
+        for _, theirs in await self._ask_all(await self._others(), "newest", count=count):
+            found += theirs
+        return sorted(found, key=lambda shown: (shown["state"] == SessionState.ENDED, -shown["since"]))[:count]
+
+    async def figures(self, own: str) -> str:
+        """See `Switchboard`."""
+        siblings = [state for state in await self._others() if state.group == self._group]
+        if not siblings:
+            return own
+        return merged([(self.node, own), *await self._ask_all(siblings, "figures")])
 
     async def erase(self, owner: str) -> None:
         """Delete what is kept here of a user's calls, wherever they were."""
@@ -138,9 +168,16 @@ class Fleet:
 
     async def _others(self) -> list[NodeState]:
         try:
-            return [state for state in await self._register.nodes() if state.node != self.node and state.accepts]
+            return [state for state in await self._register.nodes() if state.node != self.node]
         except MemoryUnavailable:
             return []
+
+    async def _ask_all(self, nodes: list[NodeState], what: str, **args: Any) -> list[tuple[str, Any]]:
+        """What each of them answers; who does not is left out."""
+        asked = [self._post.ask(state.node, what, args, within_s=GATHER_WITHIN_S) for state in nodes]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        found = zip(nodes, answers, strict=True)
+        return [(state.node, answer) for state, answer in found if not isinstance(answer, BaseException)]
 
     async def _watch_others(self) -> None:
         """A process that dies takes its calls with it: whoever reads their events here is told."""
@@ -156,7 +193,7 @@ class Fleet:
 
     def _state(self) -> NodeState:
         load, accepts = self._load()
-        return NodeState(self.node, self._directory.live, load, accepts)
+        return NodeState(self.node, self._group, self._directory.live, load, accepts)
 
     def _local(self, session: Session) -> Handle:
         return LocalHandle(self._directory, session)
@@ -173,9 +210,17 @@ class Fleet:
 
 
 @asynccontextmanager
-async def open_fleet(link: Link, directory: Directory, accept_offer: AcceptOffer, load: Load) -> AsyncIterator[Fleet]:
-    """A fleet that runs until the block ends."""
-    fleet = Fleet(link, directory, accept_offer, load)
+async def open_fleet(
+    link: Link,
+    directory: Directory,
+    accept_offer: AcceptOffer,
+    load: Load,
+    *,
+    figures: Callable[[], str],
+    group: str | None,
+) -> AsyncIterator[Fleet]:
+    """A fleet that runs until the block ends. See `Fleet`."""
+    fleet = Fleet(link, directory, accept_offer, load, figures=figures, group=group)
     running = asyncio.create_task(fleet.run(), name="fleet")
     try:
         yield fleet

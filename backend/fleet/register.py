@@ -34,6 +34,8 @@ class NodeState:
     """A process of the fleet, at most a heartbeat ago. `load` is 0 when idle, 1 when full."""
 
     node: str
+    group: str
+    """Shared by the processes behind one port of one machine."""
     live: int
     load: float
     accepts: bool

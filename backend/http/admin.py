@@ -16,7 +16,6 @@ from fastapi import APIRouter, Depends, Request
 from backend.errors import NotAdmitted, NotFound
 from backend.http.context import Here, bearer, context_of
 from backend.http.limits import address_key
-from backend.session.directory import Session
 from backend.session.metrics import Metrics
 
 SHOWN = 200
@@ -43,12 +42,12 @@ router = APIRouter(tags=["admin"], dependencies=[Depends(admitted)])
 
 @router.get("/api/admin/overview")
 async def overview(here: Here) -> dict[str, Any]:
-    """Sessions of this process, live and lately ended; medians of turns and Thinkers; what went wrong."""
+    """Sessions of all processes, live and lately ended; of this process its medians, and what went wrong."""
     services = here.services
     return {
         "at": time.time(),
         "cap": services.settings.session_cap,
-        "sessions": [_shown(session) for session in services.directory.newest(SHOWN)],
+        "sessions": [_shown(session) for session in await services.sessions.newest(SHOWN)],
         "turns": services.metrics.recent.turns(),
         "thinkers": services.metrics.recent.thinkers(),
         "checks": await services.readiness(),
@@ -83,9 +82,9 @@ def figures(metrics: Metrics) -> dict[str, Any]:
     }
 
 
-def _shown(session: Session) -> dict[str, Any]:
-    user = hashlib.sha256(session.owner.encode()).hexdigest()[:8]
-    return session.describe() | {"user": user}
+def _shown(session: dict[str, Any]) -> dict[str, Any]:
+    user = hashlib.sha256(session["owner"].encode()).hexdigest()[:8]
+    return {name: value for name, value in session.items() if name != "owner"} | {"user": user}
 
 
 def _failed(sample: Any) -> bool:

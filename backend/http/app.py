@@ -19,6 +19,7 @@ from backend.http import (
     me,
     modes,
     page,
+    reasoning,
     sessions,
     signalling,
     socket,
@@ -47,6 +48,24 @@ ATTEMPTS_PER_MINUTE = 10
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
 
+ROUTES = (
+    signalling,
+    sessions,
+    thinkers,
+    tasks,
+    me,
+    admin,
+    events,
+    levels,
+    socket,
+    health,
+    reasoning,
+    chat,
+    modes,
+    page,
+)
+"""The routes, in this order: the page's files answer to what is left."""
+
 
 def build_app(
     services: Services,
@@ -71,7 +90,7 @@ def build_app(
     )
     app.state.context = context
     install(app)
-    for module in (signalling, sessions, thinkers, tasks, me, admin, events, levels, socket, health, chat, modes, page):
+    for module in ROUTES:
         app.include_router(module.router)
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.directory.live)
@@ -91,6 +110,7 @@ def build_context(services: Services, heartbeat_s: float, now: Callable[[], floa
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),
         turns=Buckets(settings.chat_turns_per_minute, what="messages"),
+        reasoning=Buckets(settings.reasoning.per_minute, what="tasks to reason about"),
         now=now,
         heartbeat_s=heartbeat_s,
     )

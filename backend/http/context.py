@@ -28,6 +28,7 @@ class Context:
     attempts: Buckets
     """Wrong tokens for the admin page."""
     turns: Buckets
+    reasoning: Buckets
     now: Callable[[], float]
     heartbeat_s: float
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.sse import EventSourceResponse, format_sse_event
@@ -19,6 +19,8 @@ from backend.session.handles import Handle
 RETRY_MS = 2_000
 """Milliseconds a browser waits before it connects again."""
 HEARTBEAT = format_sse_event(comment="still here")
+
+T = TypeVar("T")
 
 router = APIRouter(tags=["events"])
 
@@ -60,9 +62,9 @@ async def _stream(session: Handle, after: int, heartbeat_s: float) -> AsyncGener
             yield HEARTBEAT if event is None else encode(event)
 
 
-async def with_heartbeat(events: AsyncIterator[PageEvent], every_s: float) -> AsyncGenerator[PageEvent | None, None]:
+async def with_heartbeat(events: AsyncIterator[T], every_s: float) -> AsyncGenerator[T | None, None]:
     """The events, and None whenever none came for `every_s` seconds."""
-    coming: asyncio.Task[PageEvent | None] | None = None
+    coming: asyncio.Task[T | None] | None = None
     try:
         while True:
             # A task, so that a heartbeat does not cancel the reader it is waiting for.
@@ -87,5 +89,5 @@ def encode(event: PageEvent) -> bytes:
     return format_sse_event(id=str(event.id), event=event.type, data_str=data)
 
 
-async def _next(events: AsyncIterator[PageEvent]) -> PageEvent | None:
+async def _next(events: AsyncIterator[T]) -> T | None:
     return await anext(events, None)

@@ -36,7 +36,8 @@ async def readyz(response: Response, here: Here) -> dict[str, Any]:
 @router.get("/metrics")
 async def metrics(here: Here) -> Response:
     """Prometheus's text format."""
-    return Response(generate_latest(here.services.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+    own = generate_latest(here.services.metrics.registry).decode()
+    return Response(await here.services.sessions.figures(own), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _checks(here: Context) -> dict[str, str]:

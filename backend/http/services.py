@@ -14,6 +14,7 @@ from backend.background.tasks import Tasks
 from backend.chat.chat import Chat
 from backend.memory.base import Memory
 from backend.memory.notices import Notice
+from backend.reasoning.reasoner import Reasoner
 from backend.session.directory import Directory
 from backend.session.handles import Switchboard
 from backend.session.metrics import Metrics
@@ -68,3 +69,5 @@ class Services:
     """User id → what waits to be told, oldest first."""
     metrics: Metrics = field(default_factory=Metrics)
     """The figures `/metrics` shows."""
+    reasoner: Reasoner | None = None
+    """Thinks tasks through."""

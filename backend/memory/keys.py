@@ -14,6 +14,8 @@ import msgspec
 from backend.errors import MemoryUnavailable
 from backend.memory.base import Message
 
+CHANGES = "users:changed"
+"""The channel on which every change of a user's context is told: the process that made it, and the user."""
 SHARED = "shared"
 """The cache scope that is nobody's in particular."""
 FINGERPRINT_TTL_S = 90 * 86_400

@@ -6,6 +6,7 @@ Every call goes through `guard`, which bounds it and makes `MemoryUnavailable` o
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
@@ -80,6 +81,8 @@ class RedisMemory:
         self._also_close = also_close
         self._user_ttl_s = user_ttl_s
         self._watchers = Watchers()
+        self.origin = secrets.token_hex(8)
+        """Names this client where its changes are told to other processes."""
         self._call = Guard()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -171,11 +174,19 @@ class RedisMemory:
         except TimeoutError:
             raise MemoryUnavailable("Too many updates of one user at the same time.") from None
         try:
-            changed: dict[str, Any] = await self._call(lambda: self._change(keys.context(user_id), change))
+            changed: dict[str, Any] = await self._call(lambda: self._change(user_id, change))
         finally:
             turn.release()
         self._watchers.tell(user_id, changed)
         return changed
+
+    def watched(self) -> frozenset[str]:
+        """The users somebody here wants to hear of."""
+        return self._watchers.users
+
+    def changed_elsewhere(self, user_id: str, context: dict[str, Any]) -> None:
+        """Another process has changed it to this; see `changes`."""
+        self._watchers.tell(user_id, context)
 
     def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
         return self._watchers.add(user_id, listener)
@@ -193,6 +204,7 @@ class RedisMemory:
         async def forget() -> None:
             owned = await self._redis.zrange(keys.owned(user_id), 0, -1)
             await self._redis.delete(keys.context(user_id), keys.owned(user_id), *owned)
+            await self._redis.publish(keys.CHANGES, f"{self.origin} {user_id}")
 
         await self._call(forget)
         self._watchers.tell(user_id, {})
@@ -242,7 +254,8 @@ class RedisMemory:
         raw = cast(bytes | None, await self._redis.get(name))
         return None if raw is None else keys.readable(raw)
 
-    async def _change(self, key: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    async def _change(self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        key = keys.context(user_id)
         while True:
             async with self._redis.pipeline(transaction=True) as pipe:
                 await pipe.watch(key)
@@ -250,6 +263,7 @@ class RedisMemory:
                 changed = change({} if raw is None else keys.decode_object(raw))
                 pipe.multi()  # type: ignore[no-untyped-call]
                 pipe.set(key, keys.encode(changed), ex=self._user_ttl_s)
+                pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
                 try:
                     await pipe.execute()
                 except WatchError:

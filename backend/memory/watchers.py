@@ -19,6 +19,11 @@ class Watchers:
     def __repr__(self) -> str:
         return f"Watchers({sum(map(len, self._listeners.values()))} listeners)"
 
+    @property
+    def users(self) -> frozenset[str]:
+        """Those somebody listens for."""
+        return frozenset(self._listeners)
+
     def add(self, user_id: str, listener: ContextListener) -> Unwatch:
         """Tell `listener` of every change from now on, until the returned function is called."""
         self._listeners.setdefault(user_id, []).append(listener)

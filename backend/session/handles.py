@@ -91,6 +91,14 @@ class Switchboard(Protocol):
         """Have another process answer an SDP offer that we have no room for; None when nobody has."""
         ...
 
+    async def newest(self, count: int) -> list[dict[str, Any]]:
+        """All sessions that can be reached, live ones first: their descriptions, and `owner` of each."""
+        ...
+
+    async def figures(self, own: str) -> str:
+        """The page of metrics: `own` is this process's; those that share its port are added."""
+        ...
+
 
 class LocalHandle:
     """A session of this process."""
@@ -179,6 +187,19 @@ class LocalSwitchboard:
     async def offer_elsewhere(self, offer: dict[str, Any]) -> dict[str, Any] | None:
         """See `Switchboard`."""
         return None
+
+    async def newest(self, count: int) -> list[dict[str, Any]]:
+        """See `Switchboard`."""
+        return newest_of(self._directory, count)
+
+    async def figures(self, own: str) -> str:
+        """See `Switchboard`."""
+        return own
+
+
+def newest_of(directory: Directory, count: int) -> list[dict[str, Any]]:
+    """See `Switchboard.newest`, of one process."""
+    return [session.describe() | {"owner": session.owner} for session in directory.newest(count)]
 
 
 def session_here(handle: Handle) -> Session | None:

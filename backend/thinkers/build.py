@@ -17,6 +17,7 @@ from backend.models.base import ChatModel
 from backend.modes.load import load_modes
 from backend.pipeline.discovery import steps_of
 from backend.pipeline.pipeline import NO_STEPS, Pipeline
+from backend.reasoning.reasoner import Reasoner
 from backend.settings import Settings
 from backend.thinkers.preferences import MemoryPreferences
 from backend.thinkers.registry import ROUTE_TOOL, Thinkers
@@ -58,7 +59,10 @@ def build(
     toolbox = tools.discover(services, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
     modes = load_modes(modes_file, tools=(ROUTE_TOOL, *toolbox.names), check_steps=pipeline.check_names)
-    return Thinkers.discover(Desk(agent, toolbox, memory, settings, pipeline, clock, modes), folders=folders)
+    fast, advanced = settings.thinker_model, settings.thinker_model_advanced
+    reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
+    desk = Desk(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes)
+    return Thinkers.discover(desk, folders=folders)
 
 
 def _check_plugins(folders: Iterable[Path]) -> None:

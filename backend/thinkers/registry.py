@@ -71,7 +71,7 @@ class Thinkers:
 
     @property
     def desk(self) -> Desk:
-        """What all Thinkers share: the agent, the tools, the modes."""
+        """What all Thinkers share: the agent, the tools, the modes, the pipeline, the reasoner."""
         return self._desk
 
     @property

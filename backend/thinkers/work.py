@@ -23,6 +23,7 @@ from backend.memory.base import HISTORY_LIMIT, Memory
 from backend.modes.base import Mode, Modes
 from backend.pipeline.base import Asked
 from backend.pipeline.pipeline import NO_STEPS, Pipeline, Prepared
+from backend.reasoning.reasoner import Reasoner
 from backend.settings import Settings
 from backend.thinkers.base import Answer, Manifest, Progress, Question, Source, ToolStep
 from backend.thinkers.steps import LocalSteps, Steps
@@ -47,6 +48,7 @@ class Desk:
     memory: Memory
     settings: Settings
     pipeline: Pipeline = NO_STEPS
+    reasoner: Reasoner | None = None
     clock: Callable[[], float] = time.time
     modes: Modes = Modes()  # noqa: RUF009 - nothing in it changes
 

@@ -10,11 +10,15 @@ from typing import Any
 
 import httpx2
 import pytest
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
 
 from backend.fleet import clerk, fleet
+from backend.fleet.figures import merged
 from backend.fleet.fleet import Link
 from backend.memory.redis import connect, connect_waiting
 from backend.session.directory import SessionState
+from backend.session.metrics import Metrics
 from tests.http.world import World, message_of, place_call, world
 from tests.support.redis_server import RedisProcess, running_redis
 
@@ -199,3 +203,35 @@ async def test_what_the_fleet_keeps_of_a_user_is_forgotten_with_them(redis: Redi
         assert here.directory.live == 0
         async with link_to(redis) as link:
             assert await link.redis.keys(f"*{session_id}*") == []
+
+
+async def test_an_operator_sees_the_calls_of_all_servers_and_ends_any(redis: RedisProcess, tmp_path: Path) -> None:
+    token = "an operator's token"
+    async with two_servers(redis, tmp_path, admin_token=token) as (here, there):
+        async with here.browser() as one, there.browser() as other:
+            ids = {(await place_call(one))["session_id"], (await place_call(other))["session_id"]}
+            async with here.browser(headers={"authorization": f"Bearer {token}"}) as operator:
+                await asyncio.sleep(clerk.BEAT_S / 4)
+                shown = (await operator.get("/api/admin/overview")).json()["sessions"]
+                assert {session["session_id"] for session in shown} == ids
+                assert all("owner" not in session for session in shown)
+                for session_id in ids:
+                    assert (await operator.delete(f"/api/admin/sessions/{session_id}")).status_code == 200
+        assert (here.directory.live, there.directory.live) == (0, 0)
+
+
+def test_figures_of_several_processes_become_one_page_that_prometheus_can_read() -> None:
+    pages = []
+    for process, ended in (("one", 2), ("two", 3)):
+        metrics = Metrics(["weather"])
+        for _ in range(ended):
+            metrics.session_ended("idle")
+        pages.append((process, generate_latest(metrics.registry).decode()))
+    families = {family.name: family for family in text_string_to_metric_families(merged(pages))}
+    ended_by = {
+        sample.labels["process"]: sample.value
+        for sample in families["voice_sessions_ended"].samples
+        if sample.name == "voice_sessions_ended_total"
+    }
+    assert ended_by == {"one": 2, "two": 3}
+    assert families["voice_turn_leg_seconds"].type == "histogram"

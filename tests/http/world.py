@@ -190,6 +190,7 @@ async def world(
     pipeline: Pipeline = NO_STEPS,
     tasks: Board | None = None,
     archive: Archive | None = None,
+    services_with: dict[str, Any] | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
     """A server with `settings` (limits off unless given); `accept` may delay or refuse offers.
@@ -233,6 +234,7 @@ async def world(
         tasks=tasks,
         archive=archive,
         metrics=made.metrics,
+        **(services_with or {}),
     )
     app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
     running = asyncio.create_task(fleet.run()) if fleet else None

@@ -1,0 +1,39 @@
+"""The figures of all processes behind one port as one page of metrics, each sample with its process's name.
+
+A scrape reaches whichever process the kernel gives it to; without this, every scrape would tell of another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+
+def merged(pages: Iterable[tuple[str, str]]) -> str:
+    """One page out of (process, its page in Prometheus's text format)."""
+    registry = CollectorRegistry()
+    registry.register(_Pages(list(pages)))
+    return generate_latest(registry).decode()
+
+
+class _Pages(Collector):
+    def __init__(self, pages: list[tuple[str, str]]) -> None:
+        self._pages = pages
+
+    def collect(self) -> Iterator[Metric]:
+        """Each family once, with the samples of all."""
+        families: dict[str, Metric] = {}
+        for process, page in self._pages:
+            for family in text_string_to_metric_families(page):
+                whole = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                whole.samples += [_named(sample, process) for sample in family.samples]
+        yield from families.values()
+
+
+def _named(sample: Sample, process: str) -> Sample:
+    return sample._replace(labels=sample.labels | {"process": process})

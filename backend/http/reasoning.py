@@ -1,0 +1,106 @@
+"""`POST /api/reasoning`: a task thought through, by one model that checks itself or by a planner and an executor."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.sse import format_sse_event
+from pydantic import BaseModel, Field, StringConstraints
+
+from backend.errors import NotFound, VoiceError
+from backend.http.bodies import documented, read_body
+from backend.http.context import Caller, Here
+from backend.http.events import HEARTBEAT, EventStream, with_heartbeat
+from backend.http.limits import address_key
+from backend.reasoning.base import Reasoned, Stage, Task
+from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
+from backend.tools.base import Principal
+
+STAGES_KEPT = 100
+"""Stages waiting for a reader; of more, the oldest is dropped."""
+
+router = APIRouter(tags=["reasoning"])
+
+
+class ReasoningTask(BaseModel):
+    """`POST /api/reasoning`."""
+
+    task: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_LIMIT)]
+    strategy: Literal["mono", "dual"] = Field("mono", description="One model, or a planner and an executor.")
+    stream: bool = Field(
+        False, description="Server-sent events: `stage` as the work goes on, then `result` or `error`."
+    )
+
+
+@router.post(
+    "/api/reasoning",
+    openapi_extra=documented(ReasoningTask),
+    responses={200: {"content": {"application/json": {}, "text/event-stream": {}}}},
+)
+async def reason(request: Request, here: Here, caller: Caller) -> Response:
+    """The outcome, `complete` or `incomplete`. 429 over the limits, 503 when no model answers."""
+    here.reasoning.take(address_key(request), here.now())
+    reasoner = here.services.reasoner
+    if reasoner is None:
+        raise NotFound("Nobody reasons here.")
+    body = await read_body(request, ReasoningTask)
+    task = Task(body.task, body.strategy, Principal(caller.user if caller.known else "", "reasoning"))
+    if not body.stream:
+        return JSONResponse(shown(await reasoner.infer(task)))
+    return EventStream(_stream(reasoner, task, here.heartbeat_s), headers={"X-Accel-Buffering": "no"})
+
+
+def shown(reasoned: Reasoned) -> dict[str, Any]:
+    """The outcome as JSON."""
+    return {name: value for name, value in asdict(reasoned).items() if name != "cacheable"}
+
+
+async def _stream(reasoner: Reasoner, task: Task, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+    async with aclosing(with_heartbeat(_events(reasoner, task), heartbeat_s)) as events:
+        async for event in events:
+            yield HEARTBEAT if event is None else event
+
+
+async def _events(reasoner: Reasoner, task: Task) -> AsyncGenerator[bytes, None]:
+    """Stages as they come, then the outcome. A reader who leaves ends the work."""
+    stages: deque[Stage] = deque(maxlen=STAGES_KEPT)
+    news = asyncio.Event()
+
+    def on_stage(stage: Stage) -> None:
+        stages.append(stage)
+        news.set()
+
+    work = asyncio.create_task(reasoner.infer(task, on_stage=on_stage), name="reasoning")
+    work.add_done_callback(lambda _: news.set())
+    try:
+        while not (work.done() and not stages):
+            await news.wait()
+            news.clear()
+            while stages:
+                yield _event("stage", asdict(stages.popleft()))
+            if work.done():
+                news.set()
+        yield _outcome(work)
+    finally:
+        if not work.done():
+            work.cancel()
+            await asyncio.wait({work})
+
+
+def _outcome(work: asyncio.Task[Reasoned]) -> bytes:
+    try:
+        return _event("result", shown(work.result()))
+    except VoiceError as error:
+        return _event("error", {"message": str(error), "hint": error.hint})
+
+
+def _event(type_: str, data: dict[str, Any]) -> bytes:
+    return format_sse_event(event=type_, data_str=json.dumps(data, ensure_ascii=False, separators=(",", ":")))

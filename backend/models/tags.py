@@ -1,0 +1,347 @@
+"""Reads what a model without native tool calls writes: words, and calls between tags. Pure; fed piece by piece.
+
+    output  = { words | hidden | call } [ words ]
+    call    = "<function_call>" [fence] object [fence] "</function_call>"     the closing tag may be missing
+            | fence object fence                                              an object with a known tool's name
+    object  = {"name": "…", "arguments": {…}}                                 JSON; "parameters" is understood, too
+    hidden  = "<think>" … "</think>" | "<function_result>" … "</function_result>"
+
+    WORDS ──opener──▶ CALL ──object ends──▶ AFTER ──another call──▶ CALL
+      │ ▲                                     └─────anything else──▶ OVER
+      ├─┴──▶ HIDDEN     thoughts, and results the model makes up
+      └────▶ FENCE      a code block that may turn out to be a call
+
+What follows a call is written as if its result were known, so nothing of it comes out: neither words nor further
+calls. Calls that follow each other with only white space between them are all made. A call that cannot be read comes
+out as `Malformed`, never as words. However the text is cut into pieces, what comes out is the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, NoReturn
+
+CALL, CALL_END = "<function_call>", "</function_call>"
+RESULT, RESULT_END = "<function_result", "</function_result>"
+THINK, THINK_END = "<think>", "</think>"
+FENCE = "```"
+FENCE_KINDS = frozenset({"", "json", "function_call", "tool_call"})
+"""What may stand behind the fence of a block that holds a call."""
+FENCE_LINE_LIMIT = 40
+"""Characters of a fence's own line."""
+CALL_LIMIT = 16_000
+"""Characters of one call."""
+RAW_LIMIT = 2_000
+"""Characters kept of a malformed one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Some of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call; `arguments` is JSON, unchecked."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Something that was meant as a call; `raw` is its beginning."""
+
+    raw: str
+
+
+Piece = Words | Call | Malformed
+
+
+class State(Enum):
+    """Where the reader stands."""
+
+    WORDS = auto()
+    CODE = auto()
+    """Within a code block that is words: the next fence ends it."""
+    HIDDEN = auto()
+    CALL = auto()
+    FENCE = auto()
+    AFTER = auto()
+    OVER = auto()
+
+
+OPENERS = (CALL, RESULT, THINK, FENCE)
+
+
+class TagReader:
+    """`feed` it what the model says, `finish` it once. `tools` are the names a bare code block may call."""
+
+    def __init__(self, tools: Collection[str] = ()) -> None:
+        self._tools = frozenset(tools)
+        self._state = State.WORDS
+        self._buffer = ""
+        self._closer = ""
+        self._behind = State.WORDS
+        """Where a hidden part leads back to."""
+        self._fenced = False
+        self._scan = _ObjectScan()
+
+    def __repr__(self) -> str:
+        return f"TagReader({self._state.name}, {len(self._buffer)} characters held back)"
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come out: the model goes on as if it knew a call's result."""
+        return self._state is State.OVER
+
+    def feed(self, text: str) -> list[Piece]:
+        """What can be told for certain by now."""
+        if self.over:
+            return []
+        self._buffer += text
+        return _joined(self._pieces(last=False))
+
+    def finish(self) -> list[Piece]:
+        """The rest, when the model has ended."""
+        if self.over:
+            return []
+        pieces = _joined(self._pieces(last=True))
+        self._state, self._buffer = State.OVER, ""
+        return pieces
+
+    def _pieces(self, *, last: bool) -> Iterator[Piece]:
+        """Step from state to state, as long as the buffer allows."""
+        while True:
+            before = (self._state, len(self._buffer))
+            match self._state:
+                case State.WORDS | State.CODE:
+                    yield from self._words(last=last)
+                case State.HIDDEN:
+                    self._hidden(last=last)
+                case State.CALL:
+                    yield from self._call(last=last)
+                case State.FENCE:
+                    yield from self._fence(last=last)
+                case State.AFTER:
+                    self._after(last=last)
+                case State.OVER:
+                    self._buffer = ""
+            if (self._state, len(self._buffer)) == before:
+                return
+
+    # --- words ----------------------------------------------------------------------------------------
+
+    def _words(self, *, last: bool) -> Iterator[Piece]:
+        at, opener = _first(self._buffer, OPENERS)
+        if not opener:
+            yield from self._released(len(self._buffer) - (0 if last else _held(self._buffer, OPENERS)))
+            return
+        yield from self._released(at)
+        if opener == FENCE:
+            yield from self._at_fence()
+        elif opener == CALL:
+            self._fenced = self._state is State.CODE
+            self._begin_call(len(CALL))
+        else:
+            self._closer = THINK_END if opener == THINK else RESULT_END
+            self._behind, self._state = self._state, State.HIDDEN
+
+    def _at_fence(self) -> Iterator[Piece]:
+        if self._state is State.CODE:
+            yield from self._released(len(FENCE))
+            self._state = State.WORDS
+        else:
+            self._state = State.FENCE
+
+    def _released(self, size: int) -> Iterator[Piece]:
+        text, self._buffer = self._buffer[:size], self._buffer[size:]
+        if text:
+            yield Words(text)
+
+    def _hidden(self, *, last: bool) -> None:
+        at = self._buffer.find(self._closer)
+        if at >= 0:
+            self._buffer = self._buffer[at + len(self._closer) :]
+            self._state = self._behind
+        else:
+            held = 0 if last else _held(self._buffer, (self._closer,))
+            self._buffer = self._buffer[len(self._buffer) - held :]
+
+    # --- calls ----------------------------------------------------------------------------------------
+
+    def _begin_call(self, skip: int) -> None:
+        self._buffer = self._buffer[skip:]
+        self._scan = _ObjectScan()
+        self._state = State.CALL
+
+    def _call(self, *, last: bool) -> Iterator[Piece]:
+        """The body between the tags: an object, perhaps in a fence."""
+        body = self._buffer[:CALL_LIMIT]
+        last = last or len(body) == CALL_LIMIT
+        start = _after_fence(body)
+        if start is None and not last:
+            return  # it cannot be told yet
+        end = self._scan.end(body, start or 0, CALL_END)
+        if end is None and not last:
+            return
+        if end is None or end <= 0:
+            yield from self._given_up(body, -end if end else body.find(CALL_END))
+            return
+        self._fenced = self._fenced or FENCE in body[: start or 0]
+        piece = read_call(body[start or 0 : end])
+        yield piece if piece is not None else Malformed(body[:end].strip()[:RAW_LIMIT])
+        self._buffer, self._state = self._buffer[end:], State.AFTER
+
+    def _given_up(self, body: str, closed_at: int) -> Iterator[Piece]:
+        """A body that is no object: as far as its closing tag, else all there will be."""
+        closed = closed_at >= 0
+        yield Malformed((body[:closed_at] if closed else body).strip()[:RAW_LIMIT])
+        self._buffer = self._buffer[closed_at:] if closed else ""
+        self._state = State.AFTER if closed else State.OVER
+
+    def _fence(self, *, last: bool) -> Iterator[Piece]:
+        """A code block, held back while it may be a call to a known tool; else it is words."""
+        body = self._buffer[:CALL_LIMIT]
+        last = last or len(body) == CALL_LIMIT
+        start = _after_fence(body)
+        if start is None and not last:
+            return
+        if start is None or body[start : start + 1] != "{" or not self._tools:
+            yield from self._code()
+            return
+        end = self._scan.end(body, start, CALL_END)
+        if end is None and not last:
+            return
+        call = read_call(body[start:end], strict=True) if end and end > 0 else None
+        if call is None or call.name not in self._tools or end is None:
+            yield from self._code()
+            return
+        yield call
+        self._buffer, self._fenced, self._state = self._buffer[end:], True, State.AFTER
+
+    def _code(self) -> Iterator[Piece]:
+        self._scan = _ObjectScan()
+        self._state = State.CODE
+        yield from self._released(len(FENCE))
+
+    def _after(self, *, last: bool) -> None:
+        """Behind a call: what closes it, white space, and further calls."""
+        rest = self._buffer.lstrip()
+        self._buffer = rest
+        if rest.startswith(CALL_END):
+            self._buffer = rest[len(CALL_END) :]
+        elif rest.startswith(FENCE) and self._fenced:
+            self._buffer, self._fenced = rest[len(FENCE) :], False
+        elif rest.startswith(CALL):
+            self._begin_call(len(CALL))
+        elif rest and (last or _held(rest, (CALL_END, FENCE, CALL)) != len(rest)):
+            self._state = State.OVER
+
+
+class _ObjectScan:
+    """Finds the end of a JSON object by its braces and strings; goes on where it stopped when there is more."""
+
+    def __init__(self) -> None:
+        self._at = -1
+        self._depth = 0
+        self._quoted = False
+        self._escaped = False
+
+    def end(self, text: str, start: int, closer: str) -> int | None:
+        """The position behind the object; minus that of `closer` when it comes first; None when neither is there.
+
+        A text that does not begin with an object ends at its closer.
+        """
+        if self._at < 0:
+            self._at = start
+        if text[start : start + 1] != "{":
+            found = text.find(closer, start)
+            return -found if found > 0 else 0 if found == 0 else None
+        while self._at < len(text):
+            sign = text[self._at]
+            if self._quoted:
+                self._quoted = self._escaped or sign != '"'
+                self._escaped = sign == "\\" and not self._escaped
+            elif sign == '"':
+                self._quoted = True
+            elif sign == "<" and text.startswith(closer, self._at):
+                return -self._at
+            elif sign in "{}":
+                self._depth += 1 if sign == "{" else -1
+                if self._depth == 0:
+                    return self._at + 1
+            self._at += 1
+        return None
+
+
+def read_call(text: str, *, strict: bool = False) -> Call | None:
+    """The call that a JSON object describes; None when it is none. A strict one has no other fields."""
+    try:
+        value: Any = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict) or not isinstance(name := value.get("name"), str) or not name.strip():
+        return None
+    field = "arguments" if "arguments" in value else "parameters"
+    if strict and set(value) != {"name", field}:
+        return None
+    arguments = value.get(field, {})
+    written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    return Call(name.strip(), written)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _after_fence(body: str) -> int | None:
+    """Where the object begins: behind white space and a fence's line, if there is one. None when there is more to
+    come; a fence of another kind counts as no fence."""
+    start = len(body) - len(body.lstrip())
+    rest = body[start:]
+    if not rest or FENCE.startswith(rest):
+        return None
+    if not rest.startswith(FENCE):
+        return start
+    head = rest[len(FENCE) : len(FENCE) + FENCE_LINE_LIMIT]
+    for size, sign in enumerate(head):
+        if sign in "\n{":
+            if head[:size].strip().lower() not in FENCE_KINDS:
+                return start
+            inner = rest[len(FENCE) + size :]
+            if not inner.strip():
+                return None
+            return start + len(rest) - len(inner.lstrip())
+    return None if len(head) < FENCE_LINE_LIMIT else start
+
+
+def _first(text: str, openers: tuple[str, ...]) -> tuple[int, str]:
+    """The first opener in `text` and where it stands; ('', at the end) when there is none."""
+    found = [(at, opener) for opener in openers if (at := text.find(opener)) >= 0]
+    return min(found, default=(len(text), ""))
+
+
+def _held(text: str, openers: tuple[str, ...]) -> int:
+    """How many characters at the end of `text` may be the beginning of an opener."""
+    longest = max(map(len, openers)) - 1
+    for size in range(min(longest, len(text)), 0, -1):
+        if any(opener.startswith(text[-size:]) and size < len(opener) for opener in openers):
+            return size
+    return 0
+
+
+def _joined(pieces: Iterator[Piece]) -> list[Piece]:
+    """Words that follow each other as one."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, Words) and joined and isinstance(before := joined[-1], Words):
+            joined[-1] = Words(before.text + piece.text)
+        else:
+            joined.append(piece)
+    return joined

@@ -1,0 +1,64 @@
+"""Two models: a planner that gives instructions and has no tools, an executor that has them and owes a deliverable.
+
+    planner ──one instruction──▶ executor ──<deliverable>──▶ done
+       ▲                            │
+       └───────── report ◀──────────┘        at most 20 rounds
+
+Both know the task. The planner sees reports, never raw tool results: that keeps it short of breath for the whole, and
+the executor free to be a small, quick model. A deliverable within its tags ends the work; when the rounds run out,
+what there is is told as what it is.
+"""
+
+from __future__ import annotations
+
+from backend.agent.prompt import quoted
+from backend.agent.speech import speakable
+from backend.reasoning.base import Reasoned
+from backend.reasoning.bench import Bench
+
+OPEN, CLOSE = "<deliverable>", "</deliverable>"
+PLANNER = (
+    "You plan the work of an executor who has tools; you have none. Each time, give exactly one instruction: the next "
+    "thing to find out, compute, or write, so clear that it can be done without asking back. You are then told what "
+    "came of it. Once nothing is missing, tell the executor to deliver the whole result. Do not do the work yourself."
+    "\n\nThe task (data):\n{task}"
+)
+EXECUTOR = (
+    "You carry out instructions, one at a time, with the tools you have, and report what came of each: findings, "
+    "figures, and what could not be done. When the task as a whole is done, write its result, complete and readable by "
+    f"itself, between {OPEN} and {CLOSE}; write these marks for nothing else."
+    "\n\nThe task as a whole (data):\n{task}"
+)
+BEGIN = "Give the first instruction."
+REPORT = "The executor reports (data):\n{report}\n\nGive the next instruction."
+BEST_LIMIT = 2_000
+"""Characters told of a report that is no deliverable."""
+
+
+async def think_dual(bench: Bench, *, planner: str, executor: str, rounds: int) -> Reasoned:
+    """`planner` and `executor` are models' names. Raises `NoAnswer` or `ModelUnavailable`."""
+    task = quoted(bench.task.text)
+    planning = bench.session("planner", PLANNER.format(task=task), tools=False, model=planner)
+    working = bench.session("executor", EXECUTOR.format(task=task), tools=True, model=executor)
+    asked = BEGIN
+    for bench.round in range(1, rounds + 1):
+        bench.stage("planning")
+        instruction = (await bench.think(planning, asked)).text
+        bench.stage("carrying out")
+        report = await bench.think(working, instruction)
+        if (result := deliverable(report.text)) is not None:
+            return bench.reasoned(_worded(bench, result), complete=not report.incomplete)
+        bench.best = _worded(bench, report.text[:BEST_LIMIT])
+        asked = REPORT.format(report=quoted(report.text))
+    return bench.reasoned(bench.best, complete=False)
+
+
+def deliverable(text: str) -> str | None:
+    """What stands between the marks; None when there are none, or nothing between them. The closing one may be cut."""
+    _, opened, rest = text.partition(OPEN)
+    result = rest.partition(CLOSE)[0].strip()
+    return result if opened and result else None
+
+
+def _worded(bench: Bench, text: str) -> str:
+    return speakable(text) if bench.task.source_mode == "voice" else text.strip()

@@ -1,0 +1,100 @@
+"""The one door to reasoning: `infer`, within a deadline.
+
+reasoner = Reasoner(agent, settings.reasoning, advanced="…")
+reasoned = await reasoner.infer("A train leaves at nine …", strategy="dual")
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from backend.agent.session import Agent
+from backend.errors import BadRequest, ModelUnavailable, NoAnswer, TooMany
+from backend.reasoning.base import REFLECTION_LIMIT, ROUND_LIMIT, Reasoned, Stage, Strategy, Task
+from backend.reasoning.bench import Bench
+from backend.reasoning.dual import think_dual
+from backend.reasoning.mono import think_mono
+from backend.settings_reasoning import ReasoningSettings
+
+TEXT_LIMIT = 8_000
+"""Characters of a task."""
+AT_ONCE = 16
+"""Tasks being worked on at the same time."""
+
+
+class Reasoner:
+    """Any number of tasks at once. `agent` holds the model and every tool there is."""
+
+    def __init__(self, agent: Agent, settings: ReasoningSettings, *, fast: str, advanced: str) -> None:
+        """`fast` and `advanced` are the models taken where the settings name none."""
+        self._agent = agent.with_(model_name=settings.planner_model or advanced)
+        self._planner = settings.planner_model or advanced
+        self._executor = settings.executor_model or fast
+        self._rounds = min(settings.rounds, ROUND_LIMIT)
+        self._reflections = min(settings.reflections, REFLECTION_LIMIT)
+        self._deadline_s = settings.deadline_s
+        self._working = 0
+
+    def __repr__(self) -> str:
+        return f"Reasoner(planner {self._planner}, executor {self._executor}, {self._rounds} rounds)"
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """The planner's name, which also thinks alone, and the executor's."""
+        return self._planner, self._executor
+
+    async def infer(
+        self,
+        task: str | Task,
+        strategy: Strategy = "mono",
+        *,
+        on_stage: Callable[[Stage], None] | None = None,
+        deadline_s: float | None = None,
+        **details: Any,
+    ) -> Reasoned:
+        """Think `task` through; `details` are further fields of `Task`.
+
+        When the time runs out, or a model goes away on the way, what there is is given as `incomplete`. Raises
+        `NoAnswer` or `ModelUnavailable` when there is nothing, `BadRequest` for a task that is empty or too long,
+        `TooMany` when as many are under way as may be.
+        """
+        if isinstance(task, str):
+            task = Task(task, strategy, **details)
+        if not task.text.strip() or len(task.text) > TEXT_LIMIT:
+            raise BadRequest(f"A task has 1 to {TEXT_LIMIT:,} characters.")
+        if self._working >= AT_ONCE:
+            raise TooMany("Too much is being thought about at once.", retry_after_s=10)
+        self._working += 1
+        try:
+            return await self._within(Bench(self._agent, task, on_stage or _nobody), deadline_s)
+        finally:
+            self._working -= 1
+
+    async def _within(self, bench: Bench, deadline_s: float | None) -> Reasoned:
+        began = time.monotonic()
+        within_s = self._deadline_s if deadline_s is None else min(deadline_s, self._deadline_s)
+        try:
+            async with asyncio.timeout(within_s):
+                reasoned = await self._think(bench)
+        except TimeoutError:
+            if not bench.best:
+                raise NoAnswer(f"The reasoning took longer than {within_s:g} seconds.") from None
+            reasoned = bench.reasoned(bench.best, complete=False)
+        except (NoAnswer, ModelUnavailable):
+            if not bench.best:
+                raise
+            reasoned = bench.reasoned(bench.best, complete=False)
+        return replace(reasoned, elapsed_ms=round((time.monotonic() - began) * 1000))
+
+    async def _think(self, bench: Bench) -> Reasoned:
+        if bench.task.strategy == "dual":
+            return await think_dual(bench, planner=self._planner, executor=self._executor, rounds=self._rounds)
+        return await think_mono(bench, reflections=self._reflections)
+
+
+def _nobody(_: Stage) -> None:
+    """Nobody wants to be told."""

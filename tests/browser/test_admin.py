@@ -1,0 +1,113 @@
+"""The operator's page on the real routes: the way in, the figures as they change, and the end of a call."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.http.world import World, place_call
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.page import page_world
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+TOKEN = "correct horse battery"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+async def sign_in(tab: Tab, here: World, token: str = TOKEN) -> None:
+    await tab.page.goto(f"{here.url}/admin")
+    await tab.sees("gate-title", "Who runs this server?")
+    await tab.page.get_by_test_id("token").fill(token)
+    await tab.page.keyboard.press("Enter")
+
+
+async def test_without_the_setting_the_page_says_how_to_turn_it_on(browser: Browser, tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
+        await tab.page.goto(f"{here.url}/admin")
+        await tab.sees("gate-title", "The admin page is off.")
+        await tab.sees("gate-said", "Set ADMIN_TOKEN")
+        assert not await tab.page.get_by_test_id("token").is_visible()
+
+
+async def test_a_wrong_token_is_told_and_the_right_one_stays_for_the_tab(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        page_world(tmp_path, admin_token=TOKEN) as here,
+        tab_in(browser, complaints="expected") as tab,
+    ):
+        await sign_in(tab, here, "not the token at all")
+        await tab.sees("gate-title", "That is not the token.")
+        await tab.page.get_by_test_id("token").fill(TOKEN)
+        await tab.page.keyboard.press("Enter")
+        await tab.sees("freshness", "As of")
+        assert TOKEN not in tab.page.url and TOKEN not in str(await tab.page.context.cookies())
+        await tab.page.reload()
+        await tab.sees("freshness", "As of")
+        await tab.press("sign-out")
+        await tab.sees("gate-title", "Who runs this server?")
+        await tab.page.reload()
+        await tab.sees("gate-title", "Who runs this server?")
+
+
+async def test_the_figures_follow_the_server_by_themselves(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        page_world(tmp_path, admin_token=TOKEN, session_cap=5) as here,
+        here.browser() as caller,
+        tab_in(browser, complaints="expected") as tab,
+    ):
+        await sign_in(tab, here)
+        await tab.sees("tiles", "0 of 5")
+        session = here.directory.find((await place_call(caller))["session_id"])
+        session.count("transcript", {"role": "user"})
+        here.metrics.turn_measured({"hangover_ms": 300, "first_audio_ms": 90, "total_ms": 420})
+        here.metrics.thinker_finished("weather", "failed", 1.25)
+        await tab.sees("tiles", "1 of 5")
+        await tab.sees("sessions", session.id[:8])
+        await tab.sees("sessions", "webrtc")
+        await tab.sees("tiles", "420 ms")
+        await tab.sees("legs", "Sure that they had finished")
+        rows = await tab.page.get_by_test_id("admin-thinkers").locator("tbody tr").all_inner_texts()
+        assert [row.split("\t") for row in rows] == [["weather", "0", "1", "0", "0", "1250 ms", "1250 ms"]]
+
+
+async def test_a_call_is_ended_by_the_second_press(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        page_world(tmp_path, admin_token=TOKEN) as here,
+        here.browser() as caller,
+        tab_in(browser, complaints="expected") as tab,
+    ):
+        session = here.directory.find((await place_call(caller))["session_id"])
+        await sign_in(tab, here)
+        end = tab.page.get_by_role("button", name=f"End call {session.id[:8]}")
+        await end.focus()
+        await tab.page.keyboard.press("Enter")
+        assert here.directory.live == 1
+        await tab.page.get_by_role("button", name=f"Really end? call {session.id[:8]}").press("Enter")
+        await tab.sees("sessions", "operator")
+        assert (here.directory.live, session.ended_reason) == (0, "operator")
+
+
+async def test_the_page_keeps_its_size_however_long_it_watches(browser: Browser, tmp_path: Path) -> None:
+    async with (
+        page_world(tmp_path, admin_token=TOKEN) as here,
+        here.browser() as caller,
+        tab_in(browser, complaints="expected", size=(360, 740)) as tab,
+    ):
+        await place_call(caller)
+        await sign_in(tab, here)
+        await tab.sees("sessions", "webrtc")
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 360
+        count = "document.querySelectorAll('*').length"
+        before = await tab.page.evaluate(count)
+        for _ in range(5):
+            await tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+            await tab.page.wait_for_timeout(100)
+        assert await tab.page.evaluate(count) == before

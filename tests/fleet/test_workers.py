@@ -1,0 +1,74 @@
+"""`WORKERS=2`: two real processes behind one port, and calls that neither of them alone knows of."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import AsyncExitStack
+
+import httpx2
+import psutil
+
+from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
+from tests.support.waiting import until
+
+LOCAL_ENOUGH_S = 20.0
+"""Seconds a dead process's calls may take to be given up: twelve without a sign of life, and a look every four."""
+
+
+def workers_of(house: RunningHouse) -> list[psutil.Process]:
+    """The serving processes, oldest first."""
+    children = psutil.Process(house.pid).children(recursive=True)
+    serving = [child for child in children if "--one-of-many" in child.cmdline()]
+    return sorted(serving, key=lambda child: child.create_time())
+
+
+async def where_they_live(house: RunningHouse, browser: httpx2.AsyncClient) -> dict[str, float]:
+    """Live sessions of each process, from the one page of metrics."""
+    page = (await browser.get("/metrics")).text
+    lines = [line for line in page.splitlines() if line.startswith("voice_sessions_live{")]
+    return {line.split('"')[1]: float(line.rsplit(" ", 1)[1]) for line in lines}
+
+
+async def calls_in_both(house: RunningHouse, stack: AsyncExitStack) -> list[PlacedCall]:
+    """Calls until each process has one: the kernel deals them out."""
+    calls: list[PlacedCall] = []
+    browser = await stack.enter_async_context(a_browser(house))
+    while len(calls) < 16:
+        calls.append(await stack.enter_async_context(placed_call(house)))
+        lives = await where_they_live(house, browser)
+        if len(lives) == 2 and all(lives.values()):
+            return calls
+    raise AssertionError("sixteen calls and all in one process")
+
+
+async def test_any_process_answers_for_every_call_and_the_death_of_one_leaves_the_others_calls_alone() -> None:
+    with running_house(WORKERS="2", IDLE_NUDGE_S="0", IDLE_DISCONNECT_S="0") as house:
+        async with AsyncExitStack() as stack:
+            calls = await calls_in_both(house, stack)
+            for call in calls:  # each request on a connection of its own, so that both processes are asked
+                for _ in range(4):
+                    async with a_browser(house) as asking:
+                        headers = {"authorization": f"Bearer {call.ticket.token}"}
+                        shown = await asking.get(f"/api/sessions/{call.ticket.session_id}", headers=headers)
+                        assert (shown.status_code, shown.json()["state"]) == (200, "live")
+
+            victim = workers_of(house)[0]
+            os.kill(victim.pid, signal.SIGKILL)
+            await until(lambda: any(call.all_told("session_ended") for call in calls), LOCAL_ENOUGH_S)
+            lost = [call for call in calls if call.all_told("session_ended")]
+            assert {call.all_told("session_ended")[0]["reason"] for call in lost} <= {"server_lost"}
+            assert 0 < len(lost) < len(calls)
+            await until(lambda: len(workers_of(house)) == 2, 15)
+
+            survivor = next(call for call in calls if call not in lost)
+            typed = await survivor.http.post(
+                f"/api/sessions/{survivor.ticket.session_id}/messages",
+                json={"text": "What's the weather in Seattle?"},
+                headers={"authorization": f"Bearer {survivor.ticket.token}"},
+            )
+            assert typed.status_code == 202, typed.text
+            await survivor.told("thinker", within_s=15, event="complete", domain="weather")
+            async with placed_call(house, transport="ws") as fresh:
+                assert fresh.all_told("session_started")
+        assert house.process.poll() is None

@@ -1,0 +1,103 @@
+"""`/api/reasoning`: who may ask, what comes back, and what a reader who leaves ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.errors import ModelUnavailable
+from backend.models.fake import FakeChatModel
+from tests.http.world import world
+from tests.reasoning.world import reasoner
+from tests.support.waiting import until
+
+URL = "/api/reasoning"
+
+
+def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """The events of a stream."""
+    blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in text.strip().split("\n\n")]
+    return [(block["event"], json.loads(block["data"])) for block in blocks]
+
+
+async def test_a_task_is_thought_through(tmp_path: Path) -> None:
+    model = FakeChatModel(["It is four."], ["CORRECT"])
+    async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
+        answer = await browser.post(URL, json={"task": "What is two and two?"})
+    outcome = answer.json()
+    assert outcome.pop("elapsed_ms") >= 0
+    assert outcome == {
+        "text": "It is four.",
+        "state": "complete",
+        "strategy": "mono",
+        "rounds": 1,
+        "tool_calls": 0,
+        "tokens": 30,
+        "citations": [],
+        "sample": False,
+        "live": False,
+    }
+
+
+async def test_a_stream_tells_the_stages_and_then_the_outcome(tmp_path: Path) -> None:
+    model = FakeChatModel(["SECRET plan"], ["<deliverable>Done.</deliverable>"])
+    async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
+        answer = await browser.post(URL, json={"task": "x", "strategy": "dual", "stream": True})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *stages, (kind, outcome) = events_in(answer.text)
+    assert stages == [
+        ("stage", {"detail": "planning", "round": 1}),
+        ("stage", {"detail": "carrying out", "round": 1}),
+    ]
+    assert (kind, outcome["text"], outcome["state"]) == ("result", "Done.", "complete")
+    assert "SECRET" not in answer.text
+
+
+async def test_a_model_that_fails_is_told_in_either_form(tmp_path: Path) -> None:
+    gone = [ModelUnavailable("The model cannot be reached.")]
+    model = FakeChatModel(gone, gone)
+    async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
+        whole = await browser.post(URL, json={"task": "x"})
+        streamed = await browser.post(URL, json={"task": "x", "stream": True})
+    assert whole.status_code == 503
+    assert events_in(streamed.text)[-1] == ("error", {"message": "The model cannot be reached.", "hint": ""})
+
+
+async def test_a_reader_who_leaves_ends_the_work(tmp_path: Path) -> None:
+    model = FakeChatModel([30.0])
+    async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
+        asking = asyncio.create_task(browser.post(URL, json={"task": "x", "stream": True}))
+        await until(lambda: model.open == 1)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await until(lambda: model.open == 0)
+
+
+@pytest.mark.parametrize("body", [{}, {"task": "  "}, {"task": "x", "strategy": "trio"}, {"task": "x" * 8001}])
+async def test_what_is_no_task_is_refused(tmp_path: Path, body: dict[str, Any]) -> None:
+    model = FakeChatModel()
+    async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
+        assert (await browser.post(URL, json=body)).status_code == 422
+    assert model.requests == []
+
+
+async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
+    model = FakeChatModel(improvise=lambda *_: ["Correct"])
+    settings = {"reasoning": {"per_minute": 2}, "services_with": {"reasoner": reasoner(model)}}
+    async with world(tmp_path, **settings) as here, here.browser() as browser:  # type: ignore[arg-type]
+        statuses = [(await browser.post(URL, json={"task": "x"})).status_code for _ in range(3)]
+        refused: httpx2.Response = await browser.post(URL, json={"task": "x"})
+    assert statuses == [200, 200, 429]
+    assert int(refused.headers["retry-after"]) >= 1
+
+
+async def test_a_foreign_page_cannot_ask(tmp_path: Path) -> None:
+    async with world(tmp_path, services_with={"reasoner": reasoner(FakeChatModel())}) as here, here.browser() as b:
+        answer = await b.post(URL, json={"task": "x"}, headers={"origin": "https://evil.example"})
+    assert answer.status_code == 403

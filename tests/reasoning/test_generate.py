@@ -1,0 +1,60 @@
+"""Driving a model without native tool calls by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from backend.memory.base import Memory
+from backend.models.fake import FakeChatModel
+from backend.models.tagged import MALFORMED
+from backend.reasoning.generate import call_function, generate
+from backend.tools.base import Principal, Result, tool
+from tests.support.minds import echo, fail, toolbox
+
+
+def call(name: str, arguments: Any = None) -> str:
+    return f"<function_call>{json.dumps({'name': name, 'arguments': arguments or {}})}</function_call>"
+
+
+async def test_a_model_is_told_of_the_tools_and_its_calls_are_read() -> None:
+    model = FakeChatModel([f"I look. {call('echo', {'text': 'hi'})} It said: 42"])
+    said = await generate(model, "small", "Be kind.", [{"role": "user", "content": "Go."}], toolbox(echo))
+    assert said.text == "I look."
+    assert [(each.name, json.loads(each.arguments)) for each in said.calls] == [("echo", {"text": "hi"})]
+    assert model.requests[0]["messages"][0]["content"].startswith("Be kind.")
+    assert model.requests[0]["tools"] == []
+
+
+async def test_the_calls_in_a_text_are_made_in_order() -> None:
+    text = f"First {call('echo', {'text': 'a'})}\n{call('echo', {'text': 'b'})}"
+    assert [json.loads(each.content)["text"] for each in await call_function(toolbox(echo), text)] == ["a", "b"]
+    fenced = '```json\n{"name": "echo", "arguments": {"text": "c"}}\n```'
+    assert [json.loads(each.content)["text"] for each in await call_function(toolbox(echo), fenced)] == ["c"]
+    assert await call_function(toolbox(echo), "No call at all.") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (call("nobody"), "unknown_tool"),
+        (call("echo", {"wrong": 1}), "invalid_arguments"),
+        (call("fail"), "failed"),
+        ("<function_call>echo()</function_call>", MALFORMED),
+    ],
+)
+async def test_what_cannot_be_called_comes_back_with_the_tools_there_are(text: str, kind: str) -> None:
+    (result,) = await call_function(toolbox(echo, fail), text)
+    error = json.loads(result.content)["error"]
+    assert (result.error, error["type"], error["tools"]) == (kind, kind, ["echo", "fail"])
+
+
+async def test_a_tool_does_without_an_optional_service_that_is_not_there() -> None:
+    @tool("recall", "Recalls.")
+    async def recall(memory: Memory | None, principal: Principal) -> Result:
+        return Result({"memory": memory is not None, "user": principal.user_id})
+
+    (result,) = await call_function(toolbox(recall), call("recall"), Principal("ada"))
+    assert json.loads(result.content) == {"memory": False, "user": "ada"}

@@ -1,0 +1,209 @@
+"""Reasoning: one model that looks its work through, two that share it, and the truth about what was not finished."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from backend.errors import BadRequest, ModelUnavailable, NoAnswer
+from backend.models.chat import ChatCompletions
+from backend.models.fake import FakeChatModel
+from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, Stage, Task
+from backend.reasoning.bench import without_thoughts
+from backend.reasoning.dual import deliverable
+from backend.settings_reasoning import ReasoningSettings
+from backend.standins.server import Reply, Request, serving
+from backend.tools.base import Principal, Result, tool
+from tests.reasoning.world import Cast, reasoner
+from tests.support import chat_api as api
+from tests.support.minds import call, echo
+from tests.support.waiting import until
+
+
+def system(request: dict[str, Any]) -> str:
+    return str(request["messages"][0]["content"])
+
+
+async def test_a_draft_without_fault_is_the_answer() -> None:
+    model = FakeChatModel(["It is four."], ["CORRECT."])
+    reasoned = await reasoner(model).infer("What is two and two?")
+    assert (reasoned.text, reasoned.state, reasoned.rounds) == ("It is four.", "complete", 1)
+    draft, critique = model.requests
+    assert "It is four." in critique["messages"][-1]["content"]
+    assert critique["tools"] == []
+    assert draft["model"] == critique["model"] == "planner"
+
+
+async def test_a_draft_with_faults_is_mended() -> None:
+    model = FakeChatModel(["It is five."], ["The sum is wrong."], ["It is four."])
+    reasoned = await reasoner(model).infer("What is two and two?")
+    assert (reasoned.text, reasoned.tokens) == ("It is four.", 45)
+    assert "The sum is wrong." in model.requests[2]["messages"][-1]["content"]
+    assert "It is five." in str(model.requests[2]["messages"])
+
+
+async def test_reflection_is_bounded() -> None:
+    scenes = [[text] for _ in range(3) for text in ("A draft.", "Still wrong.")]
+    model = FakeChatModel(*scenes, ["The last one."])
+    assert (await reasoner(model, reflections=3).infer("x")).text == "The last one."
+    assert (await reasoner(FakeChatModel(["As it is."]), reflections=0).infer("x")).text == "As it is."
+
+
+async def test_the_draft_may_use_tools_and_the_critic_may_not() -> None:
+    model = FakeChatModel([call("echo", '{"text": "hi"}')], ["It says hi."], ["Correct"])
+    stages: list[Stage] = []
+    reasoned = await reasoner(model, echo).infer("x", on_stage=stages.append)
+    assert (reasoned.tool_calls, reasoned.live) == (1, True)
+    assert [stage.detail for stage in stages] == ["drafting", "calling echo", "checking the draft"]
+    assert [len(request["tools"]) for request in model.requests] == [1, 1, 0]
+
+
+async def test_two_models_share_the_work_until_there_is_a_deliverable() -> None:
+    model = Cast(
+        planner=[["Say hi to the echo."], ["Deliver it."]],
+        executor=[
+            [call("echo", '{"text": "hi"}')],
+            ["The echo said hi."],
+            ["<deliverable>The echo answers: hi.</deliverable>"],
+        ],
+    )
+    reasoned = await reasoner(model, echo).infer("Ask the echo.", strategy="dual")
+    assert (reasoned.text, reasoned.state, reasoned.rounds) == ("The echo answers: hi.", "complete", 2)
+    assert [request["tools"] for request in model.asked("planner")] == [[], []]
+    assert [len(request["tools"]) for request in model.asked("executor")] == [1, 1, 1]
+    assert "The echo said hi." in model.asked("planner")[1]["messages"][-1]["content"]
+    assert model.asked("executor")[2]["messages"][-1]["content"] == "Deliver it."
+    assert all("Ask the echo." in system(request) for request in model.requests)
+
+
+async def test_exhausted_rounds_are_told_as_such() -> None:
+    model = Cast(planner=lambda _: ["Go on."], executor=lambda _: ["I have half of it."])
+    reasoned = await reasoner(model).infer("x", strategy="dual")
+    assert (reasoned.state, reasoned.rounds) == ("incomplete", ROUND_LIMIT)
+    assert reasoned.text == f"{NOT_FINISHED} I have half of it."
+    assert not reasoned.cacheable
+    assert len(model.asked("planner")) == len(model.asked("executor")) == ROUND_LIMIT
+
+
+async def test_when_the_time_runs_out_what_there_is_is_told() -> None:
+    model = FakeChatModel(["A draft."], [30.0, "Too late."])
+    reasoned = await reasoner(model, deadline_s=0.1).infer("x")
+    assert (reasoned.text, reasoned.state) == (f"{NOT_FINISHED} A draft.", "incomplete")
+    assert model.open == 0
+    with pytest.raises(NoAnswer, match=r"longer than 0\.05 seconds"):
+        await reasoner(FakeChatModel([30.0])).infer("x", deadline_s=0.05)
+
+
+async def test_a_model_that_goes_away_costs_what_was_not_done() -> None:
+    model = Cast(planner=[["Go on."], [ModelUnavailable("gone")]], executor=[["I have half of it."]])
+    reasoned = await reasoner(model).infer("x", strategy="dual")
+    assert (reasoned.state, reasoned.text) == ("incomplete", f"{NOT_FINISHED} I have half of it.")
+    with pytest.raises(ModelUnavailable):
+        await reasoner(FakeChatModel([ModelUnavailable("gone")])).infer("x")
+
+
+async def test_a_spoken_outcome_is_fit_to_be_spoken() -> None:
+    model = Cast(planner=[["Go."]], executor=[["<deliverable>**21°C**, see [here](http://a.b/c)</deliverable>"]])
+    task = Task("x", "dual", Principal("ada", "c"), "voice")
+    assert (await reasoner(model).infer(task)).text == "21 degrees Celsius, see here"
+
+
+async def test_thoughts_are_nowhere_but_in_the_models_own_conversation(caplog: pytest.LogCaptureFixture) -> None:
+    model = Cast(planner=[["SECRET plan"]], executor=[["<think>SECRET doubt</think><deliverable>Done.</deliverable>"]])
+    stages: list[Stage] = []
+    with caplog.at_level(logging.DEBUG):
+        reasoned = await reasoner(model).infer("x", strategy="dual", on_stage=stages.append)
+    assert reasoned.text == "Done."
+    assert "SECRET" not in f"{reasoned}{stages}{caplog.text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Plain.", "Plain."),
+        ("<think>a</think>\nPlain.", "Plain."),
+        ("a</think>Plain.", "Plain."),
+        ("Plain.<think>a", "Plain."),
+        ("<think>a", ""),
+        ("<think>a</think>", ""),
+    ],
+)
+def test_what_a_model_thinks_aloud_is_left_out(text: str, left: str) -> None:
+    assert without_thoughts(text) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("I say <deliverable> it </deliverable> and more", "it"),
+        ("<deliverable>cut off", "cut off"),
+        ("<deliverable> </deliverable>", None),
+        ("nothing", None),
+    ],
+)
+def test_a_deliverable_stands_between_its_marks(text: str, result: str | None) -> None:
+    assert deliverable(text) == result
+
+
+async def test_sample_data_is_said_to_be_one() -> None:
+    @tool("made_up", "Makes it up.")
+    async def made_up() -> Result:
+        return Result({"n": 1}, sample=True)
+
+    model = FakeChatModel([call("made_up")], ["It is one."], ["Correct"])
+    reasoned = await reasoner(model, made_up).infer("x")
+    assert reasoned.sample and "sample data" in reasoned.text and not reasoned.cacheable
+
+
+async def test_a_cancelled_task_stops_its_models() -> None:
+    model = FakeChatModel([30.0])
+    task = asyncio.create_task(reasoner(model).infer("x"))
+    await until(lambda: model.open == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert model.open == 0
+
+
+@pytest.mark.parametrize("task", ["", "  ", "x" * 8001])
+async def test_a_task_is_neither_empty_nor_endless(task: str) -> None:
+    with pytest.raises(BadRequest, match="8,000"):
+        await reasoner(FakeChatModel()).infer(task)
+
+
+def test_where_no_models_are_named_the_thinkers_models_do() -> None:
+    assert reasoner(FakeChatModel(), planner_model="", executor_model="").models == ("advanced", "fast")
+    assert ReasoningSettings().rounds == ROUND_LIMIT  # type: ignore[call-arg]
+
+
+async def test_two_models_over_the_wire() -> None:
+    """Planner and executor as names on a chat server; the executor calls a tool natively."""
+    script = {
+        "planner": [api.words("Echo 42."), api.words("Deliver.")],
+        "executor": [
+            api.call_pieces(0, "c1", "echo", '{"text": "42"}'),
+            api.words("The echo said 42."),
+            api.words("<deliverable>42.</deliverable>"),
+        ],
+    }
+
+    def answer(request: Request) -> Reply:
+        said = script[request.json()["model"]].pop(0)
+        return api.stream(said, api.ended("tool_calls" if b"tool_calls" in b"".join(map(_bytes, said)) else "stop"))
+
+    async with serving(answer) as server:
+        chat = ChatCompletions(base_url=server.url, api_key="k")
+        reasoned = await reasoner(chat, echo).infer("Echo it.", strategy="dual")
+        await chat.close()
+    assert (reasoned.text, reasoned.state, reasoned.tool_calls) == ("42.", "complete", 1)
+    asked = [request.json()["model"] for request in server.requests]
+    assert asked == ["planner", "executor", "executor", "planner", "executor"]
+    assert json.loads(server.requests[2].body)["messages"][-1]["role"] == "tool"
+
+
+def _bytes(part: bytes | float) -> bytes:
+    return part if isinstance(part, bytes) else b""

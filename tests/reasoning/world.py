@@ -1,0 +1,35 @@
+"""Reasoners over scripted models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from backend.models.base import ChatModel
+from backend.models.fake import FakeChatModel, Scene
+from backend.reasoning.reasoner import Reasoner
+from backend.settings_reasoning import ReasoningSettings
+from tests.support.minds import agent
+
+
+class Cast(FakeChatModel):
+    """One script for each model, by name."""
+
+    def __init__(self, **scenes: Sequence[Scene] | Callable[[list[dict[str, Any]]], Scene]) -> None:
+        super().__init__()
+        self._scripts = {name: list(each) if isinstance(each, Sequence) else each for name, each in scenes.items()}
+
+    def _next(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Scene:
+        script = self._scripts[self.requests[-1]["model"]]
+        return script(messages) if callable(script) else script.pop(0)
+
+    def asked(self, name: str) -> list[dict[str, Any]]:
+        """The requests to one model."""
+        return [request for request in self.requests if request["model"] == name]
+
+
+def reasoner(model: ChatModel, *functions: Any, **settings: Any) -> Reasoner:
+    """A reasoner with these `@tool` functions; its models are called `planner` and `executor`."""
+    names = {"planner_model": "planner", "executor_model": "executor"}
+    chosen = ReasoningSettings(**(names | settings))
+    return Reasoner(agent(model, *functions), chosen, fast="fast", advanced="advanced")
