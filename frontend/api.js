@@ -20,12 +20,19 @@ export function getConfig() {
 }
 
 /**
- * @param {string} sdp
- * @param {string | undefined} fingerprint
- * @returns {Promise<{sdp: string, session_id: string, token: string}>}
+ * What every new session says of itself: a hint at the browser, and the conversation it goes on with, if any.
+ * @typedef {{fingerprint?: string, conversation_id?: string}} Opening
+ * @typedef {{session_id: string, conversation_id?: string, token: string}} Ticket
  */
-export function postOffer(sdp, fingerprint) {
-  return request("POST", "/api/rtc/offer", { sdp, fingerprint });
+
+/** @param {string} sdp @param {Opening} opening @returns {Promise<Ticket & {sdp: string}>} */
+export function postOffer(sdp, opening) {
+  return request("POST", "/api/rtc/offer", { sdp, ...opening });
+}
+
+/** A session for the WebSocket. @param {Opening} opening @returns {Promise<Ticket>} */
+export function postSession(opening) {
+  return request("POST", "/api/sessions", opening);
 }
 
 /** @param {{id: string, token: string}} session */
@@ -44,6 +51,16 @@ export function beaconDisconnect({ id, token }) {
 /** Typed input. @param {{id: string, token: string}} session @param {string} text */
 export function postMessage({ id, token }, text) {
   return request("POST", `/api/sessions/${encodeURIComponent(id)}/messages`, { text }, token);
+}
+
+/**
+ * @param {{id: string, token: string}} session
+ * @param {string} call the Thinker's
+ * @param {"cancel" | "say"} what say: speak an answer that came too late
+ */
+export function postThinker({ id, token }, call, what) {
+  const path = `/api/sessions/${encodeURIComponent(id)}/thinkers/${encodeURIComponent(call)}/${what}`;
+  return request("POST", path, undefined, token);
 }
 
 /** @param {{id: string, token: string}} session */

@@ -24,6 +24,9 @@ export const EVENT_TYPES = Object.freeze([
   "session_idle_nudge",
   "session_idle_disconnect",
   "session_ended",
+  "notice",
+  "decision",
+  "task",
   "error",
   "gap",
 ]);

@@ -5,8 +5,8 @@
 import { ApiError } from "./api.js";
 
 /**
- * `retry` connect again · `type` connect without a microphone · `hear` allow sound · `dismiss` read, go on
- * @typedef {"retry" | "type" | "hear" | "dismiss"} WayOn
+ * `retry` connect again · `type` connect without a microphone · `hear` allow sound · `stop` trying · `dismiss` read, go on
+ * @typedef {"retry" | "type" | "hear" | "stop" | "dismiss"} WayOn
  * @typedef {object} Failure
  * @property {string} kind a stable name
  * @property {string} title what happened, in one sentence
@@ -128,7 +128,7 @@ export const SESSION_GONE = failure(
 export const NEVER_CONNECTED = failure(
   "never-connected",
   "The audio connection did not come up.",
-  "A firewall may block UDP between here and the server. Try again, or try another network.",
+  "Neither UDP nor a WebSocket got through to the server. Try again, or try another network.",
   ["retry"],
 );
 
@@ -138,6 +138,41 @@ export const CONNECTION_LOST = failure(
   "The connection was lost.",
   "Check the network, then connect again.",
   ["retry"],
+);
+
+/**
+ * The line broke, and is being made anew by itself.
+ * @param {boolean} online
+ * @returns {Failure}
+ */
+export function reconnecting(online) {
+  return online ? RECONNECTING : WAITING_FOR_NETWORK;
+}
+
+const RECONNECTING = failure(
+  "reconnecting",
+  "The connection broke off.",
+  "Connecting again by itself; nothing of the conversation is lost.",
+  ["retry", "stop"],
+);
+const WAITING_FOR_NETWORK = failure(
+  "reconnecting",
+  "This device is offline.",
+  "The conversation goes on by itself as soon as the network is back.",
+  ["stop"],
+);
+
+/** Whether a call that ended so is worth making again by itself. @param {string} reason of `session_ended` */
+export function comesBack(reason) {
+  return reason === "network_lost" || reason === "shutdown" || reason === "error";
+}
+
+/** @type {Failure} */
+export const SOUND_LOST = failure(
+  "sound-lost",
+  "The chosen speaker could not be used.",
+  "The system's default plays the answers now; choose another one under Sound.",
+  ["dismiss"],
 );
 
 /** @type {Failure} */

@@ -5,35 +5,49 @@ import { Conversation } from "./conversation.js";
 import { OFFLINE, requestFailure } from "./failures.js";
 import { prepareFingerprint } from "./fingerprint.js";
 import { Levels } from "./levels.js";
-import { watchMicrophones } from "./microphone.js";
+import { watchDevices } from "./devices.js";
 import { Store } from "./store.js";
+import { showAnnouncements } from "./view/announcer.js";
 import { showCall } from "./view/call.js";
 import { showComposer } from "./view/composer.js";
+import { showDevices } from "./view/devices.js";
 import { part } from "./view/dom.js";
+import { showExporting } from "./view/exporting.js";
 import { showFailure } from "./view/failure.js";
 import { showLevels } from "./view/levels.js";
-import { showMicrophones } from "./view/microphones.js";
+import { showOrb } from "./view/orb.js";
 import { showPanels } from "./view/panels.js";
+import { showSummary } from "./view/summary.js";
+import { heedTalkKey } from "./view/talk_key.js";
 import { showThinkers } from "./view/thinkers.js";
 import { showTranscript } from "./view/transcript.js";
 import { showWaterfall } from "./view/waterfall.js";
 
 const store = new Store();
-const levels = new Levels(showLevels());
+const meters = showLevels();
+const orb = showOrb(store);
+const levels = new Levels((shown) => {
+  meters(shown);
+  orb(shown);
+});
 const conversation = new Conversation(store, levels, /** @type {HTMLAudioElement} */ (part("remote-audio")));
 
 showCall(store, conversation);
-showMicrophones(store, conversation);
+showDevices(store, conversation);
+heedTalkKey(store, conversation);
 showTranscript(store);
+showExporting(store);
+showSummary(store, conversation);
+showAnnouncements(store);
 showComposer(store, conversation);
-showThinkers(store);
+showThinkers(store, conversation);
 showWaterfall(part("waterfall"), store);
 showPanels({ store, conversation });
 showFailure(store, waysOn());
 
 prepareFingerprint();
-watchMicrophones(() => void conversation.refreshMicrophones());
-void conversation.refreshMicrophones();
+watchDevices(() => void conversation.refreshDevices());
+void conversation.refreshDevices();
 addEventListener("pagehide", () => conversation.abandon());
 addEventListener("offline", () => store.state.phase === "ready" && store.dispatch("page_failed", OFFLINE));
 addEventListener("online", () => store.state.failure === OFFLINE && store.dispatch("page_failure_dismissed"));
@@ -42,9 +56,10 @@ void configure();
 /** What each way out of a failure does. */
 function waysOn() {
   return {
-    retry: () => void (store.state.config ? conversation.connect() : configure()),
+    retry: () => void (store.state.config ? conversation.connect({ again: true }) : configure()),
     type: () => void conversation.connect({ silent: true }),
     hear: () => void conversation.hear(),
+    stop: () => void conversation.disconnect(),
     dismiss: () => store.dispatch("page_failure_dismissed"),
   };
 }

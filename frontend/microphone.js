@@ -23,22 +23,6 @@ export function openMicrophone(deviceId) {
 }
 
 /**
- * The microphones there are; names are known only once one was allowed.
- * @returns {Promise<{id: string, label: string}[]>}
- */
-export async function listMicrophones() {
-  const devices = (await navigator.mediaDevices?.enumerateDevices?.()) ?? [];
-  return devices
-    .filter((device) => device.kind === "audioinput" && device.deviceId && device.deviceId !== "default")
-    .map((device) => ({ id: device.deviceId, label: device.label || "Microphone" }));
-}
-
-/** Calls `changed` whenever a device is plugged in or out. @param {() => void} changed */
-export function watchMicrophones(changed) {
-  navigator.mediaDevices?.addEventListener?.("devicechange", changed);
-}
-
-/**
  * Steady silence, so that a caller who only types still keeps the line alive.
  * @param {AudioContext} context
  */

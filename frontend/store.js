@@ -8,13 +8,25 @@
 import { logged } from "./state/log.js";
 import { memoryAfter, NOTHING_KNOWN } from "./state/memory.js";
 import { NO_STATS, statsAfter } from "./state/stats.js";
-import { abandonUnfinished, heardOfThinker } from "./state/thinkers.js";
-import { addDelta, EMPTY_TRANSCRIPT, generated, interrupted, rebuilt, settled, userSpeaks } from "./state/transcript.js";
+import { NO_TALLY, tallyAfter } from "./state/tally.js";
+import { abandonUnfinished, askedOfThinker, heardOfThinker } from "./state/thinkers.js";
+import {
+  addDelta,
+  answered,
+  EMPTY_TRANSCRIPT,
+  generated,
+  interrupted,
+  noted,
+  rebuilt,
+  settled,
+  userSpeaks,
+} from "./state/transcript.js";
 import { NO_TURNS, turnsAfter } from "./state/turns.js";
 import { sessionEndedFailure, spokenError } from "./failures.js";
 
 /**
- * @typedef {"loading" | "ready" | "connecting" | "connected" | "shaky" | "ended"} Phase
+ * `shaky` the line falters, and may come back by itself · `reconnecting` it is gone, and another one is being made
+ * @typedef {"loading" | "ready" | "connecting" | "connected" | "shaky" | "reconnecting" | "ended"} Phase
  * @typedef {"listening" | "user" | "assistant" | "held" | "closed"} Floor
  * @typedef {import("./failures.js").Failure} Failure
  * @typedef {{type: string, data?: any, at?: number}} Action  at: page clock, ms
@@ -22,19 +34,28 @@ import { sessionEndedFailure, spokenError } from "./failures.js";
  * @typedef {object} Microphone
  * @property {"unknown" | "on" | "silent"} mode silent: the caller only types
  * @property {boolean} muted
+ * @property {boolean} pushToTalk heard only while a key or button is held
+ * @property {boolean} talking it is being held
+ * @property {string} chosen a device's id; "" for the system's default
+ * @property {readonly {id: string, label: string}[]} devices
+ *
+ * @typedef {object} Speaker where the assistant is heard
+ * @property {boolean} choosable whether this browser lets us
  * @property {string} chosen a device's id; "" for the system's default
  * @property {readonly {id: string, label: string}[]} devices
  *
  * @typedef {object} State
  * @property {Phase} phase
- * @property {string} step what a connecting call is doing: "microphone" or "answer"
+ * @property {string} step what a connecting call is doing: "microphone", "answer" or "fallback"
+ * @property {number} attempt how often a lost call was tried again
  * @property {Floor} floor
  * @property {any} config what /api/config told, or null
  * @property {any} session the `session_started` event of this call, or null
  * @property {Microphone} microphone
+ * @property {Speaker} speaker
  * @property {import("./state/transcript.js").Transcript} transcript
+ * @property {import("./state/tally.js").Tally} tally
  * @property {readonly import("./state/thinkers.js").Thinker[]} thinkers
- * @property {any} metrics the last `turn_metrics` event, or null
  * @property {import("./state/turns.js").Turns} turns
  * @property {import("./state/stats.js").Stats} stats
  * @property {import("./state/memory.js").UserMemory} memory
@@ -46,13 +67,15 @@ import { sessionEndedFailure, spokenError } from "./failures.js";
 export const INITIAL_STATE = Object.freeze({
   phase: "loading",
   step: "",
+  attempt: 0,
   floor: "closed",
   config: null,
   session: null,
-  microphone: Object.freeze({ mode: "unknown", muted: false, chosen: "", devices: Object.freeze([]) }),
+  microphone: Object.freeze({ mode: "unknown", muted: false, pushToTalk: false, talking: false, chosen: "", devices: Object.freeze([]) }),
+  speaker: Object.freeze({ choosable: false, chosen: "", devices: Object.freeze([]) }),
   transcript: EMPTY_TRANSCRIPT,
+  tally: NO_TALLY,
   thinkers: Object.freeze([]),
-  metrics: null,
   turns: NO_TURNS,
   stats: NO_STATS,
   memory: NOTHING_KNOWN,
@@ -66,39 +89,62 @@ export const INITIAL_STATE = Object.freeze({
  */
 const CHANGES = {
   page_configured: (state, config) => ({ config, phase: state.phase === "loading" ? "ready" : state.phase }),
-  page_connecting: (state, { step }) => ({
-    phase: "connecting",
+  page_connecting: (state, { step, again = false }) => ({
+    phase: state.phase === "reconnecting" ? "reconnecting" : "connecting",
     step,
     floor: "closed",
     failure: null,
-    ...(state.phase === "connecting" ? {} : FRESH_CALL),
+    ...(again || UNDER_WAY.has(state.phase) ? {} : FRESH_CALL),
   }),
-  page_connected: () => ({ phase: "connected" }),
+  page_connected: (state, { again = false }, at) => ({
+    phase: "connected",
+    attempt: 0,
+    failure: state.phase === "reconnecting" ? null : state.failure,
+    ...(again ? { transcript: noted(state.transcript, "Connected again; the conversation goes on.", at) } : {}),
+  }),
+  page_reconnecting: (state, { attempt, failure }) => ({
+    phase: "reconnecting",
+    floor: "closed",
+    attempt,
+    failure,
+    thinkers: abandonUnfinished(state.thinkers),
+  }),
   page_shaky: (state) => (state.phase === "connected" ? { phase: "shaky" } : {}),
   page_steady: (state) => (state.phase === "shaky" ? { phase: "connected" } : {}),
   page_closed: (state) => closed(state, state.failure),
   page_failed: (_, failure) => ({ failure }),
   page_failure_dismissed: () => ({ failure: null }),
   page_microphone: (state, changes) => ({ microphone: { ...state.microphone, ...changes } }),
-  page_transcript_loaded: (state, { messages }) => ({ transcript: rebuilt(state.transcript, messages) }),
+  page_speaker: (state, changes) => ({ speaker: { ...state.speaker, ...changes } }),
+  page_thinker_asked: (state, data) => ({ thinkers: askedOfThinker(state.thinkers, data) }),
+  page_transcript_loaded: (state, { messages, prefix }) => ({ transcript: rebuilt(state.transcript, messages, prefix) }),
 
   session_started: (_, session) => ({ session, floor: "listening" }),
   floor: (state, { floor }) => ({
     floor,
     transcript: floor === "user" && state.floor !== "user" ? userSpeaks(state.transcript) : state.transcript,
   }),
-  transcript_delta: (state, data) => ({ transcript: addDelta(state.transcript, data) }),
-  transcript_done: (state, data) => ({ transcript: generated(state.transcript, data) }),
-  transcript: (state, data) => ({ transcript: settled(state.transcript, data) }),
-  transcript_interrupted: (state, data) => ({ transcript: interrupted(state.transcript, data) }),
-  thinker: (state, data, at) => ({ thinkers: heardOfThinker(state.thinkers, data, at) }),
-  turn_metrics: (_, metrics) => ({ metrics }),
+  transcript_delta: (state, data, at) => ({ transcript: addDelta(state.transcript, data, at) }),
+  transcript_done: (state, data, at) => ({ transcript: generated(state.transcript, data, at) }),
+  transcript: (state, data, at) => ({ transcript: settled(state.transcript, data, at) }),
+  transcript_interrupted: (state, data, at) => ({ transcript: interrupted(state.transcript, data, at) }),
+  thinker: (state, data, at) => ({
+    thinkers: heardOfThinker(state.thinkers, data, at),
+    transcript: answered(state.transcript, data),
+  }),
   error: (_, data) => ({ failure: spokenError(data) }),
   session_ended: (state, { reason }) => closed(state, sessionEndedFailure(reason) ?? state.failure),
 };
 
 /** What a new call begins without. The log goes on: it tells of the page, not of one call. */
-const FRESH_CALL = { session: null, transcript: EMPTY_TRANSCRIPT, thinkers: Object.freeze([]), metrics: null };
+const FRESH_CALL = {
+  session: null,
+  transcript: EMPTY_TRANSCRIPT,
+  tally: NO_TALLY,
+  thinkers: Object.freeze([]),
+  attempt: 0,
+};
+const UNDER_WAY = new Set(["connecting", "reconnecting"]);
 
 /** @param {State} state @param {Failure | null} failure @returns {Partial<State>} */
 function closed(state, failure) {
@@ -108,13 +154,15 @@ function closed(state, failure) {
 /** @param {State} state @param {Action} action @returns {State} */
 export function reduce(state, { type, data = {}, at = 0 }) {
   const changes = CHANGES[type]?.(state, data, at) ?? {};
-  return { ...state, ...changes, ...partsAfter(state, { type, data, at }) };
+  const next = { ...state, ...changes };
+  return { ...next, ...partsAfter(next, { type, data, at }) };
 }
 
 /** The parts that hear every action and know by themselves what concerns them. @param {State} state @param {Action} action */
 function partsAfter(state, action) {
   const { type, data, at = 0 } = action;
   return {
+    tally: tallyAfter(state.tally, action),
     turns: turnsAfter(state.turns, action),
     stats: statsAfter(state.stats, action),
     memory: memoryAfter(state.memory, action),

@@ -14,6 +14,7 @@ const WORDS = {
   transcript: (d) => `${d.role}: ${d.content}`,
   transcript_interrupted: (d) => `heard: ${d.heard || "nothing"}`,
   thinker: (d) => [d.domain, d.event, `${d.elapsed_ms} ms`, d.source, d.error].filter(Boolean).join(" · "),
+  notice: (d) => d.text ?? d.message ?? JSON.stringify(d),
   turn_metrics: (d) => `turn ${d.turn}: ${d.total_ms} ms`,
   audio_playback_finished: (d) => `${d.item_id} · ${d.played_ms} ms`,
   session_idle_nudge: (d) => `after ${d.idle_s} s`,

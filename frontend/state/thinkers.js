@@ -1,18 +1,41 @@
 /** Thinker activity, pure: one card per call, newest first, bounded. */
 
 /**
- * @typedef {"routed" | "working" | "complete" | "failed" | "stale" | "abandoned"} ThinkerState
- * @typedef {{id: string, state: ThinkerState, domain: string, label: string, query: string, elapsedMs: number,
- *   source: string, detail: string, error: string, seenAt: number}} Thinker
- *   elapsedMs as the server last told, at `seenAt` (page clock, ms)
+ * `abandoned` the call ended before it did
+ * @typedef {"routed" | "working" | "complete" | "failed" | "stale" | "cancelled" | "abandoned"} ThinkerState
+ * @typedef {{id: string, name: string, state: "started" | "finished" | "failed"}} Step a tool call
+ *
+ * @typedef {object} Thinker
+ * @property {string} id
+ * @property {ThinkerState} state
+ * @property {string} domain
+ * @property {string} label
+ * @property {string} query
+ * @property {number} elapsedMs as the server last told, at `seenAt`
+ * @property {number} seenAt page clock, ms
+ * @property {string} source
+ * @property {readonly string[]} citations
+ * @property {string} detail
+ * @property {string} error
+ * @property {readonly Step[]} steps
+ * @property {"" | "cancel" | "say"} asked what the user has asked of it, until the server answers
+ * @property {boolean} within whether its call is still the one on the line
  */
 
 export const THINKERS_LIMIT = 30;
+const STEPS_LIMIT = 6;
 const UNFINISHED = new Set(["routed", "working"]);
 
 /** @param {Thinker} thinker */
 export function isWorking(thinker) {
   return UNFINISHED.has(thinker.state);
+}
+
+/** What may be asked of it now. @param {Thinker} thinker @returns {"" | "cancel" | "say"} */
+export function mayAsk(thinker) {
+  if (!thinker.within) return "";
+  if (isWorking(thinker)) return "cancel";
+  return thinker.state === "stale" && !thinker.error ? "say" : "";
 }
 
 /**
@@ -28,13 +51,27 @@ export function heardOfThinker(thinkers, data, at) {
 }
 
 /**
- * The call is over: nobody waits for unfinished work any more.
+ * The user asked something of it; "" takes that back.
+ * @param {readonly Thinker[]} thinkers
+ * @param {{id: string, asked: "" | "cancel" | "say"}} data
+ * @returns {readonly Thinker[]}
+ */
+export function askedOfThinker(thinkers, { id, asked }) {
+  return thinkers.map((thinker) => (thinker.id === id ? { ...thinker, asked } : thinker));
+}
+
+/**
+ * The call is over: nobody waits for unfinished work any more, and nothing can be asked of it.
  * @param {readonly Thinker[]} thinkers
  * @returns {readonly Thinker[]}
  */
 export function abandonUnfinished(thinkers) {
-  if (!thinkers.some(isWorking)) return thinkers;
-  return thinkers.map((thinker) => (isWorking(thinker) ? { ...thinker, state: "abandoned" } : thinker));
+  if (!thinkers.some((thinker) => thinker.within)) return thinkers;
+  return thinkers.map((thinker) => ({
+    ...thinker,
+    within: false,
+    state: isWorking(thinker) ? "abandoned" : thinker.state,
+  }));
 }
 
 /** @param {Thinker | undefined} old @param {Record<string, any>} data @param {number} at @returns {Thinker} */
@@ -46,9 +83,25 @@ function merge(old, data, at) {
     label: data.label ?? old?.label ?? data.domain ?? "",
     query: data.query ?? old?.query ?? "",
     elapsedMs: data.elapsed_ms ?? old?.elapsedMs ?? 0,
+    seenAt: at,
     source: data.source ?? old?.source ?? "",
+    citations: data.citations ?? old?.citations ?? [],
     detail: data.detail ?? (data.tool ? old?.detail : undefined) ?? "",
     error: data.error ?? "",
-    seenAt: at,
+    steps: stepped(old?.steps ?? [], data.tool),
+    asked: "",
+    within: true,
   };
+}
+
+/**
+ * @param {readonly Step[]} steps
+ * @param {{id: string, name: string, event: Step["state"]} | undefined} tool
+ * @returns {readonly Step[]}
+ */
+function stepped(steps, tool) {
+  if (!tool) return steps;
+  const step = { id: tool.id, name: tool.name, state: tool.event };
+  const index = steps.findIndex(({ id }) => id === tool.id);
+  return index >= 0 ? steps.with(index, step) : [...steps, step].slice(-STEPS_LIMIT);
 }

@@ -4,19 +4,34 @@
  * An item takes its place when it is first mentioned. One exception: the words of a spoken turn may be recognised
  * only after the reply to it has begun. So the place where the user began to speak is remembered (`anchor`), and
  * the next unknown user item is put there; the anchor is forgotten once a reply after it has been heard.
+ *
+ * What a Thinker answered waits in `answers` for the reply that tells it, and stands with that reply from then on.
  */
 
 /**
  * `live` words still come · `done` all generated, not all heard yet · `final` said or fully heard · `interrupted`
  * @typedef {"live" | "done" | "final" | "interrupted"} EntryState
- * @typedef {{id: string, role: "user" | "assistant", text: string, heard: string, state: EntryState}} Entry
- * @typedef {{entries: readonly Entry[], anchor: string | null}} Transcript  anchor: the id it follows, "" for the top
+ * @typedef {{id: string, domain: string, label: string, source: string, citations: readonly string[]}} Answer
+ * @typedef {object} Entry
+ * @property {string} id
+ * @property {"user" | "assistant" | "note"} role note: a remark of the page's own
+ * @property {string} text
+ * @property {string} heard
+ * @property {EntryState} state
+ * @property {number} at page clock, ms: when it was first mentioned
+ * @property {readonly Answer[]} answers what it tells of
+ *
+ * @typedef {object} Transcript
+ * @property {readonly Entry[]} entries
+ * @property {string | null} anchor the id it follows, "" for the top
+ * @property {readonly Answer[]} answers not told yet
  */
 
 export const TRANSCRIPT_LIMIT = 200;
+const ANSWERS_LIMIT = 8;
 
 /** @type {Transcript} */
-export const EMPTY_TRANSCRIPT = Object.freeze({ entries: Object.freeze([]), anchor: null });
+export const EMPTY_TRANSCRIPT = Object.freeze({ entries: Object.freeze([]), anchor: null, answers: Object.freeze([]) });
 
 /** The user has begun to speak: remember where. @param {Transcript} transcript @returns {Transcript} */
 export function userSpeaks(transcript) {
@@ -26,34 +41,37 @@ export function userSpeaks(transcript) {
 /**
  * @param {Transcript} transcript
  * @param {{role: Entry["role"], item_id: string, delta: string}} data
+ * @param {number} at
  * @returns {Transcript}
  */
-export function addDelta(transcript, { role, item_id, delta }) {
+export function addDelta(transcript, { role, item_id, delta }, at) {
   const known = find(transcript, item_id);
   if (known && known.state !== "live") return transcript;
-  return put(transcript, { id: item_id, role, text: (known?.text ?? "") + delta, heard: "", state: "live" });
+  return put(transcript, { id: item_id, role, text: (known?.text ?? "") + delta, heard: "", state: "live" }, at);
 }
 
 /**
  * All of a reply is generated; it may still be playing.
  * @param {Transcript} transcript
  * @param {{item_id: string, content: string}} data
+ * @param {number} at
  */
-export function generated(transcript, { item_id, content }) {
+export function generated(transcript, { item_id, content }, at) {
   const known = find(transcript, item_id);
   if (known && known.state !== "live") return transcript;
-  return put(transcript, { id: item_id, role: "assistant", text: content, heard: "", state: "done" });
+  return put(transcript, { id: item_id, role: "assistant", text: content, heard: "", state: "done" }, at);
 }
 
 /**
  * Said by the user, or heard to its end. Nothing recognised: the entry goes.
  * @param {Transcript} transcript
  * @param {{role: Entry["role"], item_id: string, content: string}} data
+ * @param {number} at
  */
-export function settled(transcript, { role, item_id, content }) {
+export function settled(transcript, { role, item_id, content }, at) {
   if (find(transcript, item_id)?.state === "interrupted") return transcript;
   if (!content.trim()) return without(transcript, item_id);
-  const next = put(transcript, { id: item_id, role, text: content, heard: content, state: "final" });
+  const next = put(transcript, { id: item_id, role, text: content, heard: content, state: "final" }, at);
   return role === "assistant" ? releaseAnchor(next, item_id) : next;
 }
 
@@ -61,23 +79,50 @@ export function settled(transcript, { role, item_id, content }) {
  * Cut off by the user: `heard` is what was really played.
  * @param {Transcript} transcript
  * @param {{item_id: string, heard: string, content: string}} data
+ * @param {number} at
  */
-export function interrupted(transcript, { item_id, heard, content }) {
-  const entry = { id: item_id, role: "assistant", text: content, heard, state: "interrupted" };
-  return releaseAnchor(put(transcript, /** @type {Entry} */ (entry)), item_id);
+export function interrupted(transcript, { item_id, heard, content }, at) {
+  const entry = { id: item_id, role: /** @type {const} */ ("assistant"), text: content, heard };
+  return releaseAnchor(put(transcript, { ...entry, state: "interrupted" }, at), item_id);
 }
 
 /**
- * Rebuild from the server's own record after events were missed; what is still streaming stays, at the end.
+ * A Thinker has answered: the next reply tells it. One that is stale is not told, unless it is asked for.
  * @param {Transcript} transcript
- * @param {{role: Entry["role"], content: string, item_id: string, interrupted?: boolean}[]} messages
+ * @param {Record<string, any>} data a `thinker` event
  * @returns {Transcript}
  */
-export function rebuilt(transcript, messages) {
+export function answered(transcript, { call_id, event, domain, label, source, citations }) {
+  const others = transcript.answers.filter((answer) => answer.id !== call_id);
+  if (event === "complete") {
+    const answer = { id: call_id, domain, label: label || domain, source: source ?? "", citations: citations ?? [] };
+    return { ...transcript, answers: [...others, answer].slice(-ANSWERS_LIMIT) };
+  }
+  return others.length === transcript.answers.length ? transcript : { ...transcript, answers: others };
+}
+
+/** A remark of the page's own. @param {Transcript} transcript @param {string} text @param {number} at @returns {Transcript} */
+export function noted(transcript, text, at) {
+  const id = `note-${at}-${transcript.entries.length}`;
+  return put(transcript, { id, role: "note", text, heard: text, state: "final" }, at);
+}
+
+/**
+ * Rebuild from the server's own record after events were missed; what is still streaming stays, at the end, and
+ * what was said over an earlier connection (its ids do not begin with `prefix`) stays before it.
+ * @param {Transcript} transcript
+ * @param {{role: "user" | "assistant", content: string, item_id: string, interrupted?: boolean}[]} messages
+ * @param {string} [prefix]
+ * @returns {Transcript}
+ */
+export function rebuilt(transcript, messages, prefix = "") {
   const ids = new Set(messages.map((message) => message.item_id));
+  const earlier = transcript.entries.filter((entry) => entry.role === "note" || !entry.id.startsWith(prefix));
   const kept = messages.map((message) => find(transcript, message.item_id) ?? fromRecord(message));
-  const streaming = transcript.entries.filter((entry) => !ids.has(entry.id) && entry.state !== "final");
-  return { entries: [...kept, ...streaming].slice(-TRANSCRIPT_LIMIT), anchor: null };
+  const streaming = transcript.entries.filter(
+    (entry) => !ids.has(entry.id) && entry.state !== "final" && !earlier.includes(entry),
+  );
+  return { ...transcript, entries: [...earlier, ...kept, ...streaming].slice(-TRANSCRIPT_LIMIT), anchor: null };
 }
 
 /** The part of an interrupted reply that was never heard. @param {Entry} entry */
@@ -86,9 +131,10 @@ export function unheard(entry) {
   return entry.text.startsWith(entry.heard) ? entry.text.slice(entry.heard.length) : "";
 }
 
-/** @param {{role: Entry["role"], content: string, item_id: string, interrupted?: boolean}} message @returns {Entry} */
-function fromRecord({ role, content, item_id, interrupted: cut }) {
-  return { id: item_id, role, text: content, heard: content, state: cut ? "interrupted" : "final" };
+/** @param {{role: "user" | "assistant", content: string, item_id: string, interrupted?: boolean, at?: number}} message @returns {Entry} */
+function fromRecord({ role, content, item_id, interrupted: cut, at = 0 }) {
+  const state = cut ? "interrupted" : "final";
+  return { id: item_id, role, text: content, heard: content, state, at: at * 1000, answers: [] };
 }
 
 /** @param {Transcript} transcript @param {string} id */
@@ -99,15 +145,24 @@ function find(transcript, id) {
 /**
  * Replace the entry in its place, or give it one.
  * @param {Transcript} transcript
- * @param {Entry} entry
+ * @param {Omit<Entry, "at" | "answers">} entry
+ * @param {number} at
  * @returns {Transcript}
  */
-function put(transcript, entry) {
-  const at = transcript.entries.findIndex((other) => other.id === entry.id);
-  if (at >= 0) return { ...transcript, entries: transcript.entries.with(at, entry) };
+function put(transcript, entry, at) {
+  const index = transcript.entries.findIndex((other) => other.id === entry.id);
+  if (index >= 0) {
+    const old = transcript.entries[index];
+    return { ...transcript, entries: transcript.entries.with(index, { ...entry, at: old.at, answers: old.answers }) };
+  }
+  const told = entry.role === "assistant" ? transcript.answers : [];
   const place = entry.role === "user" ? anchoredPlace(transcript) : transcript.entries.length;
-  const entries = transcript.entries.toSpliced(place, 0, entry).slice(-TRANSCRIPT_LIMIT);
-  return { entries, anchor: entry.role === "user" ? null : transcript.anchor };
+  const entries = transcript.entries.toSpliced(place, 0, { ...entry, at, answers: told }).slice(-TRANSCRIPT_LIMIT);
+  return {
+    entries,
+    anchor: entry.role === "user" ? null : transcript.anchor,
+    answers: told.length ? [] : transcript.answers,
+  };
 }
 
 /** @param {Transcript} transcript */

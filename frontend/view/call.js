@@ -1,4 +1,4 @@
-/** The call's state in words, its one button, mute, and who is on the line. */
+/** The call's state in words, how long it lasts, its one button, mute or hold-to-talk, and who is on the line. */
 
 import { part, setText } from "./dom.js";
 
@@ -9,71 +9,125 @@ const FLOOR_WORDS = {
   held: "Paused — are you taking over?",
   closed: "",
 };
+const TICK_MS = 1_000;
 
 /** What the state line and the buttons depend on. @type {readonly (keyof import("../store.js").State)[]} */
-const STATE_PARTS = ["phase", "step", "microphone", "failure"];
+const STATE_PARTS = ["phase", "step", "attempt", "microphone", "failure", "session"];
 
 /**
  * @param {import("../store.js").Store} store
  * @param {import("../conversation.js").Conversation} conversation
  */
 export function showCall(store, conversation) {
-  const button = /** @type {HTMLButtonElement} */ (part("connect"));
-  const mute = /** @type {HTMLButtonElement} */ (part("mute"));
-  button.addEventListener("click", () => void (inCall(store.state) ? conversation.disconnect() : conversation.connect()));
-  mute.addEventListener("click", () => conversation.mute(!store.state.microphone.muted));
+  part("connect").addEventListener("click", () => {
+    void (isUnderWay(store.state) ? conversation.disconnect() : conversation.connect());
+  });
+  part("mute").addEventListener("click", () => conversation.mute(!store.state.microphone.muted));
 
   store.subscribe((state, before) => {
     if (STATE_PARTS.some((name) => state[name] !== before[name])) {
       setText(part("state"), stateWords(state));
-      showButtons(button, mute, state);
+      showButtons(state);
+      document.body.dataset.phase = state.phase;
     }
-    if (state.floor !== before.floor || state.phase !== before.phase) showFloor(state);
+    if (STATE_PARTS.some((name) => state[name] !== before[name]) || state.floor !== before.floor) showFloor(state);
+    if (state.tally !== before.tally) showClock(state.tally);
     if (state.config !== before.config || state.session !== before.session) showFacts(state);
   });
+  setInterval(() => isLive(store.state) && showClock(store.state.tally), TICK_MS);
+}
+
+/** Whether there is a line to talk over. @param {import("../store.js").State} state */
+export function isLive({ phase }) {
+  return phase === "connected" || phase === "shaky";
 }
 
 /** @param {import("../store.js").State} state */
-function inCall({ phase }) {
-  return phase === "connecting" || phase === "connected" || phase === "shaky";
+function isUnderWay(state) {
+  return isLive(state) || state.phase === "connecting" || state.phase === "reconnecting";
 }
 
 /** @param {import("../store.js").State} state */
-function stateWords({ phase, step, microphone, failure }) {
+function stateWords({ phase, step, attempt, microphone, failure, session }) {
   switch (phase) {
     case "loading":
       return "Looking for the server…";
     case "ready":
       return "Ready to talk";
     case "connecting":
-      return step === "microphone" ? "Waiting for the microphone…" : "Connecting…";
+      return { microphone: "Waiting for the microphone…", fallback: "Trying without UDP…" }[step] ?? "Connecting…";
     case "connected":
       if (microphone.mode === "silent") return "Connected, without a microphone";
-      return microphone.muted ? "Connected, muted" : "Connected";
+      if (microphone.muted) return "Connected, muted";
+      return session?.transport === "websocket" ? "Connected, without UDP" : "Connected";
     case "shaky":
       return "The network falters, holding on…";
+    case "reconnecting":
+      return attempt > 1 ? `Connecting again, attempt ${attempt}…` : "Connecting again…";
     case "ended":
       return failure ? "Not connected" : "Call ended";
   }
 }
 
-/** @param {HTMLButtonElement} button @param {HTMLButtonElement} mute @param {import("../store.js").State} state */
-function showButtons(button, mute, state) {
-  const busy = inCall(state);
-  setText(button, busy ? (state.phase === "connecting" ? "Cancel" : "Disconnect") : "Connect");
+/** @param {import("../store.js").State} state */
+function showButtons(state) {
+  const button = /** @type {HTMLButtonElement} */ (part("connect"));
+  const busy = isUnderWay(state);
+  label(button, busy ? (isLive(state) ? "Hang up" : "Cancel") : state.phase === "ended" ? "New call" : "Start talking");
+  icon(button, busy ? "end" : "call");
   button.classList.toggle("ending", busy);
   button.disabled = state.phase === "loading";
-  mute.hidden = !(state.phase === "connected" || state.phase === "shaky") || state.microphone.mode !== "on";
-  mute.setAttribute("aria-pressed", String(state.microphone.muted));
-  setText(mute, state.microphone.muted ? "Unmute" : "Mute");
+
+  const { mode, muted, pushToTalk, talking } = state.microphone;
+  const heard = isLive(state) && mode === "on";
+  const mute = part("mute");
+  mute.hidden = !heard || pushToTalk;
+  mute.setAttribute("aria-pressed", String(muted));
+  label(mute, muted ? "Unmute" : "Mute");
+  icon(mute, muted ? "muted" : "call");
+  const hold = part("hold");
+  hold.hidden = !heard || !pushToTalk;
+  hold.setAttribute("aria-pressed", String(talking));
+  label(hold, talking ? "Listening…" : "Hold to talk");
 }
 
 /** @param {import("../store.js").State} state */
 function showFloor(state) {
-  const live = state.phase === "connected" || state.phase === "shaky";
-  const floor = live ? state.floor : "closed";
-  part("presence").dataset.floor = state.phase === "connecting" ? "connecting" : floor;
-  setText(part("floor"), FLOOR_WORDS[floor]);
+  const { phase, floor, microphone } = state;
+  const shown = isLive(state) ? floor : "closed";
+  const busy = phase === "connecting" || phase === "reconnecting";
+  const presence = part("presence");
+  presence.dataset.floor = busy ? "connecting" : shown;
+  presence.dataset.muted = String(isLive(state) && (microphone.muted || microphone.mode === "silent"));
+  const waiting = shown === "listening" && microphone.pushToTalk && !microphone.talking;
+  setText(part("floor"), waiting ? "Hold space or the button to talk" : FLOOR_WORDS[shown] || invitation(state));
+}
+
+/** @param {import("../store.js").State} state */
+function invitation({ phase }) {
+  if (phase === "ready") return "Speak as you would to a person";
+  return phase === "reconnecting" ? "What was said stays" : "";
+}
+
+/** @param {import("../state/tally.js").Tally} tally */
+function showClock({ startedAt, endedAt }) {
+  setText(part("clock"), startedAt === null ? "" : clock((endedAt ?? Date.now()) - startedAt));
+}
+
+/** @param {number} ms */
+export function clock(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+/** @param {HTMLElement} button @param {string} words */
+function label(button, words) {
+  setText(/** @type {Element} */ (button.querySelector(".label")), words);
+}
+
+/** @param {HTMLElement} button @param {string} name */
+function icon(button, name) {
+  button.querySelector("use")?.setAttribute("href", `#icon-${name}`);
 }
 
 /** @param {import("../store.js").State} state */

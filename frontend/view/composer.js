@@ -1,5 +1,6 @@
 /** Typed input, and example questions from the Thinkers there are. */
 
+import { isLive as live } from "./call.js";
 import { make, part } from "./dom.js";
 
 /**
@@ -22,15 +23,10 @@ export function showComposer(store, conversation) {
       examples.replaceChildren(...chips(state.config, (text) => offer(text, input, store, conversation)));
     }
     if (state.phase !== before.phase) {
-      input.placeholder = live(state) ? "Speak, or type here" : "Connect, then speak — or type here";
+      input.placeholder = live(state) ? "Speak, or type here" : "Start talking — or type once connected";
       arm(send, input, state);
     }
   });
-}
-
-/** @param {import("../store.js").State} state */
-function live({ phase }) {
-  return phase === "connected" || phase === "shaky";
 }
 
 /** @param {HTMLButtonElement} send @param {HTMLInputElement} input @param {import("../store.js").State} state */

@@ -7,6 +7,7 @@ const WAY_WORDS = {
   retry: "Try again",
   type: "Go on by typing",
   hear: "Let me hear",
+  stop: "Stop trying",
   dismiss: "Close",
 };
 
@@ -23,7 +24,7 @@ export function showFailure(store, ways) {
     clearInterval(counting);
     box.hidden = !state.failure;
     if (!state.failure) return box.replaceChildren();
-    draw(box, state.failure, ways);
+    draw(box, state.failure, state.phase === "reconnecting" ? "Try now" : WAY_WORDS.retry, ways);
     const { retryAt } = state.failure;
     if (retryAt) counting = countDown(box, retryAt);
   });
@@ -32,20 +33,21 @@ export function showFailure(store, ways) {
 /**
  * @param {HTMLElement} box
  * @param {import("../failures.js").Failure} failure
+ * @param {string} retry words for trying again
  * @param {Record<string, () => void>} ways
  */
-function draw(box, failure, ways) {
+function draw(box, failure, retry, ways) {
   box.dataset.kind = failure.kind;
   const words = make("div", "notice-words");
   words.append(make("strong", "", failure.title), make("p", "", failure.hint));
   const buttons = make("div", "notice-ways");
-  buttons.append(...failure.ways.map((way) => wayButton(way, ways[way])));
+  buttons.append(...failure.ways.map((way) => wayButton(way, way === "retry" ? retry : WAY_WORDS[way], ways[way])));
   box.replaceChildren(words, buttons);
 }
 
-/** @param {import("../failures.js").WayOn} way @param {() => void} go */
-function wayButton(way, go) {
-  const button = make("button", "quiet", WAY_WORDS[way]);
+/** @param {import("../failures.js").WayOn} way @param {string} words @param {() => void} go */
+function wayButton(way, words, go) {
+  const button = make("button", "quiet", words);
   button.type = "button";
   button.dataset.testid = `way-${way}`;
   button.addEventListener("click", go);

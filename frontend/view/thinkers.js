@@ -1,40 +1,58 @@
-/** One card per Thinker call: what was asked, how long it took, where the answer came from. */
+/** One card per Thinker call: what was asked, the tools it calls, how long, where the answer came from; cancel, or say it. */
 
-import { isWorking } from "../state/thinkers.js";
+import { isWorking, mayAsk } from "../state/thinkers.js";
 import { follow, make, part, setText } from "./dom.js";
+import { citationLinks, sourceBadge } from "./sources.js";
 
 const TICK_MS = 200;
 
+/** @type {Record<import("../state/thinkers.js").ThinkerState, string>} */
 const STATE_WORDS = {
   routed: "Asked",
   working: "Thinking",
   complete: "Answered",
   failed: "Failed",
   stale: "Too late to be spoken",
+  cancelled: "Cancelled",
   abandoned: "Not finished",
 };
-
-/** Sample data is named as such: it must never pass for the real thing. @type {Record<string, string>} */
-const SOURCE_WORDS = { live: "live data", cache: "from cache", sample: "sample data", model: "model's knowledge" };
+const ASK_WORDS = { cancel: "Cancel", say: "Say it now" };
+const ASKED_WORDS = { cancel: "Cancelling…", say: "In a moment…" };
 
 /** @typedef {import("../state/thinkers.js").Thinker} Thinker */
 
-/** @param {import("../store.js").Store} store */
-export function showThinkers(store) {
+/**
+ * @param {import("../store.js").Store} store
+ * @param {import("../conversation.js").Conversation} conversation
+ */
+export function showThinkers(store, conversation) {
   const list = part("thinkers");
   const shown = new Map();
   const empty = list.appendChild(make("li", "empty", ""));
   /** @type {ReturnType<typeof setInterval> | undefined} */
   let ticking;
+  const ask = (/** @type {HTMLButtonElement} */ button) => {
+    void conversation.askThinker(button.dataset.call ?? "", button.dataset.asks === "say" ? "say" : "cancel");
+  };
 
   store.subscribe((state, before) => {
     if (state.config !== before.config) setText(empty, introduction(state.config));
     if (state.thinkers === before.thinkers) return;
     empty.hidden = state.thinkers.length > 0;
-    follow(list, shown, state.thinkers, (thinker) => thinker.id, createCard, updateCard);
+    follow(list, shown, state.thinkers, (thinker) => thinker.id, () => createCard(ask), updateCard);
+    showBadge(state.thinkers.filter(isWorking));
     clearInterval(ticking);
     if (state.thinkers.some(isWorking)) ticking = setInterval(() => tick(shown), TICK_MS);
   });
+}
+
+/** On narrow windows the cards are behind a button: it tells how many work. @param {readonly Thinker[]} working */
+function showBadge(working) {
+  const badge = part("side-badge");
+  badge.hidden = !working.length;
+  setText(badge, String(working.length));
+  setText(part("thinking"), working.map(({ label }) => label).join(", "));
+  part("thinking").hidden = !working.length;
 }
 
 /** @param {any} config */
@@ -43,14 +61,19 @@ function introduction(config) {
   return labels.length ? `Standing by: ${labels.join(", ")}.` : "Their work will show here.";
 }
 
-function createCard() {
+/** @param {(button: HTMLButtonElement) => void} ask */
+function createCard(ask) {
   const card = make("li", "thinker");
   card.dataset.testid = "thinker";
   const head = make("div", "thinker-head");
   head.append(make("strong", "thinker-label"), make("span", "thinker-state"));
-  const foot = make("p", "thinker-foot");
-  foot.append(make("span", "thinker-time"), make("span", "thinker-source"));
-  card.append(head, make("p", "thinker-query"), make("p", "thinker-detail"), foot);
+  const foot = make("div", "thinker-foot");
+  const button = make("button", "quiet small thinker-ask");
+  button.type = "button";
+  button.dataset.testid = "thinker-ask";
+  button.addEventListener("click", () => ask(button));
+  foot.append(make("span", "thinker-time figure"), make("span", "thinker-sources"), button);
+  card.append(head, make("p", "thinker-query"), make("ul", "thinker-steps"), make("p", "thinker-detail"), foot);
   return card;
 }
 
@@ -62,11 +85,31 @@ function updateCard(card, thinker) {
   fill(card, ".thinker-label", thinker.label);
   fill(card, ".thinker-state", STATE_WORDS[thinker.state] ?? thinker.state);
   fill(card, ".thinker-query", thinker.query);
-  fill(card, ".thinker-detail", thinker.error || thinker.detail);
+  fill(card, ".thinker-detail", thinker.error || (isWorking(thinker) ? thinker.detail : ""));
   fill(card, ".thinker-time", seconds(thinker.elapsedMs));
-  const source = /** @type {HTMLElement} */ (card.querySelector(".thinker-source"));
-  source.dataset.source = thinker.source;
-  setText(source, SOURCE_WORDS[thinker.source] ?? thinker.source);
+  card.querySelector(".thinker-steps")?.replaceChildren(...thinker.steps.map(stepLine));
+  const source = thinker.source ? [sourceBadge(thinker.source)] : [];
+  card.querySelector(".thinker-sources")?.replaceChildren(...source, ...citationLinks(thinker.citations));
+  showAsk(/** @type {HTMLButtonElement} */ (card.querySelector(".thinker-ask")), thinker);
+}
+
+/** @param {import("../state/thinkers.js").Step} step */
+function stepLine({ name, state }) {
+  const line = make("li", `step ${state}`, name);
+  line.title = `${name}: ${state}`;
+  return line;
+}
+
+/** @param {HTMLButtonElement} button @param {Thinker} thinker */
+function showAsk(button, thinker) {
+  const may = mayAsk(thinker);
+  button.hidden = !may;
+  if (!may) return;
+  button.dataset.call = thinker.id;
+  button.dataset.asks = may;
+  button.disabled = Boolean(thinker.asked);
+  setText(button, thinker.asked ? ASKED_WORDS[thinker.asked] : ASK_WORDS[may]);
+  button.ariaLabel = `${button.textContent}: ${thinker.label}`;
 }
 
 /** @param {HTMLElement} card @param {string} selector @param {string} text */

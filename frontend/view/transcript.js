@@ -2,34 +2,33 @@
 
 import { unheard } from "../state/transcript.js";
 import { follow, make, part, setText } from "./dom.js";
+import { citationLinks, sourceBadge } from "./sources.js";
 
 const NEAR_END_PX = 48;
-const SPEAKER = { user: "You", assistant: "Assistant" };
+const SPEAKER = { user: "You", assistant: "Assistant", note: "" };
+
+/** @typedef {import("../state/transcript.js").Entry} Entry */
 
 /** @param {import("../store.js").Store} store */
 export function showTranscript(store) {
   const list = part("transcript");
   const latest = part("jump-latest");
+  const welcome = part("welcome");
   const shown = new Map();
-  const empty = list.appendChild(make("p", "empty", ""));
   list.addEventListener("scroll", () => (latest.hidden = nearEnd(list)), { passive: true });
   latest.addEventListener("click", () => list.scrollTo({ top: list.scrollHeight }));
+  // What opens below (examples, a summary) must not hide the newest words.
+  new ResizeObserver(() => latest.hidden && (list.scrollTop = list.scrollHeight)).observe(list);
 
   store.subscribe((state, before) => {
-    if (state.phase !== before.phase) setText(empty, invitation(state.phase));
     if (state.transcript === before.transcript) return;
     const stick = nearEnd(list);
-    empty.hidden = state.transcript.entries.length > 0;
-    list.closest(".talk")?.classList.toggle("begun", empty.hidden);
+    welcome.hidden = state.transcript.entries.length > 0;
+    list.closest(".talk")?.classList.toggle("begun", welcome.hidden);
     follow(list, shown, state.transcript.entries, (entry) => entry.id, createEntry, updateEntry);
     if (stick) list.scrollTop = list.scrollHeight;
     latest.hidden = stick;
   });
-}
-
-/** @param {import("../store.js").Phase} phase */
-function invitation(phase) {
-  return phase === "connected" || phase === "shaky" ? "Say something, or type below." : "What is said will stand here.";
 }
 
 /** @param {Element} list */
@@ -41,25 +40,33 @@ function createEntry() {
   const node = make("article", "entry");
   const words = make("p", "words");
   words.append(make("span", "said"), make("s", "cut"));
-  node.append(make("h3", "speaker"), words, make("p", "remark"));
+  node.append(make("h3", "speaker"), words, make("p", "remark"), make("ul", "answers"));
   return node;
 }
 
-/** @param {HTMLElement} node @param {import("../state/transcript.js").Entry} entry */
+/** @param {HTMLElement} node @param {Entry} entry */
 function updateEntry(node, entry) {
   node.className = `entry ${entry.role} ${entry.state}`;
   node.dataset.testid = `entry-${entry.role}`;
   node.dataset.state = entry.state;
   node.dataset.item = entry.id;
-  const [speaker, words, remark] = node.children;
+  const [speaker, words, remark, answers] = node.children;
   setText(speaker, SPEAKER[entry.role]);
-  const cut = unheard(entry);
   setText(words.children[0], entry.state === "interrupted" ? entry.heard : entry.text);
-  setText(words.children[1], cut);
+  setText(words.children[1], unheard(entry));
   setText(remark, remarkOn(entry));
+  if (answers.childElementCount !== entry.answers.length) answers.replaceChildren(...entry.answers.map(answerLine));
 }
 
-/** @param {import("../state/transcript.js").Entry} entry */
+/** @param {import("../state/transcript.js").Answer} answer */
+function answerLine({ domain, label, source, citations }) {
+  const line = make("li", "answer");
+  line.dataset.domain = domain;
+  line.append(make("span", "answer-domain", label), sourceBadge(source), ...citationLinks(citations));
+  return line;
+}
+
+/** @param {Entry} entry */
 function remarkOn(entry) {
   if (entry.state !== "interrupted") return "";
   return entry.heard ? "You took over here; the rest was not spoken." : "You took over before this was heard.";

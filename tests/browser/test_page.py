@@ -13,7 +13,7 @@ from playwright.async_api import Browser
 from starlette.responses import Response
 
 from tests.support.browser import Tab, launched, tab_in
-from tests.support.standin import SESSION, TOKEN, StandIn, refusal, standing_in
+from tests.support.standin import CONVERSATION, SESSION, TOKEN, StandIn, refusal, standing_in
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -121,6 +121,7 @@ async def test_another_microphone_can_be_chosen_during_the_call(browser: Browser
         await tab.connect()
         track = "() => testPeers[0].getSenders()[0].track.label"
         before = await tab.page.evaluate(track)
+        await tab.press("open-devices")
         await tab.page.get_by_test_id("microphone").select_option(label="Fake Audio Input 2")
         await tab.page.wait_for_function("() => testPeers[0].getSenders()[0].track.label === 'Fake Audio Input 2'")
         assert before != "Fake Audio Input 2"
@@ -299,14 +300,20 @@ async def test_a_server_that_is_away_is_told_from_being_offline(browser: Browser
         await tab.page.get_by_test_id("notice").wait_for(state="hidden")
 
 
-async def test_a_lost_connection_is_told_with_a_way_back(browser: Browser) -> None:
+async def test_a_lost_connection_comes_back_by_itself_with_what_was_said(browser: Browser) -> None:
     async with page_on_stand_in(browser) as (tab, server):
         await tab.connect()
         begin(server)
+        server.tell("transcript", role="user", item_id="typed-1", content="Before the break.")
+        await tab.sees("entry-user", "Before the break.")
         server.tell("session_ended", reason="network_lost")
-        await tab.sees("notice", "The connection was lost.")
-        await tab.sees("state", "Not connected")
-        await tab.page.get_by_test_id("way-retry").wait_for()
+        await tab.sees("entry-note", "Connected again; the conversation goes on.")
+        await tab.sees("state", "Connected")
+        server.tell("transcript", role="user", item_id="typed-1", content="After it.")
+        await tab.sees("transcript", "After it.")
+        said = [words for role, _, words in await tab.transcript() if role == "user"]
+        assert said == ["Before the break.", "After it."]
+        assert [offer.get("conversation_id") for offer in server.offers] == [None, CONVERSATION]
 
 
 async def test_a_problem_during_the_call_is_shown_and_the_call_goes_on(browser: Browser) -> None:

@@ -7,6 +7,7 @@ The page's failures and drawing are tested against this; what is said and heard,
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -20,8 +21,9 @@ from av import AudioFrame
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
+from starlette.websockets import WebSocket
 
 from backend.http.headers import SecurityHeaders
 from backend.session.feed import Feed, PageEvent
@@ -30,6 +32,8 @@ from tests.support.http_server import serve
 FRONTEND = Path(__file__).parents[2] / "frontend"
 SESSION = "stand-in-session"
 TOKEN = "stand-in-token"
+CONVERSATION = "stand-in-conversation"
+TICKET = {"session_id": SESSION, "conversation_id": CONVERSATION, "token": TOKEN}
 RATE = 48_000
 CONFIG: dict[str, Any] = {
     "responder": {"name": "offline demonstration", "model": "offline demonstration", "offline": True},
@@ -75,6 +79,39 @@ class Tone(MediaStreamTrack):
         return frame
 
 
+class SpokenSocket:
+    """One call over a WebSocket: what the page sent, and a voice to send it."""
+
+    def __init__(self, websocket: WebSocket) -> None:
+        self._websocket = websocket
+        self.pieces: list[bytes] = []
+        self.messages: list[dict[str, Any]] = []
+
+    async def listen(self) -> None:
+        """Take what comes until the page goes."""
+        await self._websocket.send_json({"type": "ready"})
+        while (message := await self._websocket.receive())["type"] == "websocket.receive":
+            if message.get("bytes"):
+                self.pieces.append(message["bytes"])
+            elif message.get("text"):
+                self.messages.append(json.loads(message["text"]))
+
+    async def speak(self, ms: int) -> None:
+        """A 440 Hz tone, in pieces of 20 ms as the server sends them."""
+        for start in range(0, ms, 20):
+            wave = np.sin(2 * np.pi * 440 * (np.arange(480) + start * 24) / 24_000) * 12_000
+            pcm = base64.b64encode(wave.astype("<i2").tobytes()).decode()
+            await self._websocket.send_json({"type": "audio", "item": "a1", "pcm": pcm})
+
+    async def flush(self) -> None:
+        """Have the page drop what it has buffered."""
+        await self._websocket.send_json({"type": "flush"})
+
+    async def drop(self) -> None:
+        """The line breaks."""
+        await self._websocket.close(1011)
+
+
 class StandIn:
     """What the test sets, and what the page did."""
 
@@ -83,6 +120,10 @@ class StandIn:
         self.offer_refusal: Response | None = None
         """Answers the next offer instead of a peer, once."""
         self.typing_refusal: Response | None = None
+        self.asked: list[tuple[str, str]] = []
+        """What was asked of which Thinker: (call, cancel or say)."""
+        self.sockets: list[SpokenSocket] = []
+        """The calls over WebSockets, oldest first."""
         self.events_status = 200
         """Anything else answers the event stream, and questions about the session, with this status."""
         self.feed = Feed()
@@ -122,6 +163,9 @@ class StandIn:
                     Route("/api/config", self._config),
                     Route("/api/rtc/offer", self._offer, methods=["POST"]),
                     Route("/api/rtc/disconnect", self._disconnect, methods=["POST"]),
+                    Route("/api/sessions", self._open, methods=["POST"]),
+                    WebSocketRoute("/ws/{id}", self._socket),
+                    Route("/api/sessions/{id}/thinkers/{call}/{what}", self._asked, methods=["POST"]),
                     Route("/api/sessions/{id}", self._session),
                     Route("/api/sessions/{id}/messages", self._typed, methods=["POST"]),
                     Route("/api/sessions/{id}/transcript", self._transcript),
@@ -148,7 +192,22 @@ class StandIn:
         await peer.setRemoteDescription(RTCSessionDescription(sdp=body["sdp"], type="offer"))
         peer.addTrack(Tone())
         await peer.setLocalDescription(await peer.createAnswer())
-        return JSONResponse({"sdp": peer.localDescription.sdp, "session_id": SESSION, "token": TOKEN})
+        return JSONResponse({"sdp": peer.localDescription.sdp, **TICKET})
+
+    async def _open(self, request: Request) -> Response:
+        self.offers.append(await request.json())
+        self.feed.close()
+        self.feed = Feed()
+        return JSONResponse(TICKET)
+
+    async def _socket(self, websocket: WebSocket) -> None:
+        await websocket.accept()
+        self.sockets.append(call := SpokenSocket(websocket))
+        await call.listen()
+
+    async def _asked(self, request: Request) -> Response:
+        self.asked.append((request.path_params["call"], request.path_params["what"]))
+        return JSONResponse({"ok": True}, status_code=202)
 
     async def _disconnect(self, request: Request) -> Response:
         self.disconnects.append(json.loads(await request.body()))

@@ -1,0 +1,27 @@
+/** Which microphones and speakers there are, and how one of them is made to play. */
+
+/** @typedef {{id: string, label: string}} Device */
+
+/** Whether this browser lets a page choose where it is heard. */
+export const SPEAKERS_CHOOSABLE = "setSinkId" in HTMLMediaElement.prototype;
+
+/**
+ * Names are known only once a microphone was allowed; devices without one are left out.
+ * @returns {Promise<{microphones: Device[], speakers: Device[]}>}
+ */
+export async function listDevices() {
+  const devices = (await navigator.mediaDevices?.enumerateDevices?.()) ?? [];
+  return { microphones: of("audioinput", "Microphone", devices), speakers: of("audiooutput", "Speaker", devices) };
+}
+
+/** Calls `changed` whenever a device is plugged in or out. @param {() => void} changed */
+export function watchDevices(changed) {
+  navigator.mediaDevices?.addEventListener?.("devicechange", changed);
+}
+
+/** @param {MediaDeviceKind} kind @param {string} unnamed @param {MediaDeviceInfo[]} devices @returns {Device[]} */
+function of(kind, unnamed, devices) {
+  return devices
+    .filter((device) => device.kind === kind && device.deviceId && device.deviceId !== "default")
+    .map((device) => ({ id: device.deviceId, label: device.label || unnamed }));
+}

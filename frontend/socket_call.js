@@ -1,0 +1,145 @@
+/** One call over a WebSocket, for networks without UDP: PCM both ways, through an audio worklet. See line.js. */
+
+import { postDisconnect, postSession } from "./api.js";
+import { sessionOf } from "./line.js";
+
+const CONNECT_WITHIN_MS = 8_000;
+const PING_EVERY_MS = 10_000;
+/** More than this waiting to be sent (a second of sound) means the network is too slow: newer sound goes first. */
+const BACKLOG_BYTES = 48_000;
+/** Half of the wire's rate, with room for the filter's slope. */
+const AUDIBLE_HZ = 10_500;
+
+export class SocketCall {
+  /** @type {"websocket"} */
+  kind = "websocket";
+  /** @type {import("./line.js").Session | null} */
+  session = null;
+  #over = false;
+  #everConnected = false;
+  /** @type {WebSocket | null} */
+  #socket = null;
+  /** @type {AudioNode[]} */
+  #nodes = [];
+  /** @type {AudioNode | null} */
+  #entrance = null;
+  /** @type {MediaStreamAudioSourceNode | null} */
+  #microphone = null;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #pinging;
+
+  /** @param {import("./line.js").LineOptions} options */
+  constructor({ context, stream, onState, onVoice }) {
+    this.context = context;
+    this.stream = stream;
+    this.onState = onState;
+    this.onVoice = onVoice;
+  }
+
+  /** @param {import("./api.js").Opening} opening */
+  async dial(opening) {
+    this.#timer = setTimeout(() => this.#everConnected || this.onState("never"), CONNECT_WITHIN_MS);
+    await this.context.audioWorklet.addModule("/worklets/voice.js");
+    this.session = sessionOf(await postSession(opening));
+    if (this.#over) return void (await postDisconnect(this.session).catch(() => {}));
+    const socket = new WebSocket(addressOf(this.session));
+    this.#socket = socket;
+    const play = this.#speak();
+    socket.addEventListener("message", ({ data }) => typeof data === "string" && this.#receive(JSON.parse(data), play));
+    socket.addEventListener("close", () => this.#closed());
+  }
+
+  /** @param {MediaStream} stream */
+  async replaceStream(stream) {
+    this.#microphone?.disconnect();
+    this.stream = stream;
+    if (this.#entrance) this.#microphone = connected(this.context.createMediaStreamSource(stream), this.#entrance);
+  }
+
+  async statistics() {
+    return null;
+  }
+
+  close() {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    clearInterval(this.#pinging);
+    this.#microphone?.disconnect();
+    for (const node of this.#nodes) node.disconnect();
+    this.#nodes = [];
+    this.#send(JSON.stringify({ type: "bye" }));
+    this.#socket?.close();
+  }
+
+  /** The assistant's voice: worklet, then a filter, then a stream like WebRTC's. */
+  #speak() {
+    const voice = new AudioWorkletNode(this.context, "playback", { numberOfInputs: 0, outputChannelCount: [1] });
+    const filter = lowPass(this.context);
+    const out = this.context.createMediaStreamDestination();
+    voice.connect(filter).connect(out);
+    this.#nodes.push(voice, filter, out);
+    this.onVoice(out.stream);
+    return voice.port;
+  }
+
+  /** The microphone: a filter, then the worklet, whose pieces go out as they come. */
+  #listen() {
+    const filter = lowPass(this.context);
+    const capture = new AudioWorkletNode(this.context, "capture", { numberOfOutputs: 0 });
+    filter.connect(capture);
+    capture.port.onmessage = ({ data }) => (this.#socket?.bufferedAmount ?? 0) < BACKLOG_BYTES && this.#send(data);
+    this.#nodes.push(filter, capture);
+    this.#entrance = filter;
+    this.#microphone = connected(this.context.createMediaStreamSource(this.stream), filter);
+    this.#pinging = setInterval(() => this.#send(JSON.stringify({ type: "ping" })), PING_EVERY_MS);
+  }
+
+  /** @param {{type: string, pcm?: string}} message @param {MessagePort} play */
+  #receive({ type, pcm }, play) {
+    if (this.#over) return;
+    if (type === "audio" && pcm) {
+      const { buffer } = Uint8Array.from(atob(pcm), (letter) => letter.charCodeAt(0));
+      play.postMessage(buffer, [buffer]);
+    } else if (type === "flush") {
+      play.postMessage(null);
+    } else if (type === "bye") {
+      this.#over = true;
+    } else if (type === "ready") {
+      this.#everConnected = true;
+      clearTimeout(this.#timer);
+      this.#listen();
+      this.onState("connected");
+    }
+  }
+
+  /** The server says why a call ended on the session's own stream of events; a broken line is for us to notice. */
+  #closed() {
+    if (this.#over) return;
+    clearTimeout(this.#timer);
+    this.onState(this.#everConnected ? "lost" : "never");
+  }
+
+  /** @param {string | ArrayBuffer} message */
+  #send(message) {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(message);
+  }
+}
+
+/** @param {import("./line.js").Session} session */
+function addressOf({ id, token }) {
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  return `${scheme}//${location.host}/ws/${encodeURIComponent(id)}?token=${encodeURIComponent(token)}`;
+}
+
+/** @param {AudioContext} context */
+function lowPass(context) {
+  return new BiquadFilterNode(context, { type: "lowpass", frequency: AUDIBLE_HZ });
+}
+
+/** @template {AudioNode} Node @param {Node} node @param {AudioNode} to @returns {Node} */
+function connected(node, to) {
+  node.connect(to);
+  return node;
+}

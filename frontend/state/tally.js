@@ -1,0 +1,65 @@
+/** What a call came to, pure: counts and times for the summary at its end. */
+
+/**
+ * @typedef {object} Tally
+ * @property {number | null} startedAt page clock, ms
+ * @property {number | null} endedAt
+ * @property {number} turns of the user
+ * @property {number} interruptions
+ * @property {number} reconnections
+ * @property {Readonly<Record<string, number>>} thinkers how often each was asked, by label
+ * @property {readonly number[]} latencies ms from the user's last sound to the first of the reply, the newest
+ */
+
+export const LATENCIES_LIMIT = 500;
+
+/** @type {Tally} */
+export const NO_TALLY = Object.freeze({
+  startedAt: null,
+  endedAt: null,
+  turns: 0,
+  interruptions: 0,
+  reconnections: 0,
+  thinkers: Object.freeze({}),
+  latencies: Object.freeze([]),
+});
+
+/**
+ * @param {Tally} tally
+ * @param {import("../store.js").Action} action
+ * @returns {Tally}
+ */
+export function tallyAfter(tally, { type, data, at = 0 }) {
+  switch (type) {
+    case "page_connected":
+      return { ...tally, startedAt: tally.startedAt ?? at, endedAt: null };
+    case "page_reconnecting":
+      return data.attempt === 1 ? { ...tally, endedAt: null, reconnections: tally.reconnections + 1 } : tally;
+    case "page_closed":
+    case "session_ended":
+      return tally.startedAt !== null && tally.endedAt === null ? { ...tally, endedAt: at } : tally;
+    case "transcript":
+      return data.role === "user" && data.content.trim() ? { ...tally, turns: tally.turns + 1 } : tally;
+    case "transcript_interrupted":
+      return { ...tally, interruptions: tally.interruptions + 1 };
+    case "turn_metrics":
+      return { ...tally, latencies: [...tally.latencies, data.total_ms].slice(-LATENCIES_LIMIT) };
+    case "thinker":
+      return data.event === "routed" ? { ...tally, thinkers: counted(tally.thinkers, data.label || data.domain) } : tally;
+    default:
+      return tally;
+  }
+}
+
+/** @param {Tally} tally @returns {number | null} ms */
+export function medianLatency({ latencies }) {
+  if (!latencies.length) return null;
+  const sorted = latencies.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** @param {Readonly<Record<string, number>>} counts @param {string} name */
+function counted(counts, name) {
+  return name ? { ...counts, [name]: (counts[name] ?? 0) + 1 } : counts;
+}

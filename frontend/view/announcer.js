@@ -1,0 +1,51 @@
+/**
+ * For readers who hear the page: each turn once, when it is over, so that it does not talk into the assistant's own
+ * voice; and what became of a Thinker. Who has the floor changes too often to be told.
+ */
+
+import { part } from "./dom.js";
+
+/** How a Thinker's end is told. @type {Record<string, string>} */
+const ENDS = { failed: "failed", stale: "came too late", cancelled: "was cancelled" };
+
+/** @param {import("../store.js").Store} store */
+export function showAnnouncements(store) {
+  const place = part("announcer");
+  store.subscribe((state, before) => {
+    if (!("transcript" in before)) return;
+    const told = [...turnsOver(state.transcript, before.transcript), ...thinkersOver(state.thinkers, before.thinkers)];
+    if (told.length) place.textContent = told.join(" ");
+  });
+}
+
+/**
+ * @param {import("../state/transcript.js").Transcript} now
+ * @param {import("../state/transcript.js").Transcript} before
+ */
+function turnsOver(now, before) {
+  if (now === before) return [];
+  const known = new Map(before.entries.map((entry) => [entry.id, entry]));
+  return now.entries.filter((entry) => isOver(entry) && !isOver(known.get(entry.id))).map(inWords);
+}
+
+/** @param {import("../state/transcript.js").Entry | undefined} entry */
+function isOver(entry) {
+  return entry?.state === "final" || entry?.state === "interrupted";
+}
+
+/** @param {import("../state/transcript.js").Entry} entry */
+function inWords({ role, text, heard, state }) {
+  if (role === "note") return text;
+  if (role === "user") return `You: ${text}`;
+  return state === "interrupted" ? `Assistant, interrupted: ${heard || "nothing heard"}` : `Assistant: ${text}`;
+}
+
+/**
+ * @param {readonly import("../state/thinkers.js").Thinker[]} now
+ * @param {readonly import("../state/thinkers.js").Thinker[]} before
+ */
+function thinkersOver(now, before) {
+  if (now === before) return [];
+  const known = new Map(before.map((thinker) => [thinker.id, thinker.state]));
+  return now.filter(({ id, state }) => ENDS[state] && known.get(id) !== state).map(({ label, state }) => `${label} ${ENDS[state]}.`);
+}

@@ -1,0 +1,90 @@
+/** The choice of microphone, speaker and push-to-talk, behind one button, remembered for the next visit. */
+
+import { make, part } from "./dom.js";
+
+/** @typedef {import("../devices.js").Device} Device */
+
+/**
+ * @param {import("../store.js").Store} store
+ * @param {import("../conversation.js").Conversation} conversation
+ */
+export function showDevices(store, conversation) {
+  wireButton(part("open-devices"), part("devices"));
+  const microphone = select("microphone", (id) => void conversation.chooseMicrophone(id));
+  const speaker = select("speaker", (id) => void conversation.chooseSpeaker(id));
+  const push = /** @type {HTMLInputElement} */ (part("push-to-talk"));
+  push.addEventListener("change", () => {
+    remember("push-to-talk", push.checked ? "1" : "");
+    conversation.pushToTalk(push.checked);
+  });
+  store.dispatch("page_microphone", { chosen: remembered("microphone"), pushToTalk: remembered("push-to-talk") === "1" });
+  const sink = remembered("speaker");
+  if (sink) void conversation.chooseSpeaker(sink);
+
+  store.subscribe((state, before) => {
+    if (state.microphone !== before.microphone) {
+      offer(microphone, state.microphone);
+      push.checked = state.microphone.pushToTalk;
+    }
+    if (state.speaker === before.speaker) return;
+    part("speaker-field").hidden = !state.speaker.choosable;
+    offer(speaker, state.speaker);
+  });
+}
+
+/** Opens and closes; Escape and a press elsewhere close, too. @param {HTMLElement} button @param {HTMLElement} panel */
+function wireButton(button, panel) {
+  const show = (/** @type {boolean} */ open) => {
+    panel.hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
+  };
+  button.addEventListener("click", () => show(panel.hidden));
+  panel.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    show(false);
+    button.focus();
+  });
+  document.addEventListener("pointerdown", ({ target }) => {
+    if (panel.hidden || !(target instanceof Node) || panel.contains(target) || button.contains(target)) return;
+    show(false);
+  });
+}
+
+/** @param {string} name @param {(id: string) => void} choose */
+function select(name, choose) {
+  const element = /** @type {HTMLSelectElement} */ (part(name));
+  element.addEventListener("change", () => {
+    remember(name, element.value);
+    choose(element.value);
+  });
+  return element;
+}
+
+/** @param {HTMLSelectElement} select @param {{devices: readonly Device[], chosen: string}} choice */
+function offer(select, { devices, chosen }) {
+  const options = [{ id: "", label: "System default" }, ...devices];
+  const shown = Array.from(select.options, ({ value, text }) => `${value} ${text}`);
+  if (shown.join("\n") !== options.map(({ id, label }) => `${id} ${label}`).join("\n")) {
+    select.replaceChildren(...options.map(({ id, label }) => Object.assign(make("option", "", label), { value: id })));
+  }
+  select.value = options.some(({ id }) => id === chosen) ? chosen : "";
+}
+
+/** Storage may be forbidden; then the choice lasts as long as the page. @param {string} name @param {string} value */
+function remember(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+  }
+}
+
+/** @param {string} name */
+function remembered(name) {
+  try {
+    return localStorage.getItem(name) ?? "";
+  } catch (error) {
+    if (!(error instanceof DOMException)) throw error;
+    return "";
+  }
+}

@@ -1,0 +1,43 @@
+/** What a call came to, once it is over: how long, how many turns, who was asked, how fast; and a way to go on. */
+
+import { medianLatency } from "../state/tally.js";
+import { clock } from "./call.js";
+import { make, part } from "./dom.js";
+
+/**
+ * @param {import("../store.js").Store} store
+ * @param {import("../conversation.js").Conversation} conversation
+ */
+export function showSummary(store, conversation) {
+  const box = part("summary");
+  part("go-on").addEventListener("click", () => void conversation.connect({ again: true }));
+  store.subscribe((state, before) => {
+    if (state.phase === before.phase && state.tally === before.tally) return;
+    const over = state.phase === "ended" && state.tally.startedAt !== null;
+    box.hidden = !over;
+    if (over) part("summary-facts").replaceChildren(...facts(state.tally).map(factOf));
+  });
+}
+
+/** @param {[string, string]} fact */
+function factOf([name, value]) {
+  const fact = make("div", "fact");
+  fact.append(make("dt", "", name), make("dd", "figure", value));
+  return fact;
+}
+
+/** @param {import("../state/tally.js").Tally} tally @returns {[string, string][]} */
+function facts(tally) {
+  const median = medianLatency(tally);
+  const asked = Object.entries(tally.thinkers).map(([label, times]) => (times > 1 ? `${label} ×${times}` : label));
+  /** @type {[string, string][]} */
+  const always = [
+    ["Duration", clock((tally.endedAt ?? Date.now()) - (tally.startedAt ?? 0))],
+    ["Your turns", String(tally.turns)],
+    ["Thinkers asked", asked.join(", ") || "none"],
+    ["Median time to answer", median === null ? "–" : `${Math.round(median)} ms`],
+  ];
+  if (tally.interruptions) always.push(["Interruptions", String(tally.interruptions)]);
+  if (tally.reconnections) always.push(["Reconnections", String(tally.reconnections)]);
+  return always;
+}
