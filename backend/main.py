@@ -39,6 +39,7 @@ from backend.http.services import Keeper, Services
 from backend.memory.base import HISTORY_LIMIT, Memory, Message
 from backend.memory.changes import follow_changes
 from backend.memory.embedded import OpenedMemory, open_memory
+from backend.memory.memories import Memories, RedisMemories
 from backend.memory.notices import NoticeStore
 from backend.memory.outbox import Outbox
 from backend.memory.redis import RedisMemory
@@ -47,6 +48,7 @@ from backend.models.chat import ChatCompletions
 from backend.models.tagged import TaggedChatModel
 from backend.offline_child import OfflineChild
 from backend.pipeline.build import open_pipeline
+from backend.pipeline.pipeline import Pipeline
 from backend.responder.base import Briefing, Remembered, Responder
 from backend.responder.codec import Voice
 from backend.responder.realtime import Line as RealtimeLine
@@ -120,8 +122,16 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         stack.push_async_callback(completions.close)
         model = ArchivingModel(TaggedChatModel(completions, settings.models_without_tools), archive)
         folders = settings.plugin_folders
+        memories = RedisMemories(opened.redis, ttl_s=settings.user_retention_days * DAY_S or None)
         pipeline = await stack.enter_async_context(
-            open_pipeline(settings, model=model, memory=opened.memory, http=http, folders=folders)
+            open_pipeline(
+                settings,
+                model=model,
+                memory=opened.memory,
+                http=http,
+                folders=folders,
+                services={Memories: memories},
+            )
         )
         thinkers = build_thinkers(
             settings,
@@ -199,8 +209,9 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             archive=archive,
             keepers=(
                 Keeper("tasks", background.board.export, background.board.erase),
-                _memory_keeper(opened.memory, outbox, summaries, chat),
+                _memory_keeper(opened.memory, outbox, summaries, chat, pipeline),
                 Keeper("notices", notices.export, notices.erase),
+                Keeper("memories", memories.export, memories.erase),
                 Keeper("calendar", calendars.export, calendars.erase),
                 Keeper("model attempts", archive.export, archive.erase),
                 *((Keeper("calls", fleet.export, fleet.erase),) if fleet else ()),
@@ -371,10 +382,11 @@ def _tracer(settings: Settings, metrics: Metrics) -> Tracer:
     return tracer
 
 
-def _memory_keeper(memory: Memory, outbox: Outbox, summaries: Summaries, chat: Chat) -> Keeper:
+def _memory_keeper(memory: Memory, outbox: Outbox, summaries: Summaries, chat: Chat, pipeline: Pipeline) -> Keeper:
     async def erase(user_id: str) -> None:
         """After all that is on its way to memory: else it would be written there again."""
         await chat.settle(user_id)
+        await pipeline.forget(user_id)
         await summaries.forget(user_id)
         await outbox.settle(ERASE_WITHIN_S)
         await memory.forget_user(user_id)

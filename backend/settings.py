@@ -133,7 +133,7 @@ class Settings(BaseSettings):
     )
 
     # Steps around a turn, and reasoning
-    pipeline: PipelineSettings = Field(default_factory=PipelineSettings)
+    pipeline: PipelineSettings = Field(default_factory=PipelineSettings)  # type: ignore[arg-type]
     reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)  # type: ignore[arg-type]
 
     # Background tasks

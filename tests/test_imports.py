@@ -35,7 +35,8 @@ ARROWS: dict[str, set[str]] = {
     "models": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "agent": COMMON | {"models.base", "tools", "memory.base", "tracing.base"},
     "tracing": COMMON,
-    "pipeline": COMMON | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories"},
+    "pipeline": COMMON
+    | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories", "memory.ranking"},
     "reasoning": COMMON | {"agent", "tools", "models", "settings_reasoning"},
     "background": COMMON
     | {

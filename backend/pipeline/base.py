@@ -113,6 +113,8 @@ class Step:
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     deadline_s: float = PRE_DEADLINE_S
+    detached: bool = False
+    """Nobody waits for it: it runs once the answer is out, and so cannot amend it."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
 
@@ -130,10 +132,12 @@ def step(
     model: str = "",
     options: Mapping[str, Any] | None = None,
     deadline_s: float | None = None,
+    detached: bool = False,
 ) -> Callable[[F], F]:
     """Declare the function below as a step. Raises `BadPlugin` when it cannot be one.
 
-    `model` is 'fast', 'advanced', or a model's name. The function is left as it is, to be called directly in tests.
+    `model` is 'fast', 'advanced', or a model's name; a `detached` post-step is only for its effects. The
+    function is left as it is, to be called directly in tests.
     """
 
     def declare(function: F) -> F:
@@ -155,8 +159,11 @@ def step(
             model=model,
             options=dict(options or {}),
             deadline_s=usual_s if deadline_s is None else deadline_s,
+            detached=detached,
             parameters=_parameters(name, stage, function),
         )
+        if detached and stage == "pre":
+            raise BadPlugin(f"Step {name} runs before the turn, which waits for it: it cannot be detached.")
         if declared.deadline_s <= 0:
             raise BadPlugin(f"Step {name} has a deadline that is not positive.")
         function.__step__ = declared  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from backend.memory.base import Memory
 from backend.models.base import ChatModel
 from backend.pipeline.discovery import discover
 from backend.pipeline.pipeline import Pipeline
+from backend.pipeline.webhooks import Webhooks
 from backend.settings import Settings
 from backend.tools.clock import Clock
 
@@ -44,9 +45,24 @@ async def open_pipeline(
         Clock: Clock(clock),
         **(services or {}),
     }
+    webhooks = _webhooks(settings)
+    if webhooks is not None:
+        known[Webhooks] = webhooks
     models = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
     pipeline = Pipeline(discover(folders), known, options=settings.pipeline.options, models=models)
     try:
         yield pipeline
     finally:
         await pipeline.close(CLOSE_WITHIN_S)
+        if webhooks is not None:
+            await webhooks.close()
+
+
+def _webhooks(settings: Settings) -> Webhooks | None:
+    """None unless an address is set. Raises `SettingsError`."""
+    chosen = settings.pipeline
+    if not chosen.webhook_url:
+        return None
+    hosts = [host for host in chosen.webhook_hosts.split(",") if host.strip()]
+    secret = chosen.webhook_secret.get_secret_value() if chosen.webhook_secret else ""
+    return Webhooks(url=chosen.webhook_url, secret=secret, hosts=hosts)

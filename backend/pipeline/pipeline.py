@@ -34,8 +34,10 @@ log = logging.getLogger(__name__)
 
 PRE_WITHIN_S = 2.0
 """Seconds all pre-steps of a turn may take together."""
-POST_WITHIN_S = 15.0
-"""Seconds all post-steps of a turn may take together."""
+POST_WITHIN_S = 10.0
+"""Seconds the post-steps that somebody waits for may take together."""
+DETACHED_WITHIN_S = 60.0
+"""Seconds the others may."""
 LATER_LIMIT = 200
 """Turns whose post-steps wait to be run; of more, the oldest is dropped."""
 LATER_AT_ONCE = 4
@@ -81,6 +83,16 @@ class Prepared:
         return WholeTurn(self.asked, answer, earlier=self.outputs, **facts)
 
 
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A turn whose post-steps wait to be run; `detached`: only those nobody waits for."""
+
+    turn: WholeTurn
+    names: Collection[str] | None
+    on_amended: OnAmended | None = None
+    detached: bool = False
+
+
 class Pipeline:
     """All steps, checked and in order. Whoever makes it closes it."""
 
@@ -100,7 +112,7 @@ class Pipeline:
         for step in self._order:
             self._check_services(step)
         self.counts = StepCounts()
-        self._waiting: deque[tuple[WholeTurn, Collection[str] | None, OnAmended | None]] = deque()
+        self._waiting: deque[_Later] = deque()
         self._working: dict[asyncio.Task[None], str] = {}
         self._closed = False
 
@@ -139,40 +151,25 @@ class Pipeline:
     async def after(self, turn: WholeTurn, *, names: Collection[str] | None = None) -> WholeTurn:
         """Run the post-steps; gives the turn with its answer as amended. Raises nothing.
 
-        Steps that amend run one after another where they depend on each other, and see each other's words as
-        `Amended` in `earlier`; of several that do not, the last in order stands.
+        Steps that amend run one after another where they depend on each other, and see each other's words; of several
+        that do not, the last in order stands. Detached steps are not waited for: they run later, over the result.
         """
-        steps = self._chosen("post", turn.asked, names)
-        if not steps:
-            return turn
-
-        def call(step: Step, earlier: Mapping[str, Output]) -> Any:
-            return step.function(**self._arguments(step, _as_amended(turn, step, earlier)))
-
-        outcomes = await run_steps(steps, call, within_s=POST_WITHIN_S, given=turn.earlier)
-        self.counts.ran(outcomes)
-        outputs = _outputs(steps, outcomes)
-        texts = [output.text for output in outputs.values() if isinstance(output, Amended) and output.text.strip()]
-        return replace(turn, answer=texts[-1] if texts else turn.answer, earlier={**turn.earlier, **outputs})
+        amended = await self._attached(turn, names)
+        self._queue(_Later(amended, names, detached=True))
+        return amended
 
     def later(
         self, turn: WholeTurn, *, names: Collection[str] | None = None, on_amended: OnAmended | None = None
     ) -> None:
-        """Have the post-steps run in a while, and `on_amended` told if the answer was. Returns at once.
+        """Have all post-steps run in a while, and `on_amended` told if the answer was. Returns at once.
 
         When too many wait, the turn that waits longest is dropped, and counted.
         """
-        if self._closed or not self._chosen("post", turn.asked, names):
-            return
-        if len(self._waiting) >= LATER_LIMIT:
-            self._waiting.popleft()
-            self.counts.dropped()
-        self._waiting.append((turn, names, on_amended))
-        self._work_on()
+        self._queue(_Later(turn, names, on_amended))
 
     async def forget(self, user_id: str) -> None:
         """Drop what waits for a user, and stop what is under way: all of theirs is to be erased."""
-        self._waiting = deque(one for one in self._waiting if one[0].asked.user_id != user_id)
+        self._waiting = deque(later for later in self._waiting if later.turn.asked.user_id != user_id)
         await _stopped([task for task, owner in self._working.items() if owner == user_id])
 
     async def close(self, within_s: float = 2.0) -> None:
@@ -190,6 +187,37 @@ class Pipeline:
     def _chosen(self, stage: Stage, asked: Asked, names: Collection[str] | None) -> tuple[Step, ...]:
         return chosen(self._order, stage, mode=asked.mode, domain=asked.domain, names=names)
 
+    async def _attached(self, turn: WholeTurn, names: Collection[str] | None) -> WholeTurn:
+        steps = [step for step in self._chosen("post", turn.asked, names) if not step.detached]
+        return await self._run_post(steps, turn, POST_WITHIN_S)
+
+    async def _detached(self, turn: WholeTurn, names: Collection[str] | None) -> None:
+        steps = [step for step in self._chosen("post", turn.asked, names) if step.detached]
+        await self._run_post(steps, turn, DETACHED_WITHIN_S)
+
+    async def _run_post(self, steps: Sequence[Step], turn: WholeTurn, within_s: float) -> WholeTurn:
+        if not steps:
+            return turn
+
+        def call(step: Step, earlier: Mapping[str, Output]) -> Any:
+            return step.function(**self._arguments(step, _as_amended(turn, step, earlier)))
+
+        outcomes = await run_steps(steps, call, within_s=within_s, given=turn.earlier)
+        self.counts.ran(outcomes)
+        outputs = _outputs(steps, outcomes)
+        texts = [output.text for output in outputs.values() if isinstance(output, Amended) and output.text.strip()]
+        return replace(turn, answer=texts[-1] if texts else turn.answer, earlier={**turn.earlier, **outputs})
+
+    def _queue(self, later: _Later) -> None:
+        wanted = self._chosen("post", later.turn.asked, later.names)
+        if self._closed or not any(step.detached or not later.detached for step in wanted):
+            return
+        if len(self._waiting) >= LATER_LIMIT:
+            self._waiting.popleft()
+            self.counts.dropped()
+        self._waiting.append(later)
+        self._work_on()
+
     def _arguments(self, step: Step, turn: Asked | WholeTurn) -> dict[str, Any]:
         services = {**self._services, type(turn): turn, StepOptions: self._options[step.name]}
         return {name: injected(hint, services) for name, hint in step.parameters.items()}
@@ -206,20 +234,23 @@ class Pipeline:
 
     def _work_on(self) -> None:
         while self._waiting and len(self._working) < LATER_AT_ONCE:
-            turn, names, on_amended = self._waiting.popleft()
-            task = asyncio.create_task(self._afterwards(turn, names, on_amended), name="post-steps")
-            self._working[task] = turn.asked.user_id
+            later = self._waiting.popleft()
+            task = asyncio.create_task(self._afterwards(later), name="post-steps")
+            self._working[task] = later.turn.asked.user_id
             task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         del self._working[task]
         self._work_on()
 
-    async def _afterwards(self, turn: WholeTurn, names: Collection[str] | None, on_amended: OnAmended | None) -> None:
+    async def _afterwards(self, later: _Later) -> None:
         try:
-            amended = await self.after(turn, names=names)
-            if on_amended is not None and amended.answer != turn.answer:
-                await on_amended(amended)
+            turn = later.turn
+            if not later.detached:
+                turn = await self._attached(turn, later.names)
+                if later.on_amended is not None and turn.answer != later.turn.answer:
+                    await later.on_amended(turn)
+            await self._detached(turn, later.names)
         except Exception as error:  # noqa: BLE001 - one turn's fault must not end the next's; its text may hold words
             log.error("the post-steps of a turn failed: %s", type(error).__name__)
 

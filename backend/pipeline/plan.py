@@ -89,3 +89,8 @@ def _check_dependencies(step: Step, by_name: Mapping[str, Step]) -> None:
                 f"{step.name} → {name}.",
                 hint=HINT,
             )
+        if by_name[name].detached and not step.detached:
+            raise BadPlugin(
+                f"Step {step.name} is waited for and depends on {name}, which is detached: {step.name} → {name}.",
+                hint=HINT,
+            )

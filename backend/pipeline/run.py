@@ -147,9 +147,9 @@ def _judged(step: Step, task: asyncio.Task[Any]) -> tuple[Kind, Output | None]:
 
 def _trouble(step: Step, output: object) -> str:
     """Why this cannot be its output; '' when it can."""
-    right = (Note, Exchange, Aside) if step.stage == "pre" else (Amended, Aside)
+    right = (Note, Exchange, Aside) if step.stage == "pre" else (Aside,) if step.detached else (Amended, Aside)
     if not isinstance(output, right):
-        return f"a {step.stage}-step gives {' or '.join(kind.__name__ for kind in right)}"
+        return f"a {'detached ' * step.detached}{step.stage}-step gives {' or '.join(kind.__name__ for kind in right)}"
     match output:
         case Note(data=data):
             size = _size(data)

@@ -1,0 +1,70 @@
+"""Which of many short texts fit a question: by the words they share, or by vectors where there are any. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+_WORD = re.compile(r"[^\W_]+")
+STOP_WORDS = frozenset(
+    {
+        "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
+        "could", "did", "do", "does", "for", "from", "get", "had", "has", "have", "he", "her", "him", "his", "how",
+        "i", "if", "in", "is", "it", "its", "just", "know", "let", "like", "me", "mine", "my", "no", "not", "now",
+        "of", "on", "or", "our", "out", "please", "remember", "say", "she", "should", "so", "some", "tell", "than",
+        "that", "the", "their", "them", "then", "there", "these", "they", "thing", "this", "to", "too", "up", "us",
+        "was", "we", "were", "what", "when", "where", "which", "who", "whom", "whose", "why", "will", "with", "would",
+        "you", "your",
+    }
+)  # fmt: skip
+"""Words that say nothing of what a question is about."""
+MIN_SCORE = 0.12
+"""Of 1, the share of a question's weight that must be found in a text."""
+MIN_SIMILARITY = 0.35
+"""Cosine from which two vectors are about the same."""
+
+
+def words(text: str) -> list[str]:
+    """What a text is about: its words, folded, without endings that only inflect them."""
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    return [_stem(word) for word in _WORD.findall(plain) if word not in STOP_WORDS and len(word) > 1]
+
+
+def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
+    """The places of the texts that share the question's words, the best first; rare words count more.
+
+    Of equals, the earlier one wins.
+    """
+    wanted = set(words(question))
+    bags = [set(words(text)) for text in texts]
+    common = Counter(word for bag in bags for word in bag)
+    weight = {word: 1.0 + math.log((1 + len(bags)) / (1 + common[word])) for word in wanted}
+    total = sum(weight.values())
+    scores = [sum(weight[word] for word in wanted & bag) / total if total else 0.0 for bag in bags]
+    return _best(scores, MIN_SCORE, limit)
+
+
+def by_vectors(question: Sequence[float], texts: Sequence[Sequence[float]], limit: int) -> list[int]:
+    """The places of the texts whose vectors point where the question's does, the best first."""
+    return _best([cosine(question, text) for text in texts], MIN_SIMILARITY, limit)
+
+
+def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """From -1 to 1; 0 where either has no length."""
+    lengths = math.sqrt(sum(x * x for x in one)) * math.sqrt(sum(x * x for x in other))
+    return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
+
+
+def _best(scores: Sequence[float], least: float, limit: int) -> list[int]:
+    places = sorted(range(len(scores)), key=lambda place: -scores[place])
+    return [place for place in places if scores[place] >= least][:limit]
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ies", "es", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)] + ("y" if ending == "ies" else "")
+    return word

@@ -1,0 +1,114 @@
+"""What of the user's own memories, facts and past conversations bears on the question.
+
+By the words they share with it, or, where an embedding model is there, by meaning. Nothing that fits is nothing said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from backend.agent.given import Note
+from backend.errors import PeerError
+from backend.memory.base import Memory, Message
+from backend.memory.memories import Memories
+from backend.memory.ranking import by_vectors, by_words
+from backend.memory.user import UserContext
+from backend.pipeline.base import Asked, StepOptions, step
+
+TITLE = "From what the user has said before, what may bear on the question"
+CONVERSATIONS = 5
+"""Past conversations looked through."""
+MESSAGES = 40
+"""Messages of each."""
+TEXT_LIMIT = 400
+"""Characters shown of one finding."""
+CANDIDATES = 64
+"""Texts compared by meaning, at most: the ones that were said last."""
+
+
+class Embedder(Protocol):
+    """Texts to vectors, as a service of this step's."""
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector for each. Raises `PeerError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Candidate:
+    """A text that may fit, and where it is from."""
+
+    source: str
+    text: str
+
+    def shown(self) -> dict[str, Any]:
+        """For the model."""
+        return {"from": self.source, "text": self.text[:TEXT_LIMIT]}
+
+
+@step(
+    "memory_search",
+    stage="pre",
+    domains=(
+        "knowledge",
+        "assistant",
+        "reason",
+    ),  # for an answer to this user alone
+    options={"limit": 4},
+    deadline_s=1.0,
+)
+async def memory_search(
+    asked: Asked, memory: Memory, memories: Memories | None, embedder: Embedder | None, options: StepOptions
+) -> Note | None:
+    """Raises `MemoryUnavailable`. `limit` is how many findings are shown."""
+    if not asked.user_id:
+        return None
+    kept, known, said = await asyncio.gather(
+        _memories(memories, asked.user_id), _facts(memory, asked.user_id), _conversations(memory, asked)
+    )
+    candidates = list({candidate.text: candidate for candidate in (*said, *known, *kept)}.values())[::-1]
+    places = await _fitting(asked.text, candidates, embedder, int(options.values["limit"]))
+    return Note(TITLE, [candidates[place].shown() for place in places]) if places else None
+
+
+async def _fitting(question: str, candidates: list[Candidate], embedder: Embedder | None, limit: int) -> list[int]:
+    """By meaning if that can be had in time, else by words."""
+    texts = [candidate.text for candidate in candidates]
+    if embedder is not None and texts:
+        try:
+            vectors = await embedder.embed([question, *texts[:CANDIDATES]])
+        except PeerError:
+            vectors = []
+        if len(vectors) > 1:
+            return by_vectors(vectors[0], vectors[1:], limit)
+    return by_words(question, texts, limit)
+
+
+async def _memories(memories: Memories | None, user_id: str) -> list[Candidate]:
+    kept = await memories.all(user_id) if memories is not None else []
+    return [Candidate("memory", one.text) for one in reversed(kept)]
+
+
+async def _facts(memory: Memory, user_id: str) -> list[Candidate]:
+    known = UserContext.read(await memory.user_context(user_id))
+    return [Candidate("fact", fact) for fact in known.facts]
+
+
+async def _conversations(memory: Memory, asked: Asked) -> list[Candidate]:
+    """What the user said in other conversations than this one, oldest first."""
+    notes = [note for note in await memory.conversations(asked.user_id) if note.id != asked.conversation_id]
+    newest = [note.id for note in notes[:CONVERSATIONS]]
+    lists = await asyncio.gather(*(memory.recent_messages(asked.user_id, id_, MESSAGES) for id_ in reversed(newest)))
+    return [
+        Candidate("earlier conversation", message.content)
+        for messages in lists
+        for message in messages
+        if _own(message)
+    ]
+
+
+def _own(message: Message) -> bool:
+    return message.role == "user" and message.said

@@ -1,0 +1,181 @@
+"""Tells other servers of finished turns: signed, to allowed hosts only, tried again with growing pauses.
+
+A signature is `sha256=` and the hex HMAC-SHA256, with the shared secret, of the timestamp header, a full stop, and the
+body's bytes: whoever receives it can tell that it is ours, whole, and new. A host's address is looked up once, judged,
+and then connected to as that very address, so that a name cannot lead elsewhere between the judging and the asking.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import json
+import logging
+import secrets
+import socket
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx2
+
+from backend.errors import PeerError, SettingsError
+
+log = logging.getLogger(__name__)
+
+SIGNATURE_HEADER = "x-responder-signature"
+TIMESTAMP_HEADER = "x-responder-timestamp"
+DELIVERY_HEADER = "x-responder-delivery"
+TIMEOUT_S = 4.0
+"""Seconds one attempt may take."""
+PAUSES_S = (0.5, 2.0, 5.0)
+"""Before the second attempt, the third, the fourth."""
+BODY_LIMIT = 64 * 1024
+"""Bytes told of one turn."""
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""Host and port to addresses. Raises `OSError`."""
+
+
+class WebhookFailed(PeerError):
+    """What was to be told was not taken; `str(error)` says why, without the turn's words."""
+
+
+class Webhooks:
+    """Where turns are told. Whoever makes it closes it."""
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        secret: str,
+        hosts: Collection[str],
+        pauses_s: Sequence[float] = PAUSES_S,
+        resolve: Resolve | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`hosts` are the allowed ones, by name or address; a private address must be among them itself, or its
+        network, e.g. `10.0.0.0/8`. Raises `SettingsError`."""
+        self._url = url
+        self._secret = secret.encode()
+        self._hosts = frozenset(host.strip().lower() for host in hosts)
+        self._networks = [network for host in self._hosts if (network := _network(host)) is not None]
+        self._pauses_s = pauses_s
+        self._resolve = resolve or _resolved
+        self._clock = clock
+        self._client = httpx2.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
+        self._check()
+
+    def __repr__(self) -> str:
+        return f"Webhooks({urlsplit(self._url).hostname})"
+
+    async def tell(self, event: str, data: Mapping[str, Any]) -> None:
+        """POST `data`, until it is taken or every attempt failed. Raises `WebhookFailed`."""
+        delivery = secrets.token_hex(8)
+        body = json.dumps({"event": event, "delivery": delivery, **data}, ensure_ascii=False, default=str).encode()
+        if len(body) > BODY_LIMIT:
+            raise _refused(f"The turn is over {BODY_LIMIT // 1024} KB.")
+        for pause_s in (*self._pauses_s, None):
+            try:
+                await self._attempt(delivery, body)
+                return
+            except WebhookFailed as error:
+                if pause_s is None or not error.retryable:
+                    raise
+                log.info("a webhook was not taken: %s Again in %.1f s.", error, pause_s)
+            await asyncio.sleep(pause_s)
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._client.aclose()
+
+    async def _attempt(self, delivery: str, body: bytes) -> None:
+        parts = urlsplit(self._url)
+        host, port = str(parts.hostname), parts.port or _port(parts.scheme)
+        address = await self._address(host, port)
+        literal = f"[{address}]" if ":" in address else address
+        target = urlunsplit(parts._replace(netloc=f"{literal}:{port}"))
+        headers = self._headers(delivery, body) | {"host": parts.netloc.rpartition("@")[2]}
+        try:
+            async with self._client.stream(
+                "POST", target, content=body, headers=headers, extensions={"sni_hostname": host}
+            ) as response:
+                status = response.status_code
+        except httpx2.HTTPError as error:
+            raise WebhookFailed(f"The webhook's server cannot be reached ({type(error).__name__}).") from error
+        if status in (408, 425, 429) or status >= 500:
+            raise WebhookFailed(f"The webhook's server is not ready ({status}).")
+        if status >= 300:  # a redirect, too: what was allowed is this host, and nothing it points to
+            raise _refused(f"The webhook's server refuses ({status}).")
+
+    def _headers(self, delivery: str, body: bytes) -> dict[str, str]:
+        timestamp = str(int(self._clock()))
+        return {
+            "content-type": "application/json",
+            DELIVERY_HEADER: delivery,
+            TIMESTAMP_HEADER: timestamp,
+            SIGNATURE_HEADER: signature(self._secret, timestamp, body),
+        }
+
+    async def _address(self, host: str, port: int) -> str:
+        """The address to connect to. Raises `WebhookFailed`."""
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                addresses = await self._resolve(host, port)
+        except (OSError, TimeoutError):
+            raise WebhookFailed("The webhook's host has no address.") from None
+        fitting = [address for address in addresses if self._may_ask(address)]
+        if not fitting:
+            raise _refused("The webhook's host has a private address.")
+        return fitting[0]
+
+    def _may_ask(self, address: str) -> bool:
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        parsed = getattr(parsed, "ipv4_mapped", None) or parsed
+        return (parsed.is_global and not parsed.is_multicast) or any(parsed in network for network in self._networks)
+
+    def _check(self) -> None:
+        parts = urlsplit(self._url)
+        hint = "Set PIPELINE__WEBHOOK_URL, _HOSTS and _SECRET together; see docs/howto/steps.md."
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+            raise SettingsError("PIPELINE__WEBHOOK_URL is not an http(s) address without a password.", hint=hint)
+        named = _network(parts.hostname)
+        listed = named is not None and any(named.network_address in network for network in self._networks)
+        if parts.hostname not in self._hosts and not listed:
+            raise SettingsError(f"The webhook's host {parts.hostname} is not among PIPELINE__WEBHOOK_HOSTS.", hint=hint)
+        if len(self._secret) < 16:
+            raise SettingsError("PIPELINE__WEBHOOK_SECRET has less than 16 characters.", hint=hint)
+
+
+def signature(secret: bytes, timestamp: str, body: bytes) -> str:
+    """What the signature header says."""
+    return "sha256=" + hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
+
+
+def _port(scheme: str) -> int:
+    return 443 if scheme == "https" else 80
+
+
+def _network(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """The network, or single address, that an entry names; None for a host's name."""
+    try:
+        return ipaddress.ip_network(host.strip("[]"))
+    except ValueError:
+        return None
+
+
+def _refused(message: str) -> WebhookFailed:
+    error = WebhookFailed(message)
+    error.retryable = False
+    return error
+
+
+async def _resolved(host: str, port: int) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
