@@ -67,7 +67,7 @@ def worker(
     log_level: Annotated[LogLevel, typer.Option(help="The least urgent messages to print.")] = LogLevel.WARNING,
 ) -> None:
     """Do background tasks for the servers that share this Redis. Settings as for serve."""
-    from backend.worker import work
+    from backend.task_worker import work
 
     logging.basicConfig(level=log_level.value.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     uvloop.run(work(load_settings(), concurrency))

@@ -26,7 +26,6 @@ from prometheus_client import generate_latest
 from starlette.websockets import WebSocket
 
 from backend.audio.vad import choose_engine
-from backend.background.archive import ArchivingModel
 from backend.background.build import Store, open_archive, open_background
 from backend.calendar.calendars import open_calendars
 from backend.chat.build import open_chat
@@ -44,8 +43,7 @@ from backend.memory.notices import NoticeStore
 from backend.memory.outbox import Outbox
 from backend.memory.redis import RedisMemory
 from backend.memory.relay import Relay
-from backend.models.chat import ChatCompletions
-from backend.models.tagged import TaggedChatModel
+from backend.minds import HTTP_TIMEOUT_S, key_of, open_model, with_offline_child
 from backend.offline_child import OfflineChild
 from backend.pipeline.build import open_pipeline
 from backend.pipeline.pipeline import Pipeline
@@ -83,7 +81,6 @@ FRONTEND = Path(__file__).parent.parent / "frontend"
 KNOWN_WITHIN_S = 0.5
 """A caller of whom memory says nothing in this time is served as a stranger."""
 OFFLINE_NAME = "offline demonstration"
-HTTP_TIMEOUT_S = 10.0
 SUMMARIES_WITHIN_S = 2.0
 """Seconds a server that ends gives the summaries of the calls it has just ended."""
 ERASE_WITHIN_S = 3.0
@@ -112,15 +109,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         settings, child = await with_offline_child(settings, stack)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
         archive = await stack.enter_async_context(open_archive(settings.background, opened.memory, opened.redis))
-        everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
-        completions = ChatCompletions(
-            base_url=settings.openai_base_url,
-            api_key=key_of(settings),
-            fallbacks={everyday: advanced, advanced: everyday},
-            on_failure=archive.attempt_failed,
-        )
-        stack.push_async_callback(completions.close)
-        model = ArchivingModel(TaggedChatModel(completions, settings.models_without_tools), archive)
+        model = open_model(settings, archive, stack)
         folders = settings.plugin_folders
         memories = RedisMemories(opened.redis, ttl_s=settings.user_retention_days * DAY_S or None)
         pipeline = await stack.enter_async_context(
@@ -229,18 +218,6 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         yield House(app, directory, lines)
 
 
-async def with_offline_child(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, OfflineChild | None]:
-    """With no key, a child process stands in for the API: from here on it is just another base URL."""
-    if not settings.offline:
-        return settings, None
-    if settings.offline_url:
-        return settings.model_copy(update={"openai_base_url": f"{settings.offline_url}/v1"}), None
-    child = OfflineChild(settings.offline_script)
-    stack.push_async_callback(child.stop)
-    await child.start()
-    return settings.model_copy(update={"openai_base_url": f"{child.url}/v1"}), child
-
-
 @asynccontextmanager
 async def _watched_load(settings: Settings) -> AsyncIterator[Load]:
     """How busy this process is, from now on."""
@@ -287,11 +264,6 @@ async def _fleet(
     if isinstance(opened.memory, RedisMemory):
         await stack.enter_async_context(_running(follow_changes(opened.waiting, opened.memory), "changes of users"))
     return fleet
-
-
-def key_of(settings: Settings) -> str:
-    """The key for the models' API; the offline demonstration takes any."""
-    return settings.openai_api_key.get_secret_value() if settings.openai_api_key else "offline"
 
 
 class ResponderLine:

@@ -104,7 +104,7 @@ ONE_FILE: dict[str, set[str]] = {
 }
 """What a single file may import beyond its room's arrows, and why."""
 
-SEES_ALL = {"main", "cli", "server", "workers", "tour", "worker"}
+SEES_ALL = {"main", "cli", "server", "workers", "tour", "task_worker", "minds"}
 PURE = {"conversation", "audio.segmenter"}
 """Standard library and `errors` only: no sockets, no clock, no asyncio."""
 IMPURE_STANDARD = {

@@ -13,13 +13,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import httpx2
 from rich.console import Console
 
-from backend.background.archive import ArchivingModel
 from backend.background.build import Store, a_worker, open_archive, open_records
 from backend.background.thinking import background_kinds
 from backend.background.worker import Worker
-from backend.main import HTTP_TIMEOUT_S, key_of, with_offline_child
 from backend.memory.embedded import join_memory
-from backend.models.chat import ChatCompletions
+from backend.minds import HTTP_TIMEOUT_S, open_model, with_offline_child
 from backend.pipeline.build import open_pipeline
 from backend.settings import Settings
 from backend.thinkers.build import build as build_thinkers
@@ -48,20 +46,18 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
         settings, _ = await with_offline_child(settings, stack)
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
         archive = await stack.enter_async_context(open_archive(settings.background, opened.memory, opened.redis))
-        everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
-        completions = ChatCompletions(
-            base_url=settings.openai_base_url,
-            api_key=key_of(settings),
-            fallbacks={everyday: advanced, advanced: everyday},
-            on_failure=archive.attempt_failed,
-        )
-        stack.push_async_callback(completions.close)
-        model, folders = ArchivingModel(completions, archive), settings.plugin_folders
+        model, folders = open_model(settings, archive, stack), settings.plugin_folders
         pipeline = await stack.enter_async_context(
             open_pipeline(settings, model=model, memory=opened.memory, http=http, folders=folders)
         )
         thinkers = build_thinkers(
-            settings, model=model, memory=opened.memory, http=http, folders=folders, pipeline=pipeline
+            settings,
+            model=model,
+            memory=opened.memory,
+            http=http,
+            folders=folders,
+            pipeline=pipeline,
+            modes_file=settings.modes_file,
         )
         records = open_records(settings.background, Store(opened.redis, opened.waiting, opened.url))
         worker = a_worker(settings.background, records, thinkers, archive, concurrency)
