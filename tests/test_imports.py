@@ -25,7 +25,7 @@ ARROWS: dict[str, set[str]] = {
     "conversation": COMMON,
     "audio": COMMON,
     "session": COMMON
-    | {"settings", "conversation", "audio", "thinkers", "modes", "transports.base", "responder.base"}
+    | {"settings", "conversation", "audio", "pipeline", "thinkers", "modes", "transports.base", "responder.base"}
     | {"background.tasks"}
     | {"memory.base", "memory.notices", "memory.outbox", "memory.relay", "memory.user", "models.base", "tracing.base"},
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},

@@ -93,6 +93,12 @@ class Memory(Protocol):
         """Add to `user:{id}:conversation:{id}`, together (a list, newest last, bounded, TTL renewed)."""
         ...
 
+    async def amend_messages(
+        self, user_id: str, conversation_id: str, message_ids: Sequence[str], content: str
+    ) -> None:
+        """Have the last of these messages say `content`, and the others be gone; those that are not there stay so."""
+        ...
+
     async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
         """The newest `limit` messages, oldest first; none of a conversation that is not the user's."""
         ...

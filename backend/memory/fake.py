@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,13 @@ class FakeMemory:
         whole = [*(self._get(key) or []), *messages]
         self._put(key, whole[-HISTORY_LIMIT:], HISTORY_TTL_S)
         self._owned.setdefault(user_id, set()).add(key)
+
+    async def amend_messages(
+        self, user_id: str, conversation_id: str, message_ids: Sequence[str], content: str
+    ) -> None:
+        key = keys.conversation(user_id, conversation_id)
+        if kept := self._get(key):
+            self._kept[key].value = keys.amended(kept, message_ids, content)
 
     async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
         messages: list[Message] = self._get(keys.conversation(user_id, conversation_id)) or []

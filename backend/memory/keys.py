@@ -7,6 +7,8 @@ second it expires), so that forgetting a user needs no walk through the whole da
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -108,3 +110,13 @@ def _unreadable() -> MemoryUnavailable:
         "Memory holds a value this server cannot read.",
         hint="Does another program write to the same Redis database? Give the server its own (redis://host:6379/1).",
     )
+
+
+def amended(messages: Sequence[Message], message_ids: Sequence[str], content: str) -> list[Message]:
+    """`messages` with the last of `message_ids` saying `content`, and the others left out."""
+    *others, last = message_ids
+    return [
+        replace(message, content=content) if message.message_id == last else message
+        for message in messages
+        if message.message_id not in others
+    ]

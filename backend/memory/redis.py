@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
@@ -99,6 +99,12 @@ class RedisMemory:
         pipe.expire(key, HISTORY_TTL_S)
         self._list_owned(pipe, user_id, {key: int(time.time()) + HISTORY_TTL_S})
         await self._call(pipe.execute)
+
+    async def amend_messages(
+        self, user_id: str, conversation_id: str, message_ids: Sequence[str], content: str
+    ) -> None:
+        key = keys.conversation(user_id, conversation_id)
+        await self._call(lambda: self._amend(key, message_ids, content))
 
     async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
         if limit <= 0:
@@ -253,6 +259,27 @@ class RedisMemory:
             return [keys.readable(item) for item in cast(list[bytes], await self._redis.lrange(name, 0, -1))]
         raw = cast(bytes | None, await self._redis.get(name))
         return None if raw is None else keys.readable(raw)
+
+    async def _amend(self, key: str, message_ids: Sequence[str], content: str) -> None:
+        while True:
+            async with self._redis.pipeline(transaction=True) as pipe:
+                await pipe.watch(key)
+                raw = cast(list[bytes], await pipe.lrange(key, 0, -1))
+                messages = [keys.decode_message(item) for item in raw]
+                new = keys.amended(messages, message_ids, content)
+                if new == messages:
+                    return
+                left_s = await pipe.ttl(key)
+                pipe.multi()  # type: ignore[no-untyped-call]
+                pipe.delete(key)
+                if new:
+                    pipe.rpush(key, *map(keys.encode, new))
+                    pipe.expire(key, max(1, left_s))
+                try:
+                    await pipe.execute()
+                except WatchError:
+                    continue
+                return
 
     async def _change(self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
         key = keys.context(user_id)

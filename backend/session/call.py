@@ -38,6 +38,7 @@ from backend.session.redial import dial_patiently
 from backend.session.summary import keep_summary
 from backend.session.teller import Attend, Attendance
 from backend.session.traced import CallTrace
+from backend.session.turns_over import TurnsOver
 from backend.thinkers.registry import Thinkers
 from backend.tracing.base import NO_TRACER, Tracer
 from backend.transports.base import Transport
@@ -109,6 +110,13 @@ class Call:
             handover=line.handover,
         )
         self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
+        self._turns_over = TurnsOver(
+            line.thinkers.desk.pipeline,
+            session.owner,
+            session.conversation_id,
+            mode=lambda: self._mode,
+            keep=self._keep,
+        )
         self._recalled = "kept"
         self._attendance: Attendance | None = None
         self._mode = line.mode({})
@@ -315,6 +323,7 @@ class Call:
         if self._attendance:
             self._attendance.close()
         self._knowing.close(self._reason)
+        self._turns_over.close(self._reason)
         keep_summary(self._keep, self._session, self._reason)
         self._line.metrics.session_ended(self._reason)
         self._trace.close(self._reason)
@@ -372,8 +381,9 @@ class Call:
             case do.CancelThinker(call):
                 self._desk.cancel(call)
             case do.Remember(role, text):
-                self._history.add(role, text)
+                kept_as = self._history.add(role, text)
                 self._knowing.heard(role, text)
+                self._turns_over.heard(role, text, kept_as)
             case do.NoticeTold(notice):
                 if self._attendance:
                     self._attendance.told(notice)
@@ -407,6 +417,8 @@ class Call:
                 data = self._attendance.shown(data)
             case "turn_metrics":
                 self._line.metrics.turn_measured(data)
+        if type_ == "thinker":
+            self._turns_over.thinker(data["call_id"], data["event"], data.get("domain", ""))
         session.count(type_, data)
         self._trace.published(type_, data)
         session.feed.publish(type_, data)

@@ -70,8 +70,8 @@ class History:
         ]
         self._tail.extendleft(reversed(said[-(TAIL - len(self._tail)) :] if len(self._tail) < TAIL else []))
 
-    def add(self, role: str, text: str) -> None:
-        """Keep one thing said."""
+    def add(self, role: str, text: str) -> str:
+        """Keep one thing said; gives the id it is kept under."""
         speaker = cast(Literal["user", "assistant"], role)
         self._tail.append(Remembered(speaker, text))
         self.count += 1
@@ -81,3 +81,4 @@ class History:
             await memory.append_messages(self._user_id, self._conversation_id, message)
 
         self._keep(append)
+        return message.message_id
