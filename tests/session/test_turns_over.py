@@ -39,7 +39,7 @@ class Log:
 
         self.pipeline = pipeline(keep, shout)
 
-    def over(self, jobs: list[MemoryJob] | None = None, mode: str = "", quiet_s: float = 30.0) -> TurnsOver:
+    def over(self, jobs: list[MemoryJob] | None = None, mode: str = "default", quiet_s: float = 30.0) -> TurnsOver:
         keep = (jobs if jobs is not None else []).append
         return TurnsOver(self.pipeline, "ada", "c1", mode=lambda: Mode(name=mode), keep=keep, quiet_s=quiet_s)
 
