@@ -45,20 +45,22 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8000,
     log_level: Annotated[LogLevel, typer.Option(help="The least urgent messages to print.")] = LogLevel.WARNING,
-    one_of_many: Annotated[bool, typer.Option(hidden=True)] = False,
+    shared_port: Annotated[
+        bool, typer.Option("--shared-port", help="Share the port with other servers of this machine (SHARE_SESSIONS).")
+    ] = False,
     announce: Annotated[bool, typer.Option(hidden=True)] = True,
 ) -> None:
     """Serve the page and the API. Settings come from the environment and .env."""
     logging.basicConfig(level=log_level.value.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     settings = load_settings()
-    if settings.workers > 1 and not one_of_many:
+    if settings.workers > 1 and not shared_port:
         from backend.workers import supervise  # heavy imports, here and below: not needed to print help
 
         uvloop.run(supervise(settings, host, port, log_level.value))
     else:
         from backend.server import serve as serve_until_signal
 
-        uvloop.run(serve_until_signal(settings, host, port, shared_port=one_of_many, announce=announce))
+        uvloop.run(serve_until_signal(settings, host, port, shared_port=shared_port, announce=announce))
 
 
 @app.command()

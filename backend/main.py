@@ -94,6 +94,8 @@ class House:
 
     app: FastAPI
     directory: Directory
+    drain_s: float
+    """Seconds calls may go on once the server is to end."""
     lines: tuple[str, ...]
     """What to tell the operator: Responder, memory, Thinkers, hearing."""
 
@@ -193,7 +195,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             accept_offer=accept_offer,
             attach_socket=_attach_socket,
             page_config=lambda: _page_config(settings, line, thinkers, opened),
-            readiness=partial(_readiness, opened.memory, child, responder),
+            readiness=partial(_readiness, opened.memory, child, responder, directory),
             tasks=background.board,
             archive=archive,
             keepers=(
@@ -215,7 +217,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         gc.collect()
         gc.freeze()  # what start-up made lives as long as we do: keep the collector from looking at it in a call
         lines = (*_lines(settings, line, thinkers, opened), f"Background {background.line}")
-        yield House(app, directory, lines)
+        yield House(app, directory, settings.drain_s, lines)
 
 
 @asynccontextmanager
@@ -255,7 +257,7 @@ async def _fleet(
             link,
             directory,
             accept_offer,
-            lambda: (load.fullness, not load.is_full),
+            lambda: (load.fullness, not (load.is_full or directory.closing)),
             figures=lambda: generate_latest(metrics.registry).decode(),
             group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
         )
@@ -416,12 +418,16 @@ def _page_config(settings: Settings, line: Line, thinkers: Thinkers, opened: Ope
     }
 
 
-async def _readiness(memory: Memory, child: OfflineChild | None, responder: ResponderLine) -> dict[str, str]:
+async def _readiness(
+    memory: Memory, child: OfflineChild | None, responder: ResponderLine, directory: Directory
+) -> dict[str, str]:
     checks = {"memory": "ok" if await memory.ping() else "Redis does not answer; calls go on without memory"}
     if child is not None and not child.running:
         checks["responder"] = "the offline demonstration is not running"
     else:
         checks["responder"] = responder.trouble or "ok"
+    if directory.closing:
+        checks["calls"] = "no new ones: the server is about to end"
     return checks
 
 

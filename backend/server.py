@@ -66,9 +66,11 @@ class Server(uvicorn.Server):
     async def _end(self) -> None:
         # Not through uvicorn's own `handle_exit`: it raises the signal again once it has shut down, and that would
         # kill us before memory has been written out and the child processes have been ended.
-        log.info("ending %s calls", self._house.directory.live)
+        directory = self._house.directory
+        log.info("ending %s calls, after at most %s s", directory.live, self._house.drain_s)
         try:
-            await self._house.directory.close("shutdown")
+            await directory.drain(self._house.drain_s)
+            await directory.close("shutdown")
         finally:
             self.should_exit = True
 

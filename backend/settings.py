@@ -185,6 +185,10 @@ class Settings(BaseSettings):
         None, description="An offline demonstration that runs already; unset: the server starts its own."
     )
 
+    drain_s: Seconds = Field(
+        0, description="Seconds calls may go on after SIGTERM, while no new ones are taken; then they are ended."
+    )
+
     # Who may call
     allowed_origins: Annotated[list[str], NoDecode] = Field(
         default_factory=list, description="Extra browser origins, comma-separated; our own is always allowed."

@@ -39,7 +39,8 @@ async def supervise(settings: Settings, host: str, port: int, log_level: str) ->
     with _reserved(host, port) as held:
         port = held.getsockname()[1]
         async with _shared(settings) as environment:
-            crew = Crew(settings.workers, ["--host", host, "--port", str(port), "--log-level", log_level], environment)
+            options = ["--host", host, "--port", str(port), "--log-level", log_level]
+            crew = Crew(settings.workers, options, environment, END_WITHIN_S + settings.drain_s)
             await crew.run()
 
 
@@ -50,6 +51,7 @@ class Crew:
     size: int
     options: list[str]
     environment: dict[str, str]
+    end_within_s: float = END_WITHIN_S
     _processes: dict[int, asyncio.subprocess.Process] = field(default_factory=dict)
     _ending: asyncio.Event = field(default_factory=asyncio.Event)
     _failed: bool = False
@@ -100,7 +102,7 @@ class Crew:
         announce = "--announce" if first else "--no-announce"
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid())),  # it ends when we do, however we went
-            *(sys.executable, "-m", "backend.cli", "serve", "--one-of-many", announce, *self.options),
+            *(sys.executable, "-m", "backend.cli", "serve", "--shared-port", announce, *self.options),
             env=self.environment,
             start_new_session=True,  # Ctrl-C is for us: we end the others in order
         )
@@ -109,9 +111,9 @@ class Crew:
         for process in self._processes.values():
             _signal(process, signal.SIGTERM)
         waiting = [asyncio.ensure_future(process.wait()) for process in self._processes.values()]
-        _, late = await asyncio.wait(waiting, timeout=END_WITHIN_S)
+        _, late = await asyncio.wait(waiting, timeout=self.end_within_s)
         if late:
-            log.error("%s processes did not end within %s s and are killed", len(late), END_WITHIN_S)
+            log.error("%s processes did not end within %s s and are killed", len(late), self.end_within_s)
             for process in self._processes.values():
                 _signal(process, signal.SIGKILL)
 

@@ -24,6 +24,7 @@ missing_packages() {
   have chromium || echo chromium
   have firefox-esr || echo firefox-esr
   have flite || echo flite
+  have ip || [ -x /usr/sbin/ip ] || echo iproute2
   have docker-compose || echo docker-compose
 }
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
 
-from backend.errors import BadRequest, NotFound, TooMany
+from backend.errors import BadRequest, NotFound, Overloaded, TooMany
 from backend.session.feed import Feed, PageEvent
 from backend.session.levels import Levels
 from backend.session.transcript import Transcript
@@ -196,7 +196,9 @@ class Directory:
         Raises `TooMany` at the cap.
         """
         if self._closing:
-            raise TooMany("The server is shutting down.", retry_after_s=10)
+            raise Overloaded(
+                "The server is shutting down.", retry_after_s=10, hint="Try again: another one may answer."
+            )
         if self._cap and self.live >= self._cap:
             raise TooMany(
                 "All lines are busy.",
@@ -284,6 +286,17 @@ class Directory:
             if timer := self._timers.get(session.id):
                 timer.cancel()
             self._forget(session)
+
+    @property
+    def closing(self) -> bool:
+        """Whether no new session is opened any more."""
+        return self._closing
+
+    async def drain(self, within_s: float) -> None:
+        """Open no new sessions, and wait so long for those there are to end by themselves."""
+        self._closing = True
+        if self._tasks and within_s:
+            await asyncio.wait(self._tasks.values(), timeout=within_s)
 
     async def close(self, reason: str = "shutdown") -> None:
         """End every session, at the same time; then refuse new ones."""

@@ -19,7 +19,7 @@ LOCAL_ENOUGH_S = 20.0
 def workers_of(house: RunningHouse) -> list[psutil.Process]:
     """The serving processes, oldest first."""
     children = psutil.Process(house.pid).children(recursive=True)
-    serving = [child for child in children if "--one-of-many" in child.cmdline()]
+    serving = [child for child in children if "--shared-port" in child.cmdline()]
     return sorted(serving, key=lambda child: child.create_time())
 
 

@@ -44,7 +44,7 @@ def test_a_page_is_ours_when_its_host_and_port_are(origin: str, host: str, same:
 async def test_a_foreign_page_is_refused_wherever_something_is_private_or_changes(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
-        routes = [(method, route.format(id=session_id)) for method, route in ROUTES]
+        routes = [(method, route.format(id=session_id, call_id="call_1")) for method, route in ROUTES]
         more = [("POST", "/api/rtc/offer"), ("POST", "/api/sessions"), ("GET", "/api/sessions"), ("GET", "/api/config")]
         for origin in (FOREIGN, "null"):
             for method, path in routes + more:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,16 +47,19 @@ class RunningHouse:
 
 
 @contextmanager
-def running_house(peer: OfflinePeer | None = None, **env: str) -> Iterator[RunningHouse]:
+def running_house(
+    peer: OfflinePeer | None = None, *, prefix: Sequence[str] = (), options: Sequence[str] = (), **env: str
+) -> Iterator[RunningHouse]:
     """`responder-thinker serve` on a free port with a data folder of its own, ended by its pid.
 
-    With `peer` it takes that process for the OpenAI API; without, it starts its own offline demonstration.
+    `prefix` goes before the command, `options` behind it. With `peer` it takes that process for the OpenAI API;
+    without, it starts its own offline demonstration.
     """
     with tempfile.TemporaryDirectory() as folder:
         settings = {"DATA_DIR": f"{folder}/var", "OFFERS_PER_MINUTE": "0"}
         if peer:
             settings |= {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url}
-        process = _start(Path(folder), settings | env)
+        process = _start(Path(folder), settings | env, prefix, options)
         try:
             yield _when_ready(process, Path(folder))
         finally:
@@ -70,13 +73,15 @@ def running_house(peer: OfflinePeer | None = None, **env: str) -> Iterator[Runni
                 process.stdout.close()
 
 
-def _start(folder: Path, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(
+    folder: Path, settings: Mapping[str, str], prefix: Sequence[str], options: Sequence[str]
+) -> subprocess.Popen[bytes]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     # Open-Meteo is not asked for from tests: an address that refuses at once stands for "cannot be reached".
     nowhere = {"OPEN_METEO_FORECAST_URL": "http://127.0.0.1:9/f", "OPEN_METEO_GEOCODING_URL": "http://127.0.0.1:9/g"}
     with (folder / "stderr.log").open("wb") as log:
         return subprocess.Popen(
-            [COMMAND, "serve", "--port", "0"],
+            [*prefix, COMMAND, "serve", "--port", "0", *options],
             cwd=folder,
             env=kept | nowhere | {"COLUMNS": "200"} | dict(settings),
             stdout=subprocess.PIPE,
