@@ -28,6 +28,7 @@ from backend.http import (
 )
 from backend.http.auth import Access, Signatures, token_age_s
 from backend.http.bodies import BodyLimit
+from backend.http.compressed import Compressed
 from backend.http.context import Context
 from backend.http.errors import ErrorBoundary, install
 from backend.http.headers import SecurityHeaders
@@ -123,6 +124,7 @@ def _middleware(services: Services, signatures: Signatures) -> list[Middleware]:
         Middleware(ProxyHeadersMiddleware, trusted_hosts=TRUSTED_PROXIES),
         Middleware(RequestMetrics, registry=services.metrics.registry),
         Middleware(SecurityHeaders),
+        Middleware(Compressed),
         Middleware(ErrorBoundary),
         Middleware(Origins, allowed=settings.allowed_origins),
         Middleware(IdentityMiddleware, signatures=signatures, visits_count=not settings.identify_by_fingerprint),

@@ -1,0 +1,132 @@
+"""The audit: axe-core on every state of the page and of the admin page, in each look."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.browser.test_memory import known_user
+from tests.http.world import place_call
+from tests.support.axe import assert_accessible
+from tests.support.browser import launched, tab_in
+from tests.support.page import page_world
+from tests.support.standin import SESSION, StandIn, refusal, standing_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+LOOKS = [
+    pytest.param({"scheme": "dark", "size": (1440, 900)}, id="dark"),
+    pytest.param({"scheme": "light", "size": (1440, 900)}, id="light"),
+    pytest.param({"scheme": "dark", "size": (360, 740)}, id="dark phone"),
+    pytest.param({"scheme": "light", "size": (360, 740)}, id="light phone"),
+]
+ADMIN = "correct horse battery"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+def converse(server: StandIn) -> None:
+    """A call in full swing: words of both, one reply cut off, Thinkers in every state, a turn measured."""
+    server.tell("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
+                transport="webrtc")  # fmt: skip
+    server.tell("floor", floor="assistant")
+    server.tell("transcript", role="user", item_id="u1", content="What's the weather in Seattle?")
+    server.tell("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
+    server.tell("transcript_delta", role="assistant", item_id="a2", delta="And then")
+    for number, event in enumerate(("working", "complete", "failed", "stale")):
+        more: dict[str, Any] = {"error": "Out of reach."} if event == "failed" else {}
+        if event == "complete":
+            more = {"source": "sample", "citations": ["https://example.org/weather"]}
+        server.tell("thinker", call_id=f"c{number}", event="routed", domain="weather", label="Weather",
+                    query="Seattle", elapsed_ms=0, turn=1, into_turn_ms=500)  # fmt: skip
+        tool = {"id": "t1", "name": "get_current_weather", "event": "started"}
+        server.tell("thinker", call_id=f"c{number}", event="working", domain="weather", label="Weather", tool=tool,
+                    query="Seattle", elapsed_ms=40, turn=1, into_turn_ms=500, detail="calling it")  # fmt: skip
+        if event != "working":
+            server.tell("thinker", call_id=f"c{number}", event=event, domain="weather", label="Weather",
+                        query="Seattle", elapsed_ms=900, turn=1, into_turn_ms=500, **more)  # fmt: skip
+    for turn in (1, 2):
+        server.tell("turn_metrics", turn=turn, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
+                    played_ms=15, total_ms=400, first_token_ms=40)  # fmt: skip
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_every_state_of_the_page_is_accessible(browser: Browser, look: dict[str, Any]) -> None:
+    async with standing_in() as server, tab_in(browser, complaints="expected", **look) as tab:
+        server.levels = [{"threshold": 0.7, "frame_ms": 20, "scores": [0.2, 0.9]}]
+        await tab.open(server.url)
+        await assert_accessible(tab.page, "idle")
+        server.offer_refusal = refusal(429, "All lines are busy.", retry_after="60")
+        await tab.press("connect")
+        await tab.sees("notice", "All lines are busy.")
+        await assert_accessible(tab.page, "refused")
+        await tab.page.reload()
+        await tab.sees("state", "Ready to talk")
+        await tab.connect()
+        await assert_accessible(tab.page, "connected")
+        converse(server)
+        await tab.sees("transcript", "And then")
+        await assert_accessible(tab.page, "in conversation")
+        if look["size"][0] < 1080:
+            await tab.press("open-side")
+            await tab.sees("metrics-total", "400 ms")
+            await assert_accessible(tab.page, "activity")
+            await tab.press("open-side")
+        await tab.press("open-drawer")
+        await tab.sees("hearing-words", "Now 0.90")
+        await assert_accessible(tab.page, "drawer")
+        await tab.page.keyboard.press("Escape")
+        await tab.press("open-drawer") if await tab.page.get_by_test_id("drawer").is_visible() else None
+        server.tell("error", message="The voice service is slow.", hint="It will catch up.")
+        await tab.sees("notice", "The voice service is slow.")
+        await assert_accessible(tab.page, "a problem during the call")
+        server.tell("session_ended", reason="network_lost")
+        await tab.sees("notice", "The connection was lost.")
+        await assert_accessible(tab.page, "connection lost")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_memory_dialog_is_accessible(browser: Browser, look: dict[str, Any], tmp_path: Path) -> None:
+    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected", **look) as tab:
+        await known_user(here, tab)
+        await tab.page.goto(here.url)
+        await tab.press("open-memory")
+        await tab.sees("memory-counts", "so far")
+        await assert_accessible(tab.page, "memory")
+        here.memory.down = True
+        await tab.page.get_by_test_id("memory-add-facts").fill("a fact")
+        await tab.page.keyboard.press("Enter")
+        await tab.sees("memory-said", "Memory is down")
+        await tab.press("memory-erase")
+        await assert_accessible(tab.page, "memory, about to be erased")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_the_admin_page_is_accessible(browser: Browser, look: dict[str, Any], tmp_path: Path) -> None:
+    async with (
+        page_world(tmp_path, admin_token=ADMIN) as here,
+        here.browser() as caller,
+        tab_in(browser, complaints="expected", **look) as tab,
+    ):
+        session = here.directory.find((await place_call(caller))["session_id"])
+        await here.directory.end(session, "idle")
+        await place_call(caller)
+        here.metrics.turn_measured({"hangover_ms": 300, "total_ms": 420})
+        here.metrics.thinker_finished("weather", "failed", 1.25)
+        here.metrics.session_ended("idle")
+        await tab.page.goto(f"{here.url}/admin")
+        await tab.sees("gate-title", "Who runs this server?")
+        await assert_accessible(tab.page, "the gate")
+        await tab.page.get_by_test_id("token").fill(ADMIN)
+        await tab.page.keyboard.press("Enter")
+        await tab.sees("sessions", "webrtc")
+        await assert_accessible(tab.page, "the board")
