@@ -170,7 +170,10 @@ function partsAfter(state, action) {
   };
 }
 
-/** Holds the state; tells its subscribers of changes once per turn of the event loop, however many there were. */
+/** How late subscribers hear of changes where nothing is drawn, as in a tab in the background. */
+const UNDRAWN_MS = 100;
+
+/** Holds the state; tells its subscribers of changes once per drawn frame, however many there were. */
 export class Store {
   /** @type {State} */
   state = INITIAL_STATE;
@@ -183,7 +186,8 @@ export class Store {
   dispatch(type, data) {
     if (!this.#before) {
       this.#before = this.state;
-      queueMicrotask(() => this.#emit());
+      requestAnimationFrame(() => this.#emit());
+      setTimeout(() => this.#emit(), UNDRAWN_MS);
     }
     this.state = reduce(this.state, { type, data, at: Date.now() });
   }
@@ -198,7 +202,8 @@ export class Store {
   }
 
   #emit() {
-    const before = /** @type {State} */ (this.#before);
+    const before = this.#before;
+    if (!before) return;
     this.#before = null;
     for (const subscriber of this.#subscribers) subscriber(this.state, before);
   }

@@ -89,9 +89,9 @@ async def test_every_state_of_the_page_is_accessible(browser: Browser, look: dic
         server.tell("error", message="The voice service is slow.", hint="It will catch up.")
         await tab.sees("notice", "The voice service is slow.")
         await assert_accessible(tab.page, "a problem during the call")
-        server.tell("session_ended", reason="network_lost")
-        await tab.sees("notice", "The connection was lost.")
-        await assert_accessible(tab.page, "connection lost")
+        server.tell("session_ended", reason="idle")
+        await tab.sees("notice", "The call ended because it was quiet for a while.")
+        await assert_accessible(tab.page, "the call is over")
 
 
 @pytest.mark.parametrize("look", LOOKS)
