@@ -32,8 +32,16 @@ def dockerfile() -> list[str]:
 
 def test_every_service_proves_its_health() -> None:
     services = compose()["services"]
-    assert set(services) == {"redis", "backend", "nginx"}
-    assert all("healthcheck" in service for service in services.values())
+    assert set(services) == {"redis", "backend", "worker", "nginx"}
+    assert all("test" in services[name]["healthcheck"] for name in ("redis", "backend", "nginx"))
+    assert services["worker"]["healthcheck"] == {"disable": True}  # it serves nothing that could be asked
+
+
+def test_a_worker_has_the_settings_and_the_files_of_the_backend_and_none_of_its_ports() -> None:
+    services = compose()["services"]
+    assert services["worker"]["environment"] == services["backend"]["environment"]
+    assert services["worker"]["volumes"] == services["backend"]["volumes"]
+    assert "ports" not in services["worker"]
 
 
 def test_services_start_in_order_of_health() -> None:
