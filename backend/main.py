@@ -182,7 +182,13 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             metrics.watch_queue(queue, partial(directory.depth, queue))
         calendars = open_calendars(settings, http)
         chatting = open_chat(
-            settings, thinkers=thinkers, memory=opened.memory, keep=outbox.put, summaries=summaries, pipeline=pipeline
+            settings,
+            thinkers=thinkers,
+            memory=opened.memory,
+            keep=outbox.put,
+            summaries=summaries,
+            pipeline=pipeline,
+            handover=handover,
         )
         chat = await stack.enter_async_context(chatting)
         metrics.watch_queue("typed_turns", lambda: chat.running)

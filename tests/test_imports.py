@@ -67,7 +67,14 @@ ARROWS: dict[str, set[str]] = {
     "modes": COMMON,
     "chat": COMMON
     | {"settings", "agent", "modes", "pipeline", "thinkers", "tools", "memory.base", "memory.user", "responder.base"}
-    | {"session.feed", "session.desk", "session.history", "session.knowing", "session.knowing_summary"}
+    | {
+        "session.feed",
+        "session.desk",
+        "session.handover",
+        "session.history",
+        "session.knowing",
+        "session.knowing_summary",
+    }
     | {"session.knowing_words"},
     "offline": COMMON | {"audio"},
     "offline_child": COMMON,

@@ -26,6 +26,7 @@ from backend.memory.user import UserContext
 from backend.modes.base import Mode, Modes
 from backend.pipeline.base import Asked
 from backend.pipeline.pipeline import Pipeline, Prepared
+from backend.session.handover import Handover
 from backend.thinkers.registry import ROUTE_TOOL, Thinkers
 from backend.tools.runner import Toolbox
 
@@ -59,6 +60,8 @@ class House:
     memory: Memory
     deadline_s: float
     """Seconds a turn has, unless its mode says otherwise."""
+    handover: Handover | None = None
+    """Takes long work to the background; None: there is none."""
     on_turn: OnTurn = lambda asked, reply: None
 
     @property
@@ -137,7 +140,8 @@ class Answering:
         box = self._house.tools(mode)
         if self._house.thinkers.manifests and (mode.tools is None or ROUTE_TOOL in mode.tools):
             conversation = asked.conversation_id or asked.message_id
-            self._consulting = Consulting(self._house.thinkers, conversation, mode, self._turn.publish)
+            house = self._house
+            self._consulting = Consulting(house.thinkers, conversation, mode, self._turn.publish, house.handover)
             box = box.plus(self._consulting.tool())
         desk = self._house.thinkers.desk
         agent: Agent = desk.agent.with_(

@@ -10,6 +10,7 @@ from backend.chat.chat import Chat
 from backend.chat.learning import Learning
 from backend.memory.base import Memory
 from backend.pipeline.pipeline import NO_STEPS, Pipeline
+from backend.session.handover import Handover
 from backend.session.history import Keep
 from backend.session.knowing_summary import Summaries
 from backend.settings import Settings
@@ -25,10 +26,11 @@ async def open_chat(
     keep: Keep,
     summaries: Summaries,
     pipeline: Pipeline = NO_STEPS,
+    handover: Handover | None = None,
 ) -> AsyncIterator[Chat]:
     """All typed turns; those that still run at the end are cancelled. The caller keeps ownership of the rest."""
     learning = Learning(keep, summaries)
-    chat = Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, learning))
+    chat = Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, handover, learning))
     try:
         yield chat
     finally:

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.modes.base import Mode
 from backend.session.desk import Work
+from backend.session.handover import GOES_ON, STARTED, Handover
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.registry import ROUTE_TOOL, Thinkers
 from backend.tools.base import Principal, Result, Tool
@@ -35,7 +37,7 @@ class Routing:
     def read(self, text: str) -> dict[str, Any]:
         """Raises `BadRequest` with a message the model can act on."""
         domain, query = self.thinkers.parse(ROUTE_TOOL, text)
-        return {"domain": domain, "query": query}
+        return {"domain": domain, "query": query, "background": self.thinkers.in_background(text)}
 
 
 Publish = Callable[[str, dict[str, Any]], None]
@@ -44,8 +46,17 @@ Publish = Callable[[str, dict[str, Any]], None]
 class Consulting:
     """One turn's way to the Thinkers. `publish` shows their work as a call's page is shown it."""
 
-    def __init__(self, thinkers: Thinkers, conversation_id: str, mode: Mode, publish: Publish) -> None:
+    def __init__(
+        self,
+        thinkers: Thinkers,
+        conversation_id: str,
+        mode: Mode,
+        publish: Publish,
+        handover: Handover | None = None,
+    ) -> None:
+        """`handover` takes work that goes on in the background; None: none does."""
         self._thinkers = thinkers
+        self._handover = handover
         self._conversation_id = conversation_id
         self._mode = mode
         self._publish = publish
@@ -72,24 +83,49 @@ class Consulting:
             deadline_s=slowest + SLACK_S,
         )
 
-    async def _consult(self, principal: Principal, domain: str, query: str) -> Result:
+    async def _consult(self, principal: Principal, domain: str, query: str, background: bool = False) -> Result:
         """Raises `NoAnswer`, which the runner tells the model."""
         label = self._thinkers.manifest_of(domain).label
         work = Work(f"thinker_{next(self._numbers)}", domain, label, query, time.monotonic(), 0)
         self.domains.append(domain)
         self._publish("thinker", work.shown("routed"))
+        work.question = self._question(domain, query, principal.user_id)
         try:
-            answer = await self._thinkers.answer(
-                self._question(domain, query, principal.user_id),
-                lambda progress: self._publish("thinker", work.shown("working") | progress.shown()),
-            )
-        except Exception as error:
-            work.error = str(error)
+            result = await self._worked_out(work, background=background)
+        except (VoiceError, TimeoutError) as error:
+            work.error = str(error) or "It could not be started in the background just now."
             self._publish("thinker", work.shown("failed"))
-            raise
-        work.answer = answer
+            raise NoAnswer(work.error) from error
         self._publish("thinker", work.shown("complete"))
-        return _result(domain, answer)
+        return result
+
+    async def _worked_out(self, work: Work, *, background: bool) -> Result:
+        """The answer, or word that it is worked on in the background. Raises `VoiceError` or `TimeoutError`."""
+        question = work.question
+        assert question is not None
+        taken = self._handover is not None and self._handover.takes(
+            self._thinkers.manifest_of(work.domain), question.user_id
+        )
+        if background and taken:
+            return await self._given(work, STARTED)
+        try:
+            work.answer = await self._thinkers.answer(
+                question,
+                lambda progress: self._publish("thinker", work.shown("working") | progress.shown()),
+                steps=work.steps,
+            )
+        except TookTooLong:
+            if not taken:
+                raise
+            return await self._given(work, GOES_ON)
+        return _result(work.domain, work.answer)
+
+    async def _given(self, work: Work, words: str) -> Result:
+        assert self._handover is not None
+        assert work.question is not None
+        task = await self._handover.give(work.question, work.steps)
+        work.task_id = task.id
+        return Result({"domain": work.domain, "answer": words, "source": "model", "task_id": task.id})
 
     def _question(self, domain: str, query: str, user_id: str) -> Question:
         return Question(

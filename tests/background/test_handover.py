@@ -14,8 +14,8 @@ from backend.background.queue import FakeQueue
 from backend.background.records import Records
 from backend.background.tasks import Task
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
-from backend.offline.demonstration.brain import routing_of
 from backend.offline.demonstration.intents import Question as Wish
+from backend.offline.demonstration.routing import routing_of
 from backend.session.desk import Desk, ThinkerEvent
 from backend.session.handover import GOES_ON, STARTED, Handover
 from backend.session.metrics import Metrics

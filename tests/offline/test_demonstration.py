@@ -11,7 +11,7 @@ import pytest
 
 from backend.audio.frame import FRAME_BYTES, Frame
 from backend.audio.opus import OpusDecoder, OpusEncoder
-from backend.offline.demonstration.brain import routing_of
+from backend.offline.demonstration.routing import routing_of
 from tests.offline.flite import VOICES, spoken_by
 from tests.offline.realtime_client import Event, RealtimeClient, call
 from tests.support.offline_peer import OfflinePeer

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backend.offline.chat.conversing import converse
 from backend.offline.chat.facts import recall
 from backend.offline.chat.notes import notes
 from backend.offline.chat.reports import plan, report
@@ -41,7 +42,12 @@ def think(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], tool_
         if further := _further(asked, results):
             return Thought(calls=further)
         return Thought(" ".join(_word(asked, name, content) for name, content in results))
-    for tool, skill in _fitting(asked.sentence, tools if tool_choice != "none" else ()):
+    fitting = _fitting(asked.sentence, tools if tool_choice != "none" else ())
+    if not any(not skill.last_resort for _, skill in fitting) and tool_choice != "none":
+        wish = converse(_said(messages), asked.known, _functions(tools))
+        if wish is not None:
+            return Thought(wish) if isinstance(wish, str) else Thought(calls=(ToolCall(*wish),))
+    for tool, skill in fitting:
         fillings = skill.fill(asked, tool.get("parameters") or {})
         if not fillings:
             return Thought(skill.missing)
@@ -60,13 +66,26 @@ def text_of(content: Any) -> str:
 def _fitting(sentence: str, tools: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Skill]]:
     """The offered functions a skill knows and the sentence calls for, in the order they are offered; the ones that
     any sentence would do for come last."""
-    functions = [tool["function"] for tool in tools if tool.get("type") == "function"]
+    functions = _functions(tools)
     fitting = [
         (function, skill)
         for function in functions
         if (skill := skill_for(function["name"])) is not None and skill.fits(sentence)
     ]
     return sorted(fitting, key=lambda pair: pair[1].last_resort)
+
+
+def _functions(tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [tool["function"] for tool in tools if tool.get("type") == "function"]
+
+
+def _said(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Who said what, without tools and instructions."""
+    return [
+        (str(each["role"]), text_of(each.get("content")))
+        for each in messages
+        if each.get("role") in ("user", "assistant")
+    ]
 
 
 def _results(messages: Sequence[Message]) -> list[tuple[str, str]]:
@@ -103,7 +122,7 @@ def _word(asked: Asked, name: str, content: str) -> str:
     if result.get("error"):
         return f"I could not find that out. {_reason(result['error'])}".strip()
     answer = _by_skill(asked, name, result) or "I got an answer that I cannot put into words."
-    if result.get("sample") is True:
+    if result.get("sample") is True and "sample" not in answer.lower():
         return f"I could not reach the live service, so this is sample data: {answer}"
     return answer
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import itertools
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from backend.audio.frame import BYTES_PER_MS
 from backend.offline.chat.facts import recall
 from backend.offline.demonstration import wording
-from backend.offline.demonstration.intents import Question, Talk, understand, without_patience
+from backend.offline.demonstration.intents import Question, Talk, understand
+from backend.offline.demonstration.remembering import remembered
+from backend.offline.demonstration.routing import routing_of
 from backend.offline.demonstration.tidy import tidy
 from backend.offline.realtime.items import Item
 from backend.offline.realtime.parts import (
@@ -38,26 +39,6 @@ CHUNK_MS = 100
 """Milliseconds of audio in one delta."""
 BY_HEART = ("knowledge",)
 """With no Thinker to ask, what it knows by heart has to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Routing:
-    """A tool that takes a domain and a question, with the names its schema gives them."""
-
-    name: str
-    domain_field: str
-    query_field: str
-    domains: tuple[str, ...]
-    background_field: str = ""
-    """The flag of a question whose answer is not waited for; empty: there is none."""
-
-    def arguments(self, question: Question) -> str:
-        """The call's JSON."""
-        query, patient = without_patience(question.query)
-        values: dict[str, Any] = {self.domain_field: question.domain, self.query_field: query}
-        if patient and self.background_field:
-            values[self.background_field] = True
-        return json.dumps(values, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +135,8 @@ class DemonstrationBrain:
         return self._respond(order, newest)
 
     def _respond(self, order: Order, newest: Item | None) -> Plan:
+        if newest and (told := remembered(newest.words, _said_before(order.items, newest), order.instructions)):
+            return Plan(told)
         routing = routing_of(order.tools) if order.tool_choice != "none" else None
         domains = routing.domains if routing else BY_HEART
         wish = understand(newest.words if newest else "", domains, last_domain=self._last_domain)
@@ -172,19 +155,6 @@ class DemonstrationBrain:
         if asked is None or wish is not Talk.YES:
             return wish
         return Question(asked.domain, wording.consent(asked.query))
-
-
-def routing_of(tools: Sequence[dict[str, Any]]) -> Routing | None:
-    """The first tool with an enumeration to choose from and a text to fill: who may be asked, and how."""
-    for tool in tools:
-        fields: dict[str, Any] = (tool.get("parameters") or {}).get("properties") or {}
-        domain = next((name for name, schema in fields.items() if schema.get("enum")), None)
-        texts = [name for name, schema in fields.items() if schema.get("type") == "string" and not schema.get("enum")]
-        if domain and texts:
-            query = "query" if "query" in texts else texts[0]
-            flag = "background" if fields.get("background", {}).get("type") == "boolean" else ""
-            return Routing(tool["name"], domain, query, tuple(fields[domain]["enum"]), flag)
-    return None
 
 
 def chunks(pcm: bytes) -> Iterator[bytes]:
@@ -216,6 +186,12 @@ def _told_by(item: Item) -> str:
     if item.type == "function_call_output":
         return item.output
     return item.words if item.role == "system" and item.words.startswith("{") else ""
+
+
+def _said_before(items: Sequence[Item], newest: Item) -> list[tuple[str, str]]:
+    """What was said before the newest item, of this call or an earlier one."""
+    before = itertools.takewhile(lambda item: item is not newest, items)
+    return [(item.role or "", item.words) for item in before if item.words]
 
 
 def _last_said(items: Sequence[Item]) -> str:
