@@ -81,12 +81,26 @@ def talk(
     out: Annotated[Path | None, typer.Option(help="Where to save what is heard.")] = None,
     url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
     transport: Annotated[Wire, typer.Option(help="WebRTC, or the WebSocket fallback.")] = Wire.WEBRTC,
+    conversation: Annotated[str | None, typer.Option(help="A conversation of ours to go on with.")] = None,
 ) -> None:
     """Place a real call, play a WAV file, print what is said, and save the reply."""
     from backend.client.talk import talk as place_call
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
-    raise typer.Exit(asyncio.run(place_call(wav, out=out, url=url, transport=transport.value)))
+    calling = place_call(wav, out=out, url=url, transport=transport.value, conversation=conversation)
+    raise typer.Exit(asyncio.run(calling))
+
+
+@app.command()
+def chat(
+    conversation: Annotated[str | None, typer.Option(help="A conversation to go on with, typed or spoken.")] = None,
+    url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
+) -> None:
+    """Converse by text: the same conversation that calls have. Ctrl-C stops an answer, /quit ends."""
+    from backend.client.chat import chat as converse
+
+    logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
+    raise typer.Exit(asyncio.run(converse(conversation=conversation, url=url)))
 
 
 @app.command()

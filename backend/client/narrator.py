@@ -35,7 +35,7 @@ class Narrator:
                 self._say(f"[bold]{who}:[/] {self._text(data, 'content')}")
             case "transcript_interrupted":
                 self._say(f"[bold]assistant (interrupted):[/] {self._text(data, 'heard')}")
-            case "thinker":
+            case "thinker" if data.get("event") != "working" or data.get("detail"):
                 self._say(self._thinker(data))
             case "error":
                 self._say(f"[red]{self._text(data, 'message')}[/] {self._text(data, 'hint')}")

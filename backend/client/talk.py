@@ -13,6 +13,7 @@ from rich.console import Console
 from backend.audio.frame import BYTES_PER_MS, milliseconds
 from backend.audio.wav import read_wav, write_wav
 from backend.client.caller import Caller
+from backend.client.caller_cookie import keep_caller, recall_caller
 from backend.client.narrator import Narrator
 from backend.client.progress import Progress
 from backend.client.signalling import Signalling, Ticket
@@ -43,16 +44,24 @@ async def talk(
     out: Path | None = None,
     url: str = "http://127.0.0.1:8000",
     transport: Literal["webrtc", "ws"] = "webrtc",
+    conversation: str | None = None,
     quiet_after_s: float = 2.0,
     within_s: float = CALL_WITHIN_S,
     console: Console | None = None,
 ) -> int:
-    """Play `wav` to the server at `url`, save what is heard to `out`; the exit code: 0 when an answer was heard."""
+    """Play `wav` to the server at `url`, save what is heard to `out`; the exit code: 0 when an answer was heard.
+
+    With `conversation`, the call goes on with one of ours, typed or spoken.
+    """
     narrator = Narrator(console or Console(highlight=False))
     try:
         speech = read_wav(wav)
         async with httpx2.AsyncClient(base_url=url, trust_env=False) as http, AsyncExitStack() as stack:
-            caller, ticket = await _place(Signalling(http), transport, stack)
+            if conversation:
+                recall_caller(http)
+            caller, ticket = await _place(Signalling(http), transport, stack, conversation)
+            if conversation:
+                keep_caller(http)
             narrator.connected(ticket.session_id, transport)
             progress = Progress(quiet_after_s)
             await _converse(
@@ -69,18 +78,18 @@ async def talk(
 
 
 async def _place(
-    signalling: Signalling, transport: Literal["webrtc", "ws"], stack: AsyncExitStack
+    signalling: Signalling, transport: Literal["webrtc", "ws"], stack: AsyncExitStack, conversation: str | None
 ) -> tuple[Caller, Ticket]:
     """A connected caller, closed by `stack`."""
     if transport == "ws":
         socket = WebSocketCaller()
         stack.push_async_callback(socket.close)
-        ticket = await signalling.open_session()
+        ticket = await signalling.open_session(conversation)
         await socket.connect(signalling.socket_url(ticket))
         return socket, ticket
     peer = WebRTCCaller(WireConfig(ice_servers=_servers(await signalling.config())))
     stack.push_async_callback(peer.close)
-    answer, ticket = await signalling.offer(await peer.offer())
+    answer, ticket = await signalling.offer(await peer.offer(), conversation)
     await peer.accept(answer)
     await peer.connected()
     return peer, ticket

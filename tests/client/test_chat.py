@@ -1,0 +1,87 @@
+"""`responder-thinker chat` against a server on a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from backend.client.chat import chat
+from backend.errors import ModelUnavailable
+from tests.http.world import World, world
+from tests.support.minds import call
+from tests.support.waiting import until
+
+ROUTE = '{"domain": "knowledge", "query": "Why is the sky blue?"}'
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test meets the cookies of whoever runs it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+async def typed(here: World, *lines: str, conversation: str | None = None) -> str:
+    """What the terminal shows when these lines are typed."""
+    out = io.StringIO()
+    console = Console(file=out, width=200, highlight=False, force_terminal=False)
+    stdin = io.StringIO("".join(f"{line}\n" for line in lines))
+    assert await chat(conversation=conversation, url=here.url, console=console, stdin=stdin) == 0
+    return out.getvalue()
+
+
+async def test_a_conversation_goes_on_in_the_next_command(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=(["Hello ", "Ana."], ["It is Ana."])) as here:
+        shown = await typed(here, "I am Ana.", conversation="trip")
+        assert "you: I am Ana.\nassistant: Hello Ana.\n" in shown and "--conversation trip" in shown
+        assert "assistant: It is Ana.\n" in await typed(here, "Who am I?", "/quit", "never", conversation="trip")
+        assert [m["content"] for m in here.model.requests[-1]["messages"][1:]] == [
+            "I am Ana.",
+            "Hello Ana.",
+            "Who am I?",
+        ]
+        assert (tmp_path / "state/responder-thinker/callers.json").stat().st_mode & 0o077 == 0
+
+
+async def test_what_thinkers_do_is_shown(tmp_path: Path) -> None:
+    scenes = ([call("route_to_thinker", ROUTE)], ["Scattering."], ["Because of scattering."])
+    async with world(tmp_path, scenes=scenes) as here:
+        shown = await typed(here, "Why is the sky blue?")
+    assert "→ Knowledge routed “Why is the sky blue?”" in shown and "✓ Knowledge complete" in shown
+    assert "assistant: Because of scattering." in shown
+
+
+async def test_trouble_is_shown_and_the_conversation_goes_on(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=([ModelUnavailable("The model is gone.")], ["Here."])) as here:
+        shown = await typed(here, "Hello?", "/mode odd", "/mode concise", "Again?")
+    assert "The model is gone." in shown and "There is no such mode." in shown
+    assert "mode: concise" in shown and "assistant: Here." in shown
+
+
+async def test_an_interrupt_stops_the_answer_and_a_second_one_ends(tmp_path: Path) -> None:
+    theirs, ours = os.pipe()
+    stdin = os.fdopen(theirs)
+    os.write(ours, b"Hello?\n")
+    async with world(tmp_path, scenes=(["One", 30.0],)) as here:
+        out = io.StringIO()
+        console = Console(file=out, width=200, highlight=False)
+        talking = asyncio.create_task(chat(url=here.url, console=console, stdin=stdin))
+        await until(lambda: "One" in out.getvalue())
+        signal.raise_signal(signal.SIGINT)
+        await until(lambda: "(stopped)" in out.getvalue())
+        assert here.model.open == 0
+        signal.raise_signal(signal.SIGINT)
+        assert await asyncio.wait_for(talking, 3) == 0
+    os.close(ours)
+    stdin.close()
+
+
+async def test_no_server_is_two_lines_and_an_exit_code(tmp_path: Path) -> None:
+    out = io.StringIO()
+    assert await chat(url="http://127.0.0.1:9", console=Console(file=out), stdin=io.StringIO("")) == 2
+    assert "No server answers" in out.getvalue()
