@@ -18,6 +18,8 @@ from backend.errors import Overloaded
 SAMPLE_EVERY_S = 0.25
 SAMPLES = 20
 """Samples judged together: five seconds."""
+ENOUGH = 12
+"""Samples without which nothing is judged: start-up itself is busy."""
 RETRY_AFTER_S = 5
 """Seconds a refused caller is told to wait: by then the figures are others."""
 MOST = 0.8
@@ -60,7 +62,9 @@ class Load:
 
     @property
     def is_full(self) -> bool:
-        """Whether another call would be one too many."""
+        """Whether another call would be one too many; not said before there is something to judge by."""
+        if len(self._lags_ms) < ENOUGH:
+            return False
         too_late = bool(self._max_lag_ms) and self.lag_ms > self._max_lag_ms
         return too_late or (bool(self._max_cpu) and self.cpu > self._max_cpu)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from backend.standins.open_meteo import answering_today
 from backend.standins.server import serving
+from tests.support.house import TAKES_ALL
 
 COMMAND = Path(sys.executable).parent / "responder-thinker"
 READY_WITHIN_S = 40.0
@@ -32,6 +33,7 @@ async def real_server(**settings: str) -> AsyncIterator[str]:
             given = {
                 "OPEN_METEO_FORECAST_URL": f"{weather.url}/v1/forecast",
                 "OPEN_METEO_GEOCODING_URL": f"{weather.url}/v1/search",
+                **TAKES_ALL,
                 **settings,
             }
             process = await start(folder, given)
