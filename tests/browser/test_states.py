@@ -1,0 +1,322 @@
+"""Each state a call can be in, on the page: against a stand-in whose every answer the test decides."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from array import array
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.standin import CONVERSATION, StandIn, refusal, standing_in
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+
+HURRY = """(() => {
+  const wait = window.setTimeout;
+  window.setTimeout = (run, ms, ...rest) => wait(run, ms === 8000 ? 250 : ms, ...rest);
+})();"""
+"""The eight seconds a line has to come up, for a test that knows it will not."""
+NO_UDP = """(() => {
+  const answer = RTCPeerConnection.prototype.setRemoteDescription;
+  RTCPeerConnection.prototype.setRemoteDescription = function (description) {
+    const lost = description.sdp.replace(/a=candidate.*\\r\\n/g, "");
+    return answer.call(this, { type: description.type, sdp: lost });
+  };
+})();"""
+"""The server's addresses never reach the browser, and ours never reach the server: as behind a strict firewall."""
+LOUD = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) > 30"
+SILENT = "() => Number(document.querySelector('[data-testid=level-out] [role=meter]').ariaValueNow) === 0"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+@contextlib.asynccontextmanager
+async def page(
+    browser: Browser, *scripts: str, address: str = "/?raw=1", **options: Any
+) -> AsyncIterator[tuple[Tab, StandIn]]:
+    """An opened page, and the stand-in it talks to."""
+    async with standing_in() as server, tab_in(browser, **options) as tab:
+        for script in scripts:
+            await tab.page.add_init_script(script)
+        await tab.page.goto(server.url + address)
+        await tab.sees("state", "Ready to talk")
+        yield tab, server
+
+
+def thinker(server: StandIn, event: str, **more: Any) -> None:
+    known = {"call_id": "c1", "domain": "weather", "label": "Weather", "query": "Seattle", "elapsed_ms": 900}
+    server.tell("thinker", **(known | {"event": event} | more))
+
+
+# --- without UDP ---------------------------------------------------------------------------------------
+
+
+async def test_where_udp_is_blocked_the_call_goes_over_a_websocket(browser: Browser) -> None:
+    async with page(browser, HURRY, NO_UDP) as (tab, server):
+        await tab.press("connect")
+        await until(lambda: len(server.sockets) == 1, 10)
+        await tab.sees("state", "Connected")
+        assert server.offers[-1]["conversation_id"] == CONVERSATION
+        server.tell("session_started", session_id="s", responder="r", model="m", offline=False, transport="websocket")
+        await tab.sees("state", "Connected, without UDP")
+
+
+async def test_a_websocket_call_carries_both_voices_and_a_flush_silences_at_once(browser: Browser) -> None:
+    async with page(browser, address="/?raw=1&transport=websocket") as (tab, server):
+        await tab.connect()
+        [call] = server.sockets
+        await until(lambda: len(call.pieces) > 75, 10)
+        assert {len(piece) for piece in call.pieces} == {960}
+        assert max(abs(sample) for sample in array("h", b"".join(call.pieces))) > 1000, "the fake microphone beeps"
+        await call.speak(3000)
+        await tab.page.wait_for_function(LOUD)
+        await call.flush()
+        await tab.page.wait_for_function(SILENT, timeout=2500)
+        await tab.press("connect")
+        await tab.sees("state", "Call ended")
+        await until(lambda: {"type": "bye"} in call.messages)
+
+
+async def test_a_websocket_that_breaks_is_made_anew(browser: Browser) -> None:
+    async with page(browser, address="/?raw=1&transport=websocket", complaints="expected") as (tab, server):
+        await tab.connect()
+        await server.sockets[0].drop()
+        await tab.sees("entry-note", "Connected again")
+        assert len(server.sockets) == 2
+
+
+async def test_when_nothing_gets_through_that_is_said(browser: Browser) -> None:
+    no_socket = "window.WebSocket = class extends EventTarget { static OPEN = 1; readyState = 0; close() {} };"
+    async with page(browser, HURRY, NO_UDP, no_socket) as (tab, _):
+        await tab.press("connect")
+        await tab.sees("notice", "The audio connection did not come up.")
+        await tab.sees("state", "Not connected")
+
+
+# --- lost and found ------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_is_full_is_asked_again_until_a_lost_call_is_back(browser: Browser) -> None:
+    async with page(browser, complaints="expected") as (tab, server):
+        await tab.connect()
+        server.offer_refusal = refusal(429, "All lines are busy.", retry_after="1")
+        server.tell("session_ended", reason="shutdown")
+        await tab.sees("notice", "The connection broke off.")
+        await tab.sees("state", "Connecting again, attempt 2")
+        await tab.sees("entry-note", "Connected again")
+        assert not await tab.page.get_by_test_id("notice").is_visible()
+
+
+async def test_a_lost_call_waits_for_the_network_and_can_be_given_up(browser: Browser) -> None:
+    async with page(browser, complaints="expected") as (tab, server):
+        await tab.connect()
+        server.tell("transcript", role="user", item_id="u1", content="Are you there?")
+        await tab.sees("entry-user", "Are you there?")
+        await tab.page.context.set_offline(True)
+        server.tell("session_ended", reason="network_lost")
+        await tab.sees("notice", "This device is offline.")
+        await tab.page.context.set_offline(False)
+        await tab.sees("state", "Connected")
+        await tab.page.route("**/api/rtc/offer", lambda route: route.abort())
+        server.tell("session_ended", reason="network_lost")
+        await tab.sees("notice", "Connecting again by itself")
+        await tab.press("way-stop")
+        await tab.sees("state", "Not connected")
+        await tab.sees("entry-user", "Are you there?")
+
+
+async def test_a_call_that_is_over_can_be_gone_on_with(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        server.tell("transcript", role="user", item_id="u1", content="One more thing.")
+        await tab.sees("entry-user", "One more thing.")
+        await tab.press("connect")
+        await tab.press("go-on")
+        await tab.sees("state", "Connected")
+        await tab.sees("entry-user", "One more thing.")
+        await tab.press("connect")
+        await tab.sees("state", "Call ended")
+        await tab.connect()
+        assert await tab.page.get_by_test_id("entry-user").count() == 0
+        sent = [offer.get("conversation_id") for offer in server.offers]
+        assert sent == [None, CONVERSATION, None]
+
+
+# --- speaking ------------------------------------------------------------------------------------------
+
+HEARD = "() => testPeers.at(-1).getSenders()[0].track.enabled"
+
+
+async def test_push_to_talk_is_heard_only_while_space_or_the_button_is_held(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.press("open-devices")
+        await tab.page.get_by_test_id("push-to-talk").check()
+        await tab.page.keyboard.press("Escape")
+        await tab.connect()
+        server.tell("floor", floor="listening")
+        await tab.sees("floor", "Hold space")
+        assert await tab.page.evaluate(HEARD) is False
+        await tab.page.evaluate("document.activeElement.blur()")
+        await tab.page.keyboard.down("Space")
+        assert await tab.page.evaluate(HEARD) is True
+        await tab.page.keyboard.up("Space")
+        assert await tab.page.evaluate(HEARD) is False
+        await tab.page.get_by_test_id("composer-text").press("Space")
+        assert await tab.page.get_by_test_id("composer-text").input_value() == " "
+        assert await tab.page.evaluate(HEARD) is False
+        await tab.page.get_by_test_id("hold").hover()
+        await tab.page.mouse.down()
+        assert await tab.page.evaluate(HEARD) is True
+        await tab.page.mouse.up()
+        assert await tab.page.evaluate(HEARD) is False
+
+
+async def test_the_speaker_can_be_chosen_and_is_remembered(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.press("open-devices")
+        await tab.page.get_by_test_id("speaker").select_option(label="Fake Audio Output 2")
+        await tab.page.wait_for_function("() => document.querySelector('audio').sinkId !== ''")
+        chosen = await tab.page.evaluate("document.querySelector('audio').sinkId")
+        await tab.page.goto(server.url + "/?raw=1")
+        await tab.page.wait_for_function("(id) => document.querySelector('audio').sinkId === id", arg=chosen)
+
+
+# --- Thinkers ------------------------------------------------------------------------------------------
+
+
+async def test_a_thinkers_card_shows_its_tools_and_can_be_cancelled(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        thinker(server, "routed")
+        thinker(server, "working", detail="looking it up", tool={"id": "t1", "name": "get_weather", "event": "started"})
+        await tab.sees("thinker", "get_weather")
+        await tab.sees("thinker", "looking it up")
+        await tab.page.get_by_role("button", name="Cancel: Weather").click()
+        await until(lambda: server.asked == [("c1", "cancel")])
+        thinker(server, "cancelled")
+        await tab.sees("thinker", "Cancelled")
+        assert not await tab.page.get_by_test_id("thinker-ask").is_visible()
+
+
+async def test_an_answer_that_came_too_late_can_be_asked_for(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        thinker(server, "stale", source="cache")
+        await tab.sees("thinker", "Too late to be spoken")
+        await tab.page.get_by_role("button", name="Say it now: Weather").click()
+        await until(lambda: server.asked == [("c1", "say")])
+        thinker(server, "complete", source="cache", citations=["https://www.example.org/a?b=c", "Some Book, 1971"])
+        server.tell("transcript", role="assistant", item_id="a1", content="It rains.")
+        await tab.sees("entry-assistant", "Weather")
+        assert await tab.page.locator("[data-testid=entry-assistant] .source").inner_text() == "from cache"
+        link = tab.page.locator("[data-testid=entry-assistant] a")
+        assert await link.evaluate("(a) => [a.href, a.rel, a.textContent]") == [
+            "https://www.example.org/a?b=c",
+            "noopener noreferrer",
+            "example.org",
+        ]
+
+
+async def test_a_citation_that_is_no_web_address_is_never_a_link(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        thinker(server, "complete", source="live", citations=["javascript:alert(1)", "<b>bold</b>"])
+        server.tell("transcript", role="assistant", item_id="a1", content="It rains.")
+        await tab.sees("entry-assistant", "<b>bold</b>")
+        assert await tab.page.locator(".citation[href], .citation b").count() == 0
+
+
+# --- after the call ------------------------------------------------------------------------------------
+
+
+async def told_call(tab: Tab, server: StandIn) -> None:
+    """A short call: two turns, one of them interrupted."""
+    await tab.connect()
+    server.tell("transcript", role="user", item_id="u1", content="Weather in Seattle?")
+    thinker(server, "routed")
+    thinker(server, "complete", source="sample", citations=["https://example.org/"])
+    server.tell("turn_metrics", turn=1, total_ms=400)
+    server.tell("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
+    server.tell("transcript", role="user", item_id="u2", content="Stop.")
+    server.tell("turn_metrics", turn=2, total_ms=600)
+    await tab.sees("transcript", "Stop.")
+
+
+async def test_a_call_that_is_over_says_what_it_came_to(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await told_call(tab, server)
+        await tab.press("connect")
+        await tab.sees("summary", "Your call")
+        facts = await tab.page.locator("[data-testid=summary] .fact").all_inner_texts()
+        assert [fact.replace("\n", " ") for fact in facts][1:] == [
+            "Your turns 2",
+            "Thinkers asked Weather",
+            "Median time to answer 500 ms",
+            "Interruptions 1",
+        ]
+
+
+async def test_the_conversation_can_be_copied_and_saved(browser: Browser, tmp_path: Path) -> None:
+    async with page(browser) as (tab, server):
+        await tab.page.context.grant_permissions(["clipboard-read", "clipboard-write", "microphone"])
+        await told_call(tab, server)
+        await tab.press("copy")
+        await tab.sees("copy", "Copied")
+        copied = await tab.page.evaluate("navigator.clipboard.readText()")
+        assert "**You:** Weather in Seattle?\n" in copied
+        assert "**Assistant:** It rains ~~all day.~~" in copied
+        assert "*Weather · sample · https://example.org/*" in copied
+        async with tab.page.expect_download() as downloading:
+            await tab.press("save-json")
+        file = tmp_path / "saved.json"
+        await (await downloading.value).save_as(file)
+        messages = json.loads(file.read_text())["messages"]
+        assert [message["role"] for message in messages] == ["user", "assistant", "user"]
+        assert (messages[1]["interrupted"], messages[1]["heard"]) == (True, "It rains")
+        assert messages[1]["answers"] == [
+            {"domain": "weather", "source": "sample", "citations": ["https://example.org/"]}
+        ]
+
+
+async def test_turns_are_announced_once_they_are_over(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        server.tell("transcript_delta", role="assistant", item_id="a1", delta="It is")
+        server.tell("floor", floor="assistant")
+        await tab.sees("entry-assistant", "It is")
+        assert await tab.page.get_by_test_id("announcer").text_content() == ""
+        server.tell("transcript", role="assistant", item_id="a1", content="It is raining.")
+        told = "(words) => document.querySelector('[data-testid=announcer]').textContent === words"
+        await tab.page.wait_for_function(told, arg="Assistant: It is raining.")
+        thinker(server, "failed", error="Nobody answers.")
+        await tab.page.wait_for_function(told, arg="Weather failed.")
+
+
+# --- narrow windows ------------------------------------------------------------------------------------
+
+
+async def test_on_a_phone_the_thinkers_are_one_press_away_and_escape_leads_back(browser: Browser) -> None:
+    async with page(browser, size=(360, 740)) as (tab, server):
+        await tab.connect()
+        thinker(server, "working")
+        await tab.sees("side-badge", "1")
+        await tab.sees("thinking", "Weather")
+        assert not await tab.page.get_by_test_id("thinker").is_visible()
+        await tab.press("open-side")
+        await tab.sees("thinker", "Seattle")
+        await tab.page.get_by_test_id("thinker-ask").focus()
+        await tab.page.keyboard.press("Escape")
+        assert not await tab.page.get_by_test_id("thinker").is_visible()
+        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-side"
