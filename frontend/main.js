@@ -21,7 +21,6 @@ import { showSummary } from "./view/summary.js";
 import { heedTalkKey } from "./view/talk_key.js";
 import { showThinkers } from "./view/thinkers.js";
 import { showTranscript } from "./view/transcript.js";
-import { showWaterfall } from "./view/waterfall.js";
 
 const store = new Store();
 const meters = showLevels();
@@ -41,7 +40,6 @@ showSummary(store, conversation);
 showAnnouncements(store);
 showComposer(store, conversation);
 showThinkers(store, conversation);
-showWaterfall(part("waterfall"), store);
 showPanels({ store, conversation });
 showFailure(store, waysOn());
 
@@ -51,7 +49,13 @@ void conversation.refreshDevices();
 addEventListener("pagehide", () => conversation.abandon());
 addEventListener("offline", () => store.state.phase === "ready" && store.dispatch("page_failed", OFFLINE));
 addEventListener("online", () => store.state.failure === OFFLINE && store.dispatch("page_failure_dismissed"));
-void configure();
+void configure().then(showRest);
+
+/** What shows nothing before the first turn is not waited for. */
+async function showRest() {
+  const { showWaterfall } = await import("./view/waterfall.js");
+  showWaterfall(part("waterfall"), store);
+}
 
 /** What each way out of a failure does. */
 function waysOn() {
