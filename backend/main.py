@@ -27,6 +27,8 @@ from starlette.websockets import WebSocket
 
 from backend.audio.vad import choose_engine
 from backend.background.build import Store, open_archive, open_background
+from backend.background.coordinating import open_coordinating
+from backend.background.thinking import background_kinds
 from backend.calendar.calendars import open_calendars
 from backend.chat.build import open_chat
 from backend.chat.chat import Chat
@@ -156,6 +158,21 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         notices = NoticeStore(opened.redis)
         teller = Teller(notices, relay)
         stack.push_async_callback(teller.close)
+        coordinating = await stack.enter_async_context(
+            open_coordinating(
+                settings.coordinator,
+                opened.redis,
+                tasks=background.board,
+                model=model,
+                model_name=settings.thinker_model,
+                archive=archive,
+                kinds=background_kinds(thinkers.manifests),
+                teller=teller,
+                waiting=teller.waiting,
+                listening=teller.listening,
+                show=relay.show,
+            )
+        )
         handover = Handover(background.board)
         stack.push_async_callback(handover.close)
         responder = ResponderLine(settings)
@@ -163,7 +180,8 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         stack.push_async_callback(tracer.close)
         line = _line(settings, child, responder, thinkers, opened.memory, outbox, summaries, metrics, tracer, handover)
         load = await stack.enter_async_context(_watched_load(settings))
-        line = replace(line, attend=teller.attend)
+        learning = replace(line.learning, overhear=coordinating.overhear)
+        line = replace(line, attend=teller.attend, learning=learning)
         directory = Directory(
             partial(run_call, line),
             cap=settings.session_cap,
@@ -189,6 +207,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             summaries=summaries,
             pipeline=pipeline,
             handover=handover,
+            overhear=coordinating.overhear,
         )
         chat = await stack.enter_async_context(chatting)
         metrics.watch_queue("typed_turns", lambda: chat.running)
@@ -207,6 +226,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             keepers=(
                 Keeper("tasks", background.board.export, background.board.erase),
                 _memory_keeper(opened.memory, outbox, summaries, chat, pipeline),
+                Keeper("coordinator", coordinating.export, coordinating.erase),
                 Keeper("notices", notices.export, notices.erase),
                 Keeper("memories", memories.export, memories.erase),
                 Keeper("calendar", calendars.export, calendars.erase),
@@ -215,6 +235,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             ),
             frontend=FRONTEND,
             notices=teller.waiting,
+            coordinating=coordinating,
             metrics=metrics,
             reasoner=thinkers.desk.reasoner,
         )

@@ -16,6 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
 from backend.settings_background import BackgroundSettings
+from backend.settings_coordinator import CoordinatorSettings
 from backend.settings_pipeline import PipelineSettings
 from backend.settings_reasoning import ReasoningSettings
 
@@ -138,6 +139,7 @@ class Settings(BaseSettings):
 
     # Background tasks
     background: BackgroundSettings = Field(default_factory=BackgroundSettings)  # type: ignore[arg-type]
+    coordinator: CoordinatorSettings = Field(default_factory=CoordinatorSettings)  # type: ignore[arg-type]
 
     # Hearing
     vad: VadSettings = Field(default_factory=VadSettings)  # type: ignore[arg-type]

@@ -18,10 +18,11 @@ BACKEND = Path(__file__).resolve().parent.parent / "backend"
 COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
-    "settings": {"errors", "settings_pipeline", "settings_reasoning", "settings_background"},
+    "settings": {"errors", "settings_pipeline", "settings_reasoning", "settings_background", "settings_coordinator"},
     "settings_reasoning": set(),
     "settings_pipeline": set(),
     "settings_background": set(),
+    "settings_coordinator": set(),
     "conversation": COMMON,
     "audio": COMMON,
     "session": COMMON
@@ -41,6 +42,10 @@ ARROWS: dict[str, set[str]] = {
     "background": COMMON
     | {
         "settings_background",
+        "settings_coordinator",
+        "agent",
+        "tools.base",
+        "tools.runner",
         "memory.base",
         "memory.guard",
         "memory.notices",
@@ -99,7 +104,7 @@ ARROWS: dict[str, set[str]] = {
         "reasoning",
         "tools.base",
     }
-    | {"background.tasks", "background.archive"},
+    | {"background.tasks", "background.archive", "background.channels", "background.coordinating"},
     "fleet": COMMON | {"session.directory", "session.feed", "session.handles", "session.placing"},
 }
 """Room → what it may import besides itself. `main` and `cli` see all."""

@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 
 from backend.background.archive import Archive
 from backend.background.board import Board
+from backend.background.channels import Channels
 from backend.background.crier import Crier, Publish
 from backend.background.figures import TaskFigures
 from backend.background.queue import open_queue
@@ -81,8 +82,8 @@ async def open_archive(settings: BackgroundSettings, memory: Memory, redis: Redi
 
 
 def open_records(settings: BackgroundSettings, store: Store, results: Results | None = None) -> Records:
-    """Where tasks are kept."""
-    return Records(store.redis, results, keep_s=round(settings.keep_days * DAY_S))
+    """Where tasks are kept; their results go into their owners' channels unless told otherwise."""
+    return Records(store.redis, results or Channels(store.redis, "tasks"), keep_s=round(settings.keep_days * DAY_S))
 
 
 def a_worker(

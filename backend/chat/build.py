@@ -12,6 +12,7 @@ from backend.memory.base import Memory
 from backend.pipeline.pipeline import NO_STEPS, Pipeline
 from backend.session.handover import Handover
 from backend.session.history import Keep
+from backend.session.knowing import Overhear
 from backend.session.knowing_summary import Summaries
 from backend.settings import Settings
 from backend.thinkers.registry import Thinkers
@@ -27,9 +28,10 @@ async def open_chat(
     summaries: Summaries,
     pipeline: Pipeline = NO_STEPS,
     handover: Handover | None = None,
+    overhear: Overhear | None = None,
 ) -> AsyncIterator[Chat]:
     """All typed turns; those that still run at the end are cancelled. The caller keeps ownership of the rest."""
-    learning = Learning(keep, summaries)
+    learning = Learning(keep, summaries, overhear)
     chat = Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, handover, learning))
     try:
         yield chat

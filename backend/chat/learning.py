@@ -14,7 +14,7 @@ from backend.memory.base import Memory
 from backend.memory.user import ContextUpdate, CountTopic, update_user
 from backend.responder.base import Remembered
 from backend.session.history import Keep
-from backend.session.knowing import SUMMARY_EVERY, SUMMARY_TURNS
+from backend.session.knowing import SUMMARY_EVERY, SUMMARY_TURNS, Overhear
 from backend.session.knowing_summary import Summaries
 from backend.session.knowing_words import stated
 
@@ -31,8 +31,9 @@ class _Said:
 class Learning:
     """Told of every turn that was answered; returns at once."""
 
-    def __init__(self, keep: Keep, summaries: Summaries) -> None:
+    def __init__(self, keep: Keep, summaries: Summaries, overhear: Overhear | None = None) -> None:
         self._keep = keep
+        self._overhear = overhear
         self._summaries = summaries
         self._said: OrderedDict[tuple[str, str], _Said] = OrderedDict()
 
@@ -42,6 +43,8 @@ class Learning:
     def __call__(self, asked: TypedTurn, reply: Reply) -> None:
         if asked.conversation_id is None or reply.state != "complete":
             return
+        if self._overhear and asked.user_id:
+            self._overhear(asked.user_id, asked.text, "chat")
         topics = tuple(CountTopic(domain, time.time()) for domain in reply.thinkers)
         updates: tuple[ContextUpdate, ...] = (*stated(asked.text), *topics)
         if updates:

@@ -13,6 +13,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from backend.http import (
     admin,
     chat,
+    coordinator,
     events,
     health,
     levels,
@@ -62,6 +63,7 @@ ROUTES = (
     health,
     reasoning,
     chat,
+    coordinator,
     modes,
     page,
 )

@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import WebSocket
 
 from backend.background.archive import Archive
+from backend.background.coordinating import Coordinating
 from backend.background.tasks import Tasks
 from backend.chat.chat import Chat
 from backend.memory.base import Memory
@@ -65,6 +66,8 @@ class Services:
     """Background tasks; None: this server has none."""
     archive: Archive | None = None
     """What models were asked for them."""
+    coordinating: Coordinating | None = None
+    """Thinks about what happened; None: nobody does."""
     notices: Callable[[str], Awaitable[list[Notice]]] = _nothing
     """User id → what waits to be told, oldest first."""
     metrics: Metrics = field(default_factory=Metrics)

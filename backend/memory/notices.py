@@ -98,6 +98,10 @@ class NoticeStore:
         held: bool = await self._guard(lambda: self._hold(user_id, call))
         return held
 
+    async def has_teller(self, user_id: str) -> bool:
+        """Whether a call is there to tell."""
+        return bool(await self._guard(lambda: self._redis.exists(_teller(user_id))))
+
     async def leave_floor(self, user_id: str, call: str) -> None:
         """`call` tells no more."""
         await self._guard(lambda: self._leave(user_id, call))

@@ -33,6 +33,8 @@ SUMMARY_TURNS = 30
 REFRESH_AFTER_S = 0.25
 """Seconds from a change to the new briefing; changes in between go with it."""
 
+Overhear = Callable[[str, str, str], None]
+"""User, words, and where they were said ("voice" or "chat"). Returns at once."""
 Refresh = Callable[[Mapping[str, Any]], None]
 """Brief the Responder anew, when that makes a difference."""
 
@@ -44,6 +46,8 @@ class Learning:
     watch: Callable[[str, ContextListener], Unwatch]
     """See `Memory.watch_user`."""
     summaries: Summaries
+    overhear: Overhear | None = None
+    """Told of what users say, beside all this."""
 
 
 class Knowing:
@@ -51,6 +55,7 @@ class Knowing:
 
     def __init__(self, learning: Learning, session_id: str, user_id: str, keep: Keep, refresh: Refresh) -> None:
         self._summaries = learning.summaries
+        self._overhear = learning.overhear
         self._session_id = session_id
         self._user_id = user_id
         self._keep = keep
@@ -72,6 +77,8 @@ class Knowing:
         if role != "user":
             return
         self._turns += 1
+        if self._overhear:
+            self._overhear(self._user_id, text, "voice")
         if updates := stated(text):
             self._learn(*updates)
         if self._turns - self._told_turns >= SUMMARY_EVERY:

@@ -125,6 +125,10 @@ class Teller:
         waiting = await self._store.waiting(user_id)
         return [notice for notice in waiting if (user_id, notice.id) not in self._deleting]
 
+    async def listening(self, user_id: str) -> bool:
+        """Whether that user is on a call now, in whichever process. Raises `MemoryUnavailable`."""
+        return bool(self._attending.get(user_id)) or await self._store.has_teller(user_id)
+
     async def withdraw(self, user_id: str, notice_id: str) -> bool:
         """It need not be told any more: it was asked for meanwhile, or called off. Whether it still waited."""
         was_there = await self._store.remove(user_id, notice_id)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.offline.chat.conversing import converse
+from backend.offline.chat.coordination import actions, asked_to_coordinate, decision
 from backend.offline.chat.facts import recall
 from backend.offline.chat.notes import notes
 from backend.offline.chat.reports import plan, report
@@ -38,6 +39,10 @@ def think(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], tool_
     """Word the results of tools if there are any since the last question; else call a tool that fits, else answer."""
     asked = Asked(_last_user(messages), _system(messages))
     results = _results(messages)
+    if asked_to_coordinate(asked):
+        wanted = () if results or tool_choice == "none" else actions(asked)
+        calls = tuple(ToolCall(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in wanted)
+        return Thought(calls=calls) if calls else Thought(decision(asked))
     if results:
         if further := _further(asked, results):
             return Thought(calls=further)
