@@ -31,6 +31,12 @@ class Wire(StrEnum):
     WS = "ws"
 
 
+class Sight(StrEnum):
+    """What `tour` can show by itself."""
+
+    BACKGROUND = "background"
+
+
 class LogLevel(StrEnum):
     """How much `serve` tells."""
 
@@ -107,11 +113,15 @@ def chat(
 def tour(
     voice: Annotated[bool, typer.Option(help="Also ask by voice, in a real call.")] = True,
     thinker: Annotated[list[str] | None, typer.Option(help="Ask only this Thinker; may be given again.")] = None,
+    only: Annotated[Sight | None, typer.Option(help="Show this instead: long work that survives kill -9.")] = None,
 ) -> None:
     """Lead one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
+    from backend.tour.background import lead as lead_background
     from backend.tour.run import tour as lead
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
+    if only is Sight.BACKGROUND:
+        raise typer.Exit(uvloop.run(lead_background(Console(highlight=False))))
     raise typer.Exit(uvloop.run(lead(voice=voice, only=thinker or ())))
 
 

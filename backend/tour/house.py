@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from backend.errors import SetupError
@@ -20,7 +21,7 @@ from backend.tools.kb_store import KnowledgeBase
 
 READY_WITHIN_S = 30.0
 END_WITHIN_S = 10.0
-SERVE = (sys.executable, "-c", "from backend.cli import main; main()", "serve", "--port", "0")
+COMMAND = (sys.executable, "-c", "from backend.cli import main; main()")
 KEPT = ("PATH", "HOME", "LANG")
 """All that the process is given of our environment: no keys, no addresses."""
 HANDBOOK = """# Handbook of the tour
@@ -31,21 +32,42 @@ Cities that took space from cars and gave it to buses and bicycles have less tra
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A process of the house; `url` is empty for one that serves nothing."""
+
+    process: asyncio.subprocess.Process
+    url: str
+
+    async def kill(self) -> None:
+        """`kill -9`, and wait until it is gone."""
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+
+
 @asynccontextmanager
 async def touring_house() -> AsyncIterator[str]:
     """The address of a house whose tools ask stand-ins and whose documents are a handbook. Raises `SetupError`."""
-    with tempfile.TemporaryDirectory(prefix="tour-") as folder:
-        await asyncio.to_thread(_add_documents, Path(folder))
+    async with furnished() as (folder, settings), started(folder, settings, "serve", "--port", "0") as house:
+        yield house.url
+
+
+@asynccontextmanager
+async def furnished() -> AsyncIterator[tuple[Path, dict[str, str]]]:
+    """A folder with a handbook, and settings of a house that asks stand-ins and keeps its data there."""
+    with tempfile.TemporaryDirectory(prefix="tour-") as name:
+        folder = Path(name)
+        await asyncio.to_thread(_add_documents, folder)
         async with serving(every_service) as services:
             settings = pointing_at(services.url) | {
-                "data_dir": folder,
+                "data_dir": name,
                 "offers_per_minute": "0",
                 "filler_after_s": "0",  # words in between would be taken for answers
                 "idle_nudge_s": "0",
                 "idle_disconnect_s": "0",
             }
-            async with _served({name.upper(): value for name, value in settings.items()}, Path(folder)) as url:
-                yield url
+            yield folder, {name.upper(): value for name, value in settings.items()}
 
 
 def _add_documents(folder: Path) -> None:
@@ -55,25 +77,27 @@ def _add_documents(folder: Path) -> None:
 
 
 @asynccontextmanager
-async def _served(settings: Mapping[str, str], folder: Path) -> AsyncIterator[str]:
+async def started(folder: Path, settings: Mapping[str, str], *arguments: str) -> AsyncIterator[Started]:
+    """A process of ours with those settings, ready; ended in the end. Raises `SetupError`."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    log = folder / "stderr.log"
+    log = folder / f"{arguments[0]}.log"
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            *SERVE,
+            *COMMAND,
+            *arguments,
             cwd=folder,
             env=kept | {"COLUMNS": "200"} | dict(settings),
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
         )
     try:
-        yield await _ready(process, log)
+        yield Started(process, await _ready(process, log))
     finally:
         await _ended(process)
 
 
 async def _ready(process: asyncio.subprocess.Process, log: Path) -> str:
-    """The address, once everything has been started."""
+    """The address it serves, if it serves one, once everything has been started."""
     assert process.stdout
     printed = ""
     try:
@@ -82,10 +106,10 @@ async def _ready(process: asyncio.subprocess.Process, log: Path) -> str:
                 printed += line.decode()
     except TimeoutError:
         pass
-    found = re.search(r"http://[\w.:]+", printed)
-    if not found or "Ctrl-C" not in printed:
+    if "Ctrl-C" not in printed:
         raise SetupError("The house did not start.", hint=(await asyncio.to_thread(log.read_text))[-800:])
-    return found[0].replace("localhost", "127.0.0.1")
+    found = re.search(r"http://[\w.:]+", printed)
+    return found[0].replace("localhost", "127.0.0.1") if found else ""
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:

@@ -88,6 +88,22 @@ class Visit:
         self._fill(outcome, before, asked_at)
         return outcome
 
+    async def told(self, words: str, within_s: float) -> str | None:
+        """What the Responder says by itself that holds `words`, once it says so; None when it does not in time."""
+        try:
+            async with asyncio.timeout(within_s):
+                await _until(lambda: self._said(words) is not None)
+        except TimeoutError:
+            return None
+        return self._said(words)
+
+    def _said(self, words: str) -> str | None:
+        for _, event in self._events:
+            said = str(event.data.get("content", ""))
+            if event.type == "transcript" and event.data.get("role") == "assistant" and words in said:
+                return said.strip()
+        return None
+
     async def _type(self, text: str) -> None:
         url = f"/api/sessions/{self._ticket.session_id}/messages"
         headers = {"Authorization": f"Bearer {self._ticket.token}"}
