@@ -16,7 +16,8 @@
  * @property {readonly Tool[]} tools
  *
  * @typedef {{turn: number, metrics: Record<string, number> | null, works: readonly Work[]}} Turn
- * @typedef {{session: string, list: readonly Turn[]}} Turns  oldest first
+ * @typedef {{session: string, before: number, list: readonly Turn[]}} Turns  oldest first; `before`: turns of the
+ *   sessions that this conversation had until its line broke, since each session counts from one
  * @typedef {{name: string, words: string, start: number, ms: number}} Segment
  * @typedef {{legs: Record<string, number>, total_ms: number, p95_ms: number}} Medians  legs by their names
  */
@@ -26,7 +27,7 @@ const WORKS_LIMIT = 16;
 const TOOLS_LIMIT = 24;
 
 /** @type {Turns} */
-export const NO_TURNS = Object.freeze({ session: "", list: Object.freeze([]) });
+export const NO_TURNS = Object.freeze({ session: "", before: 0, list: Object.freeze([]) });
 
 /** What passes between the last sound of the caller and the first of the reply, in order. */
 export const LEGS = Object.freeze([
@@ -41,12 +42,16 @@ export const LEGS = Object.freeze([
 /** @param {Turns} turns @param {import("../store.js").Action} action @returns {Turns} */
 export function turnsAfter(turns, { type, data }) {
   switch (type) {
+    case "page_connecting":
+      return data.again ? turns : NO_TURNS;
     case "session_started":
-      return data.session_id === turns.session ? turns : { session: data.session_id, list: [] };
+      if (data.session_id === turns.session) return turns;
+      return { ...turns, session: data.session_id, before: turns.list.at(-1)?.turn ?? 0 };
     case "turn_metrics":
-      return changed(turns, data.turn, (turn) => ({ ...turn, metrics: data }));
+      return changed(turns, turns.before + data.turn, (turn) => ({ ...turn, metrics: data }));
     case "thinker":
-      return Number.isFinite(data.turn) ? changed(turns, data.turn, (turn) => worked(turn, data)) : turns;
+      if (!Number.isFinite(data.turn)) return turns;
+      return changed(turns, turns.before + data.turn, (turn) => worked(turn, data));
     default:
       return turns;
   }

@@ -100,7 +100,7 @@ async def test_thinkers_and_tools_stand_where_they_were_on_the_turns_scale(brows
         assert (work["end"], work["state"]) == (1400, "stale")
 
 
-async def test_medians_slowest_turns_and_a_new_session(browser: Browser) -> None:
+async def test_medians_slowest_turns_and_a_new_call(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.page.goto(server.url)
         events = [legs(turn, hangover_ms=100 * turn) for turn in (1, 2, 3, 4, 5)]
@@ -111,9 +111,19 @@ async def test_medians_slowest_turns_and_a_new_session(browser: Browser) -> None
         assert await turns_after(tab, "turns.medians(state)") is None
         many = [legs(turn) for turn in range(1, 301)]
         assert await turns_after(tab, "[state.list.length, state.list[0].turn]", *many) == [200, 101]
-        again = ("session_started", {"session_id": "another"})
-        assert await turns_after(tab, "state.list.length", *events, again) == 0
-        assert await turns_after(tab, "state.list.length", again, *events, again) == 5
+        begun = ("session_started", {"session_id": "one"})
+        assert await turns_after(tab, "state.list.length", begun, *events, begun) == 5
+        anew = ("page_connecting", {"step": "microphone", "again": False})
+        assert await turns_after(tab, "state.list.length", begun, *events, anew) == 0
+
+
+async def test_a_conversation_counts_on_over_the_sessions_it_takes(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.page.goto(server.url)
+        one, two = ("session_started", {"session_id": "one"}), ("session_started", {"session_id": "two"})
+        again = ("page_connecting", {"step": "answer", "again": True})
+        numbers = "state.list.map((turn) => turn.turn)"
+        assert await turns_after(tab, numbers, one, legs(1), legs(2), again, two, legs(1), legs(2)) == [1, 2, 3, 4]
 
 
 async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(browser: Browser) -> None:
