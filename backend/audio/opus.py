@@ -26,7 +26,7 @@ from backend.audio.frame import FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
 from backend.errors import BadRequest, MissingLibrary, VoiceError
 
 SILENCE_PACKET = bytes.fromhex("6807c97227e13e5308e8fc0fd1232dc2e2e0")
-"""Twenty milliseconds of silence, prepared: what our encoder, at its defaults, gives once it has come to rest.
+"""Twenty milliseconds of silence, prepared: what an encoder at 32 kbit/s gives once it has come to rest.
 
 It may be repeated for as long as nothing plays (decoded, no sample is beyond ±1), but only between an encoder and
 a decoder that are both at rest: an encoder that has not lived through a pause codes the next word against a
@@ -68,16 +68,17 @@ class CodecFailed(VoiceError):
 class OpusEncoder:
     """One call's outgoing speech. Raises `MissingLibrary` without libopus, `CodecFailed` on bad parameters.
 
-    Complexity 5 is where cost and quality balance. Measured on flite speech at 32 kbit/s with FEC, libopus 1.3.1:
-    microseconds a frame, signal-to-noise against the same speech at 128 kbit/s, mel-spectral distance:
+    Complexity 0 at 40 kbit/s is where cost and quality balance: as near to the original as complexity 5 at 32 kbit/s,
+    lost packets rebuilt as well, for less than half the time. `python -m benchmarks.opus_quality`, nine sentences of
+    three voices, libopus 1.3.1, a busy core: microseconds, signal to noise, mel distance, signal to noise when rebuilt:
 
-        complexity   0: 57 µs, 17.7 dB, 2.60 dB    3: 103 µs, 18.5 dB, 2.72 dB    7: 188 µs, 20.3 dB, 2.16 dB
-                     2: 95 µs, 18.3 dB, 2.82 dB    5: 136 µs, 18.9 dB, 2.46 dB   10: 250 µs, 20.6 dB, 2.17 dB
+        32 kbit/s   0: 115 µs, 6.3 dB, 4.1 dB, 1.9 dB    5: 220 µs, 6.1 dB, 4.1 dB, 5.4 dB    9: 402 µs, 6.0, 3.8, 5.6
+        40 kbit/s   0:  95 µs, 6.3 dB, 4.0 dB, 5.5 dB    5: 220 µs, 6.2 dB, 3.9 dB, 5.6 dB    9: 426 µs, 6.1, 3.8, 5.6
 
-    0 and 1 leave the redundancy out at this bitrate, 4 is the same as 5, 8 to 10 give nothing more than 7.
+    At 32 kbit/s 0 and 1 leave the redundancy out.
     """
 
-    def __init__(self, bitrate: int = 32_000, complexity: int = 5, expected_loss_percent: int = 5) -> None:
+    def __init__(self, bitrate: int = 40_000, complexity: int = 0, expected_loss_percent: int = 5) -> None:
         """`bitrate` in bit/s; `complexity` 0–10; redundancy (FEC) is sized for the expected loss."""
         self._state: int | None = None
         self._opus = load_opus()
