@@ -95,6 +95,8 @@ class JitterBuffer:
 
     def push(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Delivery]:
         """Take a packet in; tell what it makes ready."""
+        if sequence == self._next_sequence and timestamp == self._next_timestamp and not self._held:
+            return [self._pass_on(sequence, timestamp, payload)]
         out: list[Delivery] = []
         if self._next_sequence is None:
             self._begin(sequence, timestamp)
@@ -123,6 +125,16 @@ class JitterBuffer:
         if not self._held:
             return None
         return min(held.arrived_at for held in self._held.values()) + self._max_wait_s
+
+    def _pass_on(self, sequence: int, timestamp: int, payload: bytes) -> Received:
+        """Nearly always: the next packet, on time, and nothing held behind a missing one."""
+        self.received += 1
+        duration = packet_samples(payload)
+        self._last_duration = duration or self._last_duration
+        self._next_timestamp = (timestamp + duration) & 0xFFFFFFFF
+        self._delivered.append(sequence)
+        self._next_sequence = (sequence + 1) & 0xFFFF
+        return Received(payload)
 
     def _begin(self, sequence: int, timestamp: int) -> None:
         self._next_sequence = sequence

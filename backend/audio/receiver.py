@@ -84,6 +84,10 @@ class VoiceDecoder:
         return bytes(2 * samples)
 
     def _cut(self) -> list[Frame]:
+        if len(self._pending) == FRAME_BYTES:  # one packet, one frame: nearly always
+            frame = Frame(bytes(self._pending))
+            self._pending.clear()
+            return [frame]
         whole = len(self._pending) - len(self._pending) % FRAME_BYTES
         frames = [Frame(bytes(self._pending[at : at + FRAME_BYTES])) for at in range(0, whole, FRAME_BYTES)]
         del self._pending[:whole]

@@ -65,6 +65,11 @@ class RealtimeCodec:
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
 
+    @property
+    def endpointing(self) -> str:
+        """Who finds the end of speech, as briefed: 'local' (we) or 'provider'."""
+        return self._briefing.endpointing
+
     # --- ours to theirs --------------------------------------------------------------------------------
 
     def brief(self, briefing: Briefing, *, first: bool) -> str:

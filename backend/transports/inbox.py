@@ -21,7 +21,7 @@ class Inbox:
         self._limit = limit
         self._ended = False
         self._error: TransportLost | None = None
-        self._news = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None  # who waits for a frame; a bare future costs half an Event
         self._room = asyncio.Event()
         self.dropped = 0
 
@@ -45,7 +45,7 @@ class Inbox:
             self._frames.popleft()
             self.dropped += 1
         if self._frames:
-            self._news.set()
+            self._wake()
 
     async def room(self) -> None:
         """Wait until the reader has caught up (for wires that can be made to wait)."""
@@ -59,7 +59,7 @@ class Inbox:
             return
         self._ended = True
         self._error = error
-        self._news.set()
+        self._wake()
         self._room.set()
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class Inbox:
         self._frames.clear()
         self._error = None
         self.end()
-        self._news.set()
+        self._wake()
 
     async def read(self) -> AsyncIterator[Frame]:
         """The frames, oldest first. Raises the error it was ended with."""
@@ -78,7 +78,11 @@ class Inbox:
                 yield frame
             if self._ended:
                 break
-            self._news.clear()
-            await self._news.wait()
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
         if self._error is not None:
             raise self._error
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)

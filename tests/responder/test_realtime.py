@@ -119,6 +119,29 @@ async def test_frames_that_pile_up_are_sent_together_and_in_order(peer: OfflineP
     assert audio_bytes(log) == 20 * FRAME_BYTES
 
 
+async def appended(peer: OfflinePeer, frames: int, briefing: Briefing) -> list[int]:
+    """The lengths in frames of what reaches the provider of frames that come one at a time, then a commit."""
+    await peer.follow({})
+    responder = await dial(Line(peer.realtime_url, "k", VOICE), briefing, ())
+    for _ in range(frames):
+        responder.hear(SPEECH)
+        await asyncio.sleep(0.01)
+    responder.do(do.CommitInput())
+    await asyncio.sleep(0.1)
+    await responder.close()
+    received = (await peer.connections(audio=True))[-1]["received"]
+    assert received[-1]["type"] == "input_audio_buffer.commit"
+    return [e["audio_bytes"] // FRAME_BYTES for e in received if e["type"] == "input_audio_buffer.append"]
+
+
+async def test_audio_goes_in_pieces_and_a_commit_takes_the_rest_along(peer: OfflinePeer) -> None:
+    assert await appended(peer, 8, Briefing("x")) == [3, 3, 2]
+
+
+async def test_a_provider_that_endpoints_gets_every_frame_at_once(peer: OfflinePeer) -> None:
+    assert await appended(peer, 4, Briefing("x", endpointing="provider")) == [1, 1, 1, 1]
+
+
 async def test_closing_twice_leaves_no_task_behind(peer: OfflinePeer) -> None:
     await peer.follow({})
     before = len(asyncio.all_tasks())
