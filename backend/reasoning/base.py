@@ -31,6 +31,8 @@ class Task:
     tools: tuple[str, ...] | None = None
     """Names of the tools it may use; None: all there are."""
     situation: Situation | None = None
+    guidance: str = ""
+    """What whoever writes the outcome is told besides."""
 
     def __repr__(self) -> str:
         return f"Task({self.strategy}, {len(self.text)} characters)"

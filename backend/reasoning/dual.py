@@ -39,7 +39,8 @@ async def think_dual(bench: Bench, *, planner: str, executor: str, rounds: int) 
     """`planner` and `executor` are models' names. Raises `NoAnswer` or `ModelUnavailable`."""
     task = quoted(bench.task.text)
     planning = bench.session("planner", PLANNER.format(task=task), tools=False, model=planner)
-    working = bench.session("executor", EXECUTOR.format(task=task), tools=True, model=executor)
+    executing = f"{EXECUTOR.format(task=task)}\n\n{bench.task.guidance}".strip()
+    working = bench.session("executor", executing, tools=True, model=executor)
     asked = BEGIN
     for bench.round in range(1, rounds + 1):
         bench.stage("planning")

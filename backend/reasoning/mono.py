@@ -37,7 +37,7 @@ async def think_mono(bench: Bench, *, reflections: int) -> Reasoned:
     """Raises `NoAnswer` or `ModelUnavailable`."""
     task = bench.task
     bench.stage("drafting")
-    drafter = bench.session("draft", DRAFT, tools=True)
+    drafter = bench.session("draft", f"{DRAFT} {task.guidance}".strip(), tools=True)
     draft = await bench.think(drafter, task.text, task.source_mode)
     for bench.round in range(1, reflections + 1):
         bench.best = draft.text

@@ -15,6 +15,7 @@ SPOKEN = {
     "knowledge": ("Who wrote Hamlet?",),
     "medical": ("What is my body mass index at eighty kilos and one meter eighty?",),
     "news": ("What's in the news?",),
+    "reason": ("Think carefully: what is eighty percent of two hundred?",),
     "research": ("Research electric cars.",),
     "stocks": ("What is the price of Apple stock?",),
     "weather": ("Will it rain in London tomorrow?",),

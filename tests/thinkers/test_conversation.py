@@ -20,6 +20,7 @@ CONVERSATION = {
     "news": ("get_news_headlines", {"topic": "space"}),
     "medical": ("pubmed_search", {"query": "vitamin d"}),
     "assistant": ("calendar_create_event", {"title": "Dentist", "start": "tomorrow at three"}),
+    "reason": ("calculate", {"expression": "6 * 7"}),
     "research": (None, {}),
     "knowledge": (None, {}),
 }
@@ -30,6 +31,8 @@ def scene(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Scene:
     if "Reply with JSON only" in messages[0]["content"]:
         searches = [{"query": "holidays", "sources": ["web", "news", "documents", "medicine"]}]
         return [json.dumps({"searches": [] if "Findings" in messages[-1]["content"] else searches})]
+    if messages[0]["content"].startswith("You check an answer"):
+        return ["CORRECT"]
     name, arguments = json.loads(messages[-1]["content"]) if messages[-1]["role"] == "user" and tools else (None, {})
     return [call(name, json.dumps(arguments))] if name else ["An answer."]
 
@@ -45,6 +48,7 @@ async def test_every_thinker_answers_from_its_services(tmp_path: Path) -> None:
     assert answers.pop("knowledge").source == "model"
     assert {domain: answer.source for domain, answer in answers.items()} == dict.fromkeys(answers, "live")
     assert answers.pop("assistant").citations == ()  # the user's own calendar needs no source
+    assert answers.pop("reason").citations == ()  # nor does a sum
     assert all(answer.citations for answer in answers.values())
     assert "Handbook, Holidays" in answers["research"].citations
     assert answers["research"].tool_calls == 4

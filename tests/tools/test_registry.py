@@ -167,6 +167,7 @@ async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_
     async with world() as here:
         registry = here.thinkers.desk.toolbox
         assert {each.name for each in registry.offered("external")} == {
+            "calculate",
             "get_current_weather",
             "medical_calculator",
             "pubmed_search",

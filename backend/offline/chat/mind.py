@@ -9,6 +9,7 @@ from typing import Any
 
 from backend.offline.chat.conversing import converse
 from backend.offline.chat.coordination import actions, asked_to_coordinate, decision
+from backend.offline.chat.deliberation import delivered, part_played, task_of
 from backend.offline.chat.facts import recall
 from backend.offline.chat.notes import notes
 from backend.offline.chat.reports import plan, report
@@ -37,18 +38,29 @@ class Thought:
 
 def think(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], tool_choice: Any = "auto") -> Thought:
     """Word the results of tools if there are any since the last question; else call a tool that fits, else answer."""
-    asked = Asked(_last_user(messages), _system(messages))
+    known = _system(messages)
+    if (said := part_played(known)) is not None:
+        return Thought(said)
+    task = task_of(known)
+    asked = Asked(task or _last_user(messages), known)
+    thought = _thought(asked, messages, tools, may_call=tool_choice != "none")
+    return thought if task is None or thought.calls else Thought(delivered(thought.text))
+
+
+def _thought(
+    asked: Asked, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], *, may_call: bool
+) -> Thought:
     results = _results(messages)
     if asked_to_coordinate(asked):
-        wanted = () if results or tool_choice == "none" else actions(asked)
+        wanted = () if results or not may_call else actions(asked)
         calls = tuple(ToolCall(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in wanted)
         return Thought(calls=calls) if calls else Thought(decision(asked))
     if results:
         if further := _further(asked, results):
             return Thought(calls=further)
         return Thought(" ".join(_word(asked, name, content) for name, content in results))
-    fitting = _fitting(asked.sentence, tools if tool_choice != "none" else ())
-    if not any(not skill.last_resort for _, skill in fitting) and tool_choice != "none":
+    fitting = _fitting(asked.sentence, tools if may_call else ())
+    if not any(not skill.last_resort for _, skill in fitting) and may_call:
         wish = converse(_said(messages), asked.known, _functions(tools))
         if wish is not None:
             return Thought(wish) if isinstance(wish, str) else Thought(calls=(ToolCall(*wish),))

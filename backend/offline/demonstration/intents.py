@@ -67,6 +67,8 @@ _TALK: tuple[tuple[Talk, str], ...] = (
 )
 _DOMAINS: tuple[tuple[str, str, str], ...] = (
     # what a domain may be called, and the words that ask for it
+    ("reason", r"reason|think", r"\bthink\b(?: \w+){0,3} (?:hard|carefully|deeply|through|over)\b|\bstep by step\b|"
+                                r"\bthink (?:hard|carefully|deeply)\b|\b(?:puzzles?|riddles?)\b"),
     ("weather", r"weather", r"\b(?:weather|rain|snow|sunny|windy|temperature|forecast|umbrella|jacket|degrees|storm)|"
                             r"\b(?:cold|hot|warm|humid)\b.*\b(?:in|outside|today|tomorrow)\b"),
     (
@@ -87,6 +89,7 @@ _DOMAINS: tuple[tuple[str, str, str], ...] = (
     ),
     ("search", r"search|web|browse", r"\b(?:search|research|look up|google|find out|website)\b"),
 )  # fmt: skip
+_WEATHER = next(asked for name, _called, asked in _DOMAINS if name == "weather")
 _GENERAL = r"knowledge|general|fact"
 _LEAD = re.compile(
     r"^(?:please\s+)?(?:stop|wait|quiet|be quiet|shut up|enough|hold on|never mind|okay|ok|all right|yes|yeah|no|"
@@ -183,6 +186,6 @@ def _offered(subject: str | None, domains: Sequence[str]) -> str | None:
 
 def _whole(words: str, subject: str | None) -> str:
     """A question that can be understood by itself."""
-    if subject == "weather" and not re.search(_DOMAINS[0][2], words.lower()):
+    if subject == "weather" and not re.search(_WEATHER, words.lower()):
         return f"What's the weather in {' and '.join(places_in(words))}?"
     return words.strip()

@@ -184,6 +184,8 @@ PATTERNS: tuple[tuple[str, int], ...] = (
     ("what does research say about {remedy}", 6),
     ("what helps against {remedy}", 4),
     ("research {issue}", 10),
+    ("think hard three tickets cost twelve dollars each what change do i get from fifty", 10),
+    ("think carefully what is {kilos} percent of two hundred", 2),
     ("what meetings do i have {day}", 4),
     ("am i free {day}", 4),
     ("search for {subject}", 3),

@@ -1,0 +1,55 @@
+"""Questions to think hard about: puzzles, word problems, plans. Thought in private; only the outcome is told."""
+
+from __future__ import annotations
+
+from backend.errors import NoAnswer
+from backend.reasoning.base import Stage, Task
+from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.work import Consultation
+
+MANIFEST = Manifest(
+    domain="reason",
+    label="Reasoning",
+    description="whatever is asked to be thought about hard or carefully: puzzles, word problems, plans to weigh",
+    example="Think hard: three tickets cost twelve dollars each, what change do I get from fifty?",
+    prompt="The person who asks is on the phone: give the result, and the one or two reasons that carry it.",
+    tier="advanced",
+    tools=("calculate", "web_search", "kb_search"),
+    cache_ttl_s=0,
+    cache_scope="user",
+    deadline_s=75,
+    filler="I am still thinking it through.",
+    history_turns=4,
+    preferences=("name", "time_zone"),
+)
+WITHIN_S = 60.0
+"""Seconds to think in; what there is by then is told within the deadline."""
+
+
+async def think(work: Consultation) -> Answer:
+    """One task for the reasoner."""
+    reasoner = work.desk.reasoner
+    if reasoner is None:
+        raise NoAnswer("Nobody reasons here.")
+
+    def on_stage(stage: Stage) -> None:
+        work.progress(f"round {stage.round}: {stage.detail}" if stage.round > 1 else stage.detail)
+
+    task = Task(
+        work.question.query,
+        work.desk.settings.reasoning.voice_strategy,
+        work.principal,
+        work.question.source_mode,
+        tools=work.manifest.tools,
+        situation=await work.situation(),
+        guidance=work.manifest.prompt,
+    )
+    reasoned = await reasoner.infer(task, on_stage=on_stage, deadline_s=WITHIN_S)
+    return Answer(
+        text=reasoned.text,
+        source="sample" if reasoned.sample else "live" if reasoned.live else "model",
+        citations=reasoned.citations,
+        tool_calls=reasoned.tool_calls,
+        latency_ms=reasoned.elapsed_ms,
+        tokens=reasoned.tokens,
+    )

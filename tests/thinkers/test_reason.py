@@ -1,0 +1,54 @@
+"""Thinking hard by voice: the outcome is told, the thoughts are not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from backend.errors import NoAnswer
+from backend.settings import load_settings
+from tests.support.minds import call
+from tests.thinkers.world import NOWHERE, world
+
+QUESTION = "Three tickets cost twelve dollars each; what change do I get from fifty?"
+
+
+async def test_a_task_is_thought_through_and_only_the_outcome_is_told() -> None:
+    scenes = (
+        [call("calculate", '{"expression": "50 - 3 * 12"}')],
+        ["SECRET draft: **15**."],
+        ["The sum is wrong."],
+        ["You get **14** dollars."],
+    )
+    async with world(*scenes) as here:
+        answer = await here.ask("reason", QUESTION)
+        assert (answer.text, answer.source, answer.tool_calls) == ("You get 14 dollars.", "live", 1)
+        assert here.progress == ["drafting", "calling calculate", "checking the draft", "mending the draft"]
+        kept = json.dumps(await here.memory.everything_of("ada"), default=str)
+    assert "SECRET" not in f"{answer}{here.progress}{kept}"
+    assert "on the phone" in here.system(0)
+
+
+async def test_two_models_may_share_it() -> None:
+    settings = load_settings(_env_file=None, reasoning={"voice_strategy": "dual"}, **NOWHERE)
+    scenes = (["SECRET: multiply first."], ["<deliverable>Fourteen dollars.</deliverable>"])
+    async with world(*scenes, settings=settings) as here:
+        answer = await here.ask("reason", QUESTION)
+        assert answer.text == "Fourteen dollars."
+        assert [request["model"] for request in here.model.requests] == [
+            settings.thinker_model_advanced,
+            settings.thinker_model,
+        ]
+    assert "SECRET" not in f"{answer}{here.progress}"
+
+
+async def test_it_is_thought_about_anew_every_time() -> None:
+    async with world(["One."], ["CORRECT"], ["Two."], ["CORRECT"]) as here:
+        assert [(await here.ask("reason", QUESTION)).text for _ in range(2)] == ["One.", "Two."]
+
+
+async def test_a_model_that_is_gone_is_told() -> None:
+    async with world() as here:
+        with pytest.raises(NoAnswer, match="Reasoning has no answer"):
+            await here.ask("reason", QUESTION)
