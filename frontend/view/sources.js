@@ -27,8 +27,8 @@ export function citationLinks(citations) {
   });
 }
 
-/** Only what a browser may safely open: never a script. @param {string} citation */
+/** Only what a browser may safely open: never a script, nor the brackets around it. @param {string} citation */
 function addressIn(citation) {
-  const found = /https?:\/\/\S+/.exec(citation)?.[0];
+  const found = /https?:\/\/[^\s()<>"]+/.exec(citation)?.[0].replace(/[.,;:!?\]]+$/, "");
   return found && URL.canParse(found) ? new URL(found) : null;
 }

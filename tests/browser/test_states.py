@@ -229,6 +229,16 @@ async def test_an_answer_that_came_too_late_can_be_asked_for(browser: Browser) -
         ]
 
 
+async def test_an_address_in_brackets_is_linked_without_them(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        thinker(server, "complete", source="live", citations=["Open-Meteo (https://open-meteo.com)"])
+        server.tell("transcript", role="assistant", item_id="a1", content="It rains.")
+        await tab.sees("entry-assistant", "open-meteo.com")
+        links = await tab.page.locator(".citation[href]").evaluate_all("links => links.map((link) => link.href)")
+        assert set(links) == {"https://open-meteo.com/"}
+
+
 async def test_a_citation_that_is_no_web_address_is_never_a_link(browser: Browser) -> None:
     async with page(browser) as (tab, server):
         await tab.connect()
