@@ -25,7 +25,7 @@ from backend.offline import parent
 from benchmarks import speech
 from benchmarks.caller import MeasuredCaller
 from benchmarks.conversation import Voices, converse, judge
-from benchmarks.record import CallersReport, encode
+from benchmarks.record import CallersReport, Packets, encode
 
 SETTLE_S = 1.0
 """Between the last call's set-up and the beginning of the measurement."""
@@ -43,6 +43,8 @@ class Plan(msgspec.Struct):
     calls: int
     seconds: float
     seed: int = 1
+    soak: bool = False
+    """Go on after trouble until time is up, and leave out of the report what grows with time."""
 
 
 async def run(plan: Plan) -> CallersReport:
@@ -53,7 +55,7 @@ async def run(plan: Plan) -> CallersReport:
     limits = httpx2.Limits(max_connections=plan.calls + 10)
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.url, trust_env=False, limits=limits))
-        callers = [MeasuredCaller() for _ in range(plan.calls)]
+        callers = [MeasuredCaller(keep=2 if plan.soak else None) for _ in range(plan.calls)]
         for caller in callers:
             stack.push_async_callback(caller.close)
             await _place(caller, http, stack)
@@ -106,16 +108,23 @@ async def _measure(plan: Plan, callers: list[MeasuredCaller], voices: Voices) ->
         await _end(task)
     for caller in callers:
         judge(caller)
+        if plan.soak:
+            caller.record.packets = Packets()
     return CallersReport([caller.record for caller in callers], began, ended, lateness)
 
 
 async def _talk(caller: MeasuredCaller, number: int, plan: Plan, voices: Voices, until: float) -> None:
     """Staggered over one round, so that calls are everywhere in it at any time."""
     await asyncio.sleep(ROUND_S * number / plan.calls)
-    try:
-        await converse(caller, voices, until, random.Random(plan.seed * 1000 + number))
-    except (VoiceError, TimeoutError) as error:
-        caller.record.trouble = str(error) or type(error).__name__
+    chance = random.Random(plan.seed * 1000 + number)
+    while True:
+        try:
+            await converse(caller, voices, until, chance)
+        except (VoiceError, TimeoutError) as error:
+            caller.record.trouble = str(error) or type(error).__name__
+        if not plan.soak or time.monotonic() > until - ROUND_S:
+            return
+        await asyncio.sleep(1)
 
 
 async def _tick(lateness: list[float]) -> None:

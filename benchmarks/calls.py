@@ -21,13 +21,12 @@ from rich.console import Console
 from benchmarks import report
 from benchmarks.picture import picture
 from benchmarks.processes import Cores
-from benchmarks.ramp import Rule, answer, next_number
+from benchmarks.ramp import Rule, answer, next_number, rig_at_fault
 from benchmarks.run import Run, run
 
 MOST_CALLS = 500
 MOST_SECONDS = 3600.0
 RAMP_START = 8
-RIG_FULL_PERCENT = 90.0
 
 
 def main() -> int:
@@ -88,8 +87,8 @@ def climb(bench: Bench, most: int) -> None:
         broken = rule.broken_by(result.media)
         held[calls] = not broken
         bench.console.print(f"{calls} calls {'hold' if held[calls] else f'do not hold: {broken}'}")
-        if broken and result.rig_percent > RIG_FULL_PERCENT:
-            bench.console.print("The callers' cores are full: this is the measurement's limit, not the server's.")
+        if broken and (fault := rig_at_fault(result.rig_percent, result.media)):
+            bench.console.print(f"The measurement's limit, perhaps not the server's: {fault}.")
     bench.runs = dict(sorted(bench.runs.items()))
     bench.console.print(f"[bold]{answer(held)} calls[/] on one core.")
 

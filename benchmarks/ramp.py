@@ -14,6 +14,9 @@ from benchmarks.figures import MediaFigures
 
 ALLOWED_MS = 100.0
 ALLOWED_GAPS_PERCENT = 1.0
+RIG_FULL_PERCENT = 90.0
+RIG_LATE_MS = 25.0
+"""A caller that cannot speak on time, or note in time what it hears, measures itself."""
 CLOSE_ENOUGH = 0.1
 """Of the answer."""
 
@@ -36,6 +39,15 @@ class Rule:
         if media.packets_lost or media.samples_lost or media.samples_repeated:
             return f"{media.packets_lost} packets and {media.samples_lost + media.samples_repeated} samples wrong"
         return ""
+
+
+def rig_at_fault(rig_percent: float, media: MediaFigures) -> str:
+    """Why a run that broke the rule says nothing about the server: callers and Responder were the limit. Else empty."""
+    if rig_percent > RIG_FULL_PERCENT:
+        return f"callers and Responder used {rig_percent:.0f} % of their cores"
+    if media.callers_lateness.p99 > RIG_LATE_MS:
+        return f"the callers' own event loop was {media.callers_lateness.p99:.0f} ms late (p99)"
+    return ""
 
 
 def next_number(held: Mapping[int, bool], start: int, most: int) -> int | None:

@@ -67,11 +67,11 @@ def run(calls: int, seconds: float, cores: Cores, seed: int) -> Run:
         processes.server(provider_url, cores.server, **SERVER_SETTINGS) as (url, pid),
     ):
         watched = {"server": pid, "provider": provider_pid}
-        _place(Plan(url, 1, 1.0, seed), cores, watched)  # warms up what is loaded at the first call
+        place(Plan(url, 1, 1.0, seed), cores, watched)  # warms up what is loaded at the first call
         before = usage(pid)
         time.sleep(IDLE_S)
         idle = usage(pid).since(before)
-        report, spent = _place(Plan(url, calls, seconds, seed), cores, watched)
+        report, spent = place(Plan(url, calls, seconds, seed), cores, watched)
         logs = provider_calls(provider_url, time.time() - time.monotonic())[1:]
     lasted = report.ended - report.began
     rig_cpu = spent["provider"].cpu_s + spent["callers"].cpu_s
@@ -104,7 +104,7 @@ def as_json(result: Run) -> dict[str, object]:
     return asdict(result)
 
 
-def _place(plan: Plan, cores: Cores, watched: Mapping[str, int]) -> tuple[CallersReport, dict[str, Usage]]:
+def place(plan: Plan, cores: Cores, watched: Mapping[str, int]) -> tuple[CallersReport, dict[str, Usage]]:
     """Run the callers' process; its report, and what it and the `watched` pids spent while it measured."""
     command = [sys.executable, "-m", "benchmarks.callers"]
     with processes.started(command, cores.others, str(processes.ROOT)) as callers:

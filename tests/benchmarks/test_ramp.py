@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from benchmarks.figures import MediaFigures, Settings, media_figures, spread
-from benchmarks.ramp import Rule, answer, next_number
+from benchmarks.ramp import Rule, answer, next_number, rig_at_fault
 from benchmarks.record import CallersReport
 
 
@@ -56,3 +56,9 @@ def test_the_rule_holds_up_to_its_limits() -> None:
 )
 def test_each_part_of_the_rule_can_break_it(change: dict[str, object], words: str) -> None:
     assert words in Rule(60.0).broken_by(dataclasses.replace(good(), **change))  # type: ignore[arg-type]
+
+
+def test_callers_that_are_the_limit_are_told_from_the_server() -> None:
+    assert rig_at_fault(70.0, dataclasses.replace(good(), callers_lateness=spread([0.002]))) == ""
+    assert "cores" in rig_at_fault(95.0, good())
+    assert "late" in rig_at_fault(40.0, dataclasses.replace(good(), callers_lateness=spread([0.002, 0.080])))
