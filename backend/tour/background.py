@@ -17,6 +17,7 @@ from backend.tour.questions import Step
 from backend.tour.visit import visiting
 
 QUESTION = "Research how cities cut their traffic, and take your time."
+GREETING = "Hello?"
 WITHIN_S = 110.0
 RESEARCH_S = 6.0
 """Seconds the research takes at least, so that there is time to kill it in."""
@@ -68,7 +69,8 @@ async def _shown(console: Console, stack: AsyncExitStack) -> int:
             f"  task       {task['id']} {task['state']} {after:.1f} s after the kill, in run {task['attempts']}"
         )
         async with visiting(http) as visit:
-            console.print("  the caller calls again, and says nothing")
+            await visit.type(GREETING)
+            console.print(f"  the caller calls again, and says: {GREETING}")
             told = await visit.told(_key_words(task), TOLD_WITHIN_S)
     if told is None:
         console.print(f"[red]✗[/] the result was not spoken; it reads: {escape(task['result'])}", soft_wrap=True)

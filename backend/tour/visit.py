@@ -70,7 +70,7 @@ class Visit:
         """Type the question, or say it as `speech`, and wait for the answer."""
         before = len(self._events)
         if speech is None:
-            await self._type(step.question)
+            await self.type(step.question)
         else:
             self._caller.say(speech)
             await self._caller.said()
@@ -97,19 +97,20 @@ class Visit:
             return None
         return self._said(words)
 
+    async def type(self, text: str) -> None:
+        """Type something, and wait for nothing. Raises `CallRefused`."""
+        url = f"/api/sessions/{self._ticket.session_id}/messages"
+        headers = {"Authorization": f"Bearer {self._ticket.token}"}
+        response = await self._http.post(url, json={"text": text}, headers=headers)
+        if response.is_error:
+            raise CallRefused(f"The server answered {response.status_code} to a typed message.")
+
     def _said(self, words: str) -> str | None:
         for _, event in self._events:
             said = str(event.data.get("content", ""))
             if event.type == "transcript" and event.data.get("role") == "assistant" and words in said:
                 return said.strip()
         return None
-
-    async def _type(self, text: str) -> None:
-        url = f"/api/sessions/{self._ticket.session_id}/messages"
-        headers = {"Authorization": f"Bearer {self._ticket.token}"}
-        response = await self._http.post(url, json={"text": text}, headers=headers)
-        if response.is_error:
-            raise CallRefused(f"The server answered {response.status_code} to a typed message.")
 
     def _settled(self, before: int) -> int | None:
         """Where among the events a Thinker's work ended, after so many events."""
