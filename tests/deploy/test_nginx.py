@@ -64,6 +64,7 @@ def test_the_page_and_its_modules_are_served(site: Site) -> None:
     module = ask(site.front, "GET", "/main.js", headers={"Accept-Encoding": "gzip"})
     assert module.headers["content-type"].split(";")[0] in ("text/javascript", "application/javascript")
     assert module.text == (ROOT / "frontend" / "main.js").read_text()
+    assert ask(site.front, "GET", "/admin").content == (ROOT / "frontend" / "admin" / "index.html").read_bytes()
     assert ask(site.front, "GET", "/nothing.js").status_code == 404
 
 
