@@ -130,3 +130,41 @@ async def test_the_admin_page_is_accessible(browser: Browser, look: dict[str, An
         await tab.page.keyboard.press("Enter")
         await tab.sees("sessions", "webrtc")
         await assert_accessible(tab.page, "the board")
+
+
+FOCUSED = """() => {
+  const element = document.activeElement, style = getComputedStyle(element), box = element.getBoundingClientRect();
+  return {
+    name: element.dataset.testid || element.className || element.tagName,
+    outlined: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+    seen: box.width > 0 && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
+    later: !window.lastFocused || !document.contains(window.lastFocused)
+      || Boolean(window.lastFocused.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING),
+    wrapped: ((window.lastFocused = element), element === document.body),
+  };
+}"""
+
+
+@pytest.mark.parametrize("look", LOOKS[::2])
+async def test_the_focus_goes_through_the_page_in_order_and_is_seen(browser: Browser, look: dict[str, Any]) -> None:
+    async with standing_in() as server, tab_in(browser, **look) as tab:
+        await tab.open(server.url)
+        stops: list[str] = []
+        for _ in range(40):
+            await tab.page.keyboard.press("Tab")
+            stop = await tab.page.evaluate(FOCUSED)
+            if stop["wrapped"]:
+                break
+            assert stop["outlined"] and stop["seen"] and stop["later"], stop
+            stops.append(stop["name"])
+        assert stops[0] == "skip" and {"open-memory", "open-drawer", "connect", "composer-text"} <= set(stops)
+
+
+async def test_nothing_moves_for_who_asks_for_stillness(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser, reduced_motion=True) as tab:
+        await tab.open(server.url)
+        await tab.connect()
+        converse(server)
+        await tab.sees("transcript", "And then")
+        moving = "() => document.getAnimations().map((each) => each.animationName ?? each.transitionProperty)"
+        assert await tab.page.evaluate(moving) == []
