@@ -35,6 +35,8 @@ class Sight(StrEnum):
     """What `tour` can show by itself."""
 
     BACKGROUND = "background"
+    STEPS = "steps"
+    REASONING = "reasoning"
 
 
 class LogLevel(StrEnum):
@@ -113,15 +115,26 @@ def chat(
 def tour(
     voice: Annotated[bool, typer.Option(help="Also ask by voice, in a real call.")] = True,
     thinker: Annotated[list[str] | None, typer.Option(help="Ask only this Thinker; may be given again.")] = None,
-    only: Annotated[Sight | None, typer.Option(help="Show this instead: long work that survives kill -9.")] = None,
+    only: Annotated[
+        Sight | None,
+        typer.Option(
+            help="Show this instead: long work that survives kill -9, a step that fails, or two models reasoning."
+        ),
+    ] = None,
 ) -> None:
     """Lead one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
     from backend.tour.background import lead as lead_background
+    from backend.tour.reasoning import lead as lead_reasoning
     from backend.tour.run import tour as lead
+    from backend.tour.steps import lead as lead_steps
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     if only is Sight.BACKGROUND:
         raise typer.Exit(uvloop.run(lead_background(Console(highlight=False))))
+    if only is Sight.STEPS:
+        raise typer.Exit(uvloop.run(lead_steps(Console(highlight=False))))
+    if only is Sight.REASONING:
+        raise typer.Exit(uvloop.run(lead_reasoning(Console(highlight=False))))
     raise typer.Exit(uvloop.run(lead(voice=voice, only=thinker or ())))
 
 

@@ -39,7 +39,8 @@ def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
     Of equals, the earlier one wins.
     """
     wanted = set(words(question))
-    bags = [set(words(text)) for text in texts]
+    hints = tuple(word.removesuffix("y") for word in wanted)
+    bags = [_bag(text, hints) for text in texts]
     common = Counter(word for bag in bags for word in bag)
     weight = {word: 1.0 + math.log((1 + len(bags)) / (1 + common[word])) for word in wanted}
     total = sum(weight.values())
@@ -61,6 +62,12 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 def _best(scores: Sequence[float], least: float, limit: int) -> list[int]:
     places = sorted(range(len(scores)), key=lambda place: -scores[place])
     return [place for place in places if scores[place] >= least][:limit]
+
+
+def _bag(text: str, hints: Sequence[str]) -> set[str]:
+    """The words of a text; none of one that cannot hold what is wanted, which is most of them."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return set(words(text)) if any(hint in plain for hint in hints) else set()
 
 
 def _stem(word: str) -> str:

@@ -19,7 +19,7 @@ from backend.memory.user import UserContext
 from backend.pipeline.base import Asked, StepOptions, step
 
 TITLE = "From what the user has said before, what may bear on the question"
-CONVERSATIONS = 5
+CONVERSATIONS = 3
 """Past conversations looked through."""
 MESSAGES = 40
 """Messages of each."""
