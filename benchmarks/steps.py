@@ -1,8 +1,8 @@
 """What the steps around a turn cost without any model: `python -m benchmarks.steps`, about ten seconds.
 
 Each turn runs every built-in step, before and after it, for a user of whom much is known: 20 facts, 200 memories, five
-conversations of 40 messages. Once over a memory in this process, once over a Redis of its own, and once with no steps. On a busy
-machine trust the CPU: a turn waits for Redis, and Redis for a core.
+conversations of 40 messages. Once over a memory in this process, once over a Redis of its own, and once with no steps.
+On a busy machine trust the CPU: a turn waits for Redis, and Redis for a core.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from backend.pipeline.pipeline import NO_STEPS, Pipeline
 
 TURNS = 300
 USER = "ada"
+THINGS = ("spare key", "ladder", "tent", "sledge", "paint", "drill", "wine", "lamp", "carpet", "suitcase")
+"""What is remembered: a tenth of it bears on the question."""
 
 
 class FewMemories:
@@ -41,7 +43,7 @@ class FewMemories:
 async def known(memory: Memory, memories: RedisMemories | None) -> None:
     """A user of whom much is known."""
     await update_user(memory, USER, SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
-    await update_user(memory, USER, *(AddFact(f"fact number {number} about a bicycle") for number in range(20)))
+    await update_user(memory, USER, *(AddFact(f"likes thing number {number}") for number in range(20)))
     for conversation in range(5):
         said = [
             Message("user", f"Word {number} of conversation {conversation} on trains.", number) for number in range(40)
@@ -49,7 +51,7 @@ async def known(memory: Memory, memories: RedisMemories | None) -> None:
         await memory.append_messages(USER, f"c{conversation}", *said)
     for number in range(200 if memories else 0):
         assert memories is not None
-        await memories.add(USER, f"Memory {number}: the spare key number {number} hangs in the cellar.")
+        await memories.add(USER, f"The {THINGS[number % len(THINGS)]} number {number} is kept in the cellar.")
 
 
 async def measured(pipeline: Pipeline) -> tuple[list[float], float]:

@@ -41,6 +41,9 @@ class StoredMemory:
         return f"StoredMemory({self.id}, {len(self.text)} characters)"  # and nobody's words
 
 
+_decoder = msgspec.json.Decoder(StoredMemory)
+
+
 class Memories(Protocol):
     """Every method may raise `MemoryUnavailable`."""
 
@@ -98,8 +101,8 @@ class RedisMemories:
         return new
 
     async def all(self, user_id: str) -> list[StoredMemory]:
-        stored: dict[bytes, bytes] = await self._guard(lambda: self._redis.hgetall(_key(user_id))) if user_id else {}
-        kept = [one for raw in stored.values() if (one := _read(raw)) is not None]
+        stored: list[bytes] = await self._guard(lambda: self._redis.hvals(_key(user_id))) if user_id else []
+        kept = [one for raw in stored if (one := _read(raw)) is not None]
         return sorted(kept, key=lambda one: (one.created, one.id), reverse=True)
 
     async def get(self, user_id: str, memory_id: str) -> StoredMemory | None:
@@ -169,6 +172,6 @@ def _key(user_id: str) -> str:
 def _read(raw: bytes) -> StoredMemory | None:
     """None for what somebody else wrote there."""
     try:
-        return msgspec.json.decode(raw, type=StoredMemory)
+        return _decoder.decode(raw)
     except msgspec.DecodeError:
         return None

@@ -21,7 +21,7 @@ from backend.pipeline.base import Asked, StepOptions, step
 TITLE = "From what the user has said before, what may bear on the question"
 CONVERSATIONS = 3
 """Past conversations looked through."""
-MESSAGES = 40
+MESSAGES = 20
 """Messages of each."""
 TEXT_LIMIT = 400
 """Characters shown of one finding."""
