@@ -1,8 +1,9 @@
 """What a user wants remembered, in their own words: short texts with tags, each to be found, changed and deleted.
 
-They lie in one Redis hash of their owner's, `user:{id}:memories` (id → JSON), so that nobody else can name them. Kept
-for good, or for so long after their last change as everything that is known of a user. Whoever asks for a user that
-is not known, the empty id, gets nothing and keeps nothing.
+They lie under one key of their owner's, `user:{id}:memories` (a JSON list, oldest first), so that nobody else can name
+them and all are read at once, as a search wants them. Kept for good, or for so long after their last change as
+everything that is known of a user. Whoever asks for a user that is not known, the empty id, gets nothing and keeps
+nothing.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import WatchError
 
-from backend.errors import BadRequest
+from backend.errors import BadRequest, MemoryUnavailable
 from backend.memory.guard import Guard
 
 LIMIT = 200
@@ -41,7 +42,7 @@ class StoredMemory:
         return f"StoredMemory({self.id}, {len(self.text)} characters)"  # and nobody's words
 
 
-_decoder = msgspec.json.Decoder(StoredMemory)
+_decoder = msgspec.json.Decoder(list[StoredMemory])
 
 
 class Memories(Protocol):
@@ -90,24 +91,15 @@ class RedisMemories:
         if not user_id:
             raise BadRequest("Memories are kept for a user we know only.")
         new = StoredMemory(f"mem_{secrets.token_hex(8)}", checked_text(text), self._clock(), checked_tags(tags))
-        others = (await self.all(user_id))[LIMIT - 1 :]
-        pipe = self._redis.pipeline(transaction=True)
-        pipe.hset(_key(user_id), new.id, msgspec.json.encode(new))
-        if others:
-            pipe.hdel(_key(user_id), *(old.id for old in others))
-        if self._ttl_s:
-            pipe.expire(_key(user_id), self._ttl_s)
-        await self._guard(pipe.execute)
+        await self._change(user_id, lambda kept: [*kept, new][-LIMIT:])
         return new
 
     async def all(self, user_id: str) -> list[StoredMemory]:
-        stored: list[bytes] = await self._guard(lambda: self._redis.hvals(_key(user_id))) if user_id else []
-        kept = [one for raw in stored if (one := _read(raw)) is not None]
-        return sorted(kept, key=lambda one: (one.created, one.id), reverse=True)
+        raw = await self._guard(lambda: self._redis.get(_key(user_id))) if user_id else None
+        return _read(raw)[::-1]
 
     async def get(self, user_id: str, memory_id: str) -> StoredMemory | None:
-        raw = await self._guard(lambda: self._redis.hget(_key(user_id), memory_id)) if user_id else None
-        return None if raw is None else _read(raw)
+        return _named(await self.all(user_id), memory_id)
 
     async def update(
         self, user_id: str, memory_id: str, *, text: str | None = None, tags: Sequence[str] | None = None
@@ -115,11 +107,21 @@ class RedisMemories:
         changes: dict[str, Any] = {} if text is None else {"text": checked_text(text)}
         if tags is not None:
             changes["tags"] = checked_tags(tags)
-        changed: StoredMemory | None = await self._guard(lambda: self._change(user_id, memory_id, changes))
-        return changed
+        kept = await self._change(
+            user_id, lambda kept: [replace(one, **changes) if one.id == memory_id else one for one in kept]
+        )
+        return _named(kept, memory_id)
 
     async def delete(self, user_id: str, memory_id: str) -> bool:
-        return bool(user_id and await self._guard(lambda: self._redis.hdel(_key(user_id), memory_id)))
+        found = False
+
+        def without(kept: list[StoredMemory]) -> list[StoredMemory]:
+            nonlocal found
+            found = _named(kept, memory_id) is not None
+            return [one for one in kept if one.id != memory_id]
+
+        await self._change(user_id, without)
+        return found
 
     async def erase(self, user_id: str) -> None:
         await self._guard(lambda: self._redis.delete(_key(user_id)))
@@ -128,20 +130,30 @@ class RedisMemories:
         """Every one as JSON data, for the user to take away."""
         return [msgspec.to_builtins(one) | {"tags": list(one.tags)} for one in await self.all(user_id)]
 
-    async def _change(self, user_id: str, memory_id: str, changes: dict[str, Any]) -> StoredMemory | None:
-        """Whatever happens meanwhile, what was deleted stays deleted."""
+    async def _change(
+        self, user_id: str, change: Callable[[list[StoredMemory]], list[StoredMemory]]
+    ) -> list[StoredMemory]:
+        """What is kept now. `change` may run again when somebody else wrote in between."""
+        if not user_id:
+            return []
+        kept: list[StoredMemory] = await self._guard(lambda: self._changed(_key(user_id), change))
+        return kept
+
+    async def _changed(
+        self, key: str, change: Callable[[list[StoredMemory]], list[StoredMemory]]
+    ) -> list[StoredMemory]:
         while True:
             async with self._redis.pipeline(transaction=True) as pipe:
-                await pipe.watch(_key(user_id))
-                raw: Any = await pipe.hget(_key(user_id), memory_id)
-                old = None if raw is None else _read(raw)
-                if old is None:
-                    return None
-                new = replace(old, **changes)
+                await pipe.watch(key)
+                old = _read(cast(bytes | None, await pipe.get(key)))
+                new = change(old)
+                if new == old:
+                    return old
                 pipe.multi()  # type: ignore[no-untyped-call]
-                pipe.hset(_key(user_id), memory_id, msgspec.json.encode(new))
-                if self._ttl_s:
-                    pipe.expire(_key(user_id), self._ttl_s)
+                if new:
+                    pipe.set(key, msgspec.json.encode(new), ex=self._ttl_s)
+                else:
+                    pipe.delete(key)
                 try:
                     await pipe.execute()
                 except WatchError:
@@ -169,9 +181,13 @@ def _key(user_id: str) -> str:
     return f"user:{user_id}:memories"
 
 
-def _read(raw: bytes) -> StoredMemory | None:
-    """None for what somebody else wrote there."""
+def _read(raw: bytes | None) -> list[StoredMemory]:
+    """Oldest first. Raises `MemoryUnavailable` when somebody else wrote there what is none."""
     try:
-        return _decoder.decode(raw)
-    except msgspec.DecodeError:
-        return None
+        return [] if raw is None else _decoder.decode(raw)
+    except msgspec.DecodeError as error:
+        raise MemoryUnavailable("A user's memories cannot be read.") from error
+
+
+def _named(kept: Sequence[StoredMemory], memory_id: str) -> StoredMemory | None:
+    return next((one for one in kept if one.id == memory_id), None)

@@ -85,11 +85,18 @@ async def test_what_is_deleted_during_a_change_stays_deleted() -> None:
             assert await store.get("ada", one.id) is None
 
 
-async def test_what_cannot_be_read_is_passed_over() -> None:
+async def test_what_another_program_wrote_there_is_told_and_left_alone() -> None:
     async with memories() as (store, client, _):
-        await client.hset("user:ada:memories", "mem_1", b"not json")
-        one = await store.add("ada", "Fine.")
-        assert await store.all("ada") == [one]
+        await client.set("user:ada:memories", b"not json")
+        with pytest.raises(MemoryUnavailable, match="cannot be read"):
+            await store.add("ada", "Fine.")
+        assert await client.get("user:ada:memories") == b"not json"
+
+
+async def test_additions_at_the_same_time_are_all_kept() -> None:
+    async with memories() as (store, _, _now):
+        await asyncio.gather(*(store.add("ada", f"Number {number}") for number in range(10)))
+        assert {one.text for one in await store.all("ada")} == {f"Number {number}" for number in range(10)}
 
 
 async def test_an_outage_is_told() -> None:
