@@ -29,6 +29,7 @@ STOP_WITHIN_S = 5.0
 """Seconds a worker's end may take."""
 BEGIN_TRIES = 5
 """How often a task is tried to be begun, a second apart, while Redis does not answer."""
+RESTART_AFTER_S = 1.0
 POLL_S = 0.25
 """How long one read of the queue waits, and how often due retries are looked for."""
 
@@ -43,6 +44,7 @@ class Worker:
         self._concurrency = concurrency
         self._lease_s = lease_s
         self._queue: DocketQueue | None = None
+        self._ending = asyncio.Event()
         self.name = f"{socket.gethostname()}#{os.getpid()}#{secrets.token_hex(3)}"
 
     def __repr__(self) -> str:
@@ -68,14 +70,25 @@ class Worker:
                 yield queue
             finally:
                 sweeping.cancel()
-                working.cancel()
+                self._ending.set()
                 await asyncio.sleep(0)  # it takes no further id before what runs is handed back
                 self._runner.stop()
                 _, late = await asyncio.wait({working, sweeping}, timeout=STOP_WITHIN_S)
                 if late:
                     log.warning("a worker did not end in time; its tasks go to another when the lease is over")
+                    working.cancel()
 
     async def _work(self, queue: DocketQueue) -> None:
+        """Until the end; the library's worker is started again should it ever fail."""
+        while not self._ending.is_set():
+            try:
+                await self._serve(queue)
+            except Exception as error:
+                log.error("a worker failed, and is started again: %s", type(error).__name__, exc_info=error)
+                await asyncio.sleep(RESTART_AFTER_S)
+
+    async def _serve(self, queue: DocketQueue) -> None:
+        """The library's worker, until it fails or we end: leaving its block makes it finish what runs, and stop."""
         from docket import Worker as DocketWorker
 
         poll = timedelta(seconds=min(POLL_S, self._lease_s / 8))
@@ -89,7 +102,11 @@ class Worker:
             scheduling_resolution=poll,
             schedule_automatic_tasks=False,
         ) as worker:
-            await worker.run_forever()
+            serving = asyncio.create_task(worker.run_forever(), name="queue worker")
+            ending = asyncio.create_task(self._ending.wait())
+            await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
+            ending.cancel()
+        await serving
 
     async def _think(self, task_id: str) -> None:
         """What the queue has us do with an id: run it, and put it back where it is to be run once more."""

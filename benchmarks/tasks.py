@@ -1,0 +1,114 @@
+"""How soon a background task runs, and what a worker beside calls costs: `python -m benchmarks.tasks`.
+
+A real redis-server, and a worker in this very event loop, as in `serve`. *create → running* ends when the task's work
+begins; *answer → done* when the record says so. *Lag* is how late a 10 ms timer of the loop fires: without a worker,
+with an idle one, and while a worker does three tasks at once that tell and keep something fifty times a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from statistics import quantiles
+
+import uvloop
+
+from backend.background.board import Board
+from backend.background.records import Records
+from backend.background.run import Run, RunLimits
+from backend.background.tasks import Outcome
+from backend.background.worker import Worker
+from backend.memory.redis import connect
+from tests.support.redis_server import running_redis
+
+TASKS = 200
+TICK_S = 0.01
+LAG_S = 5.0
+
+
+async def main() -> None:
+    """Measure, and print."""
+    with running_redis() as server:
+        print(f"lag without a worker      {shown(await lag())}")
+        async with working(server.url) as (board, _, _):
+            print(f"lag with an idle worker   {shown(await lag())}")
+        async with working(server.url) as (board, begun, ended):
+            print(f"create → running          {shown(await starts(board, begun))}")
+            print(f"answer → done             {shown(ended)}")
+        async with working(server.url, busy=True) as (board, _, _):
+            for number in range(3):
+                await board.create("ana", "research", f"busy {number}")
+            print(f"lag with three busy tasks {shown(await lag())}")
+
+
+@asynccontextmanager
+async def working(url: str, *, busy: bool = False) -> AsyncIterator[tuple[Board, dict[str, float], list[float]]]:
+    """A board and a worker; when which instruction was begun, and the times from answers to ends, in seconds."""
+    redis, begun, ended = connect(url), dict[str, float](), list[float]()
+    records = Timed(redis, ended)
+
+    async def work(run: Run) -> Outcome:
+        begun[run.task.instruction] = time.perf_counter()
+        while busy:
+            run.progress("busy")
+            await run.keep("step", list(range(100)))
+            await asyncio.sleep(0.02)
+        return Outcome("Done.", "live")
+
+    worker = Worker(records, work, RunLimits(), concurrency=3, lease_s=10)
+    async with worker.working(url) as queue:
+        await asyncio.sleep(0.5)
+        yield Board(records, queue, kinds={"research"}), begun, ended
+    await redis.aclose()
+
+
+class Timed(Records):
+    """Records that note how long the end of a run takes."""
+
+    def __init__(self, redis: object, ended: list[float]) -> None:
+        super().__init__(redis)  # type: ignore[arg-type]
+        self._ended = ended
+
+    async def finish(self, task: object, outcome: Outcome) -> object:  # type: ignore[override]
+        """See `Records.finish`."""
+        began = time.perf_counter()
+        finished = await super().finish(task, outcome)  # type: ignore[arg-type]
+        self._ended.append(time.perf_counter() - began)
+        return finished
+
+
+async def starts(board: Board, begun: dict[str, float]) -> list[float]:
+    """Seconds from `create` to the work's first line, one task after another."""
+    taken = []
+    for number in range(TASKS):
+        instruction = f"question {number}"
+        asked = time.perf_counter()
+        await board.create("ana", "research", instruction)
+        while instruction not in begun:  # noqa: ASYNC110 - a finer clock than an event's wake-up is not needed
+            await asyncio.sleep(0.0005)
+        taken.append(begun[instruction] - asked)
+        await asyncio.sleep(0.02)
+    return taken
+
+
+async def lag() -> list[float]:
+    """How late a timer fires, in seconds, for five seconds."""
+    late, until = [], time.perf_counter() + LAG_S
+    while (now := time.perf_counter()) < until:
+        await asyncio.sleep(TICK_S)
+        late.append(time.perf_counter() - now - TICK_S)
+    return late
+
+
+def shown(seconds: Sequence[float]) -> str:
+    """p50, p95, and the worst, in milliseconds."""
+    cut = quantiles(seconds, n=20)
+    return f"p50 {cut[9] * 1000:5.1f} ms   p95 {cut[18] * 1000:5.1f} ms   worst {max(seconds) * 1000:5.1f} ms"
+
+
+if __name__ == "__main__":
+    uvloop.run(main())
+    sys.exit(0)
