@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,12 +23,14 @@ from backend.pipeline.steps.memory_search import Embedder
 class Vectors:
     """An embedder that knows two directions: animals and everything else."""
 
-    def __init__(self, *, down: bool = False) -> None:
+    def __init__(self, *, down: bool = False, takes_s: float = 0.0) -> None:
         self.down = down
+        self.takes_s = takes_s
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         if self.down:
             raise PeerError("No embeddings today.")
+        await asyncio.sleep(self.takes_s)
         animals = ("cat", "dog", "pet", "rex")
         return [[1.0, 0.0] if any(animal in text.lower() for animal in animals) else [0.0, 1.0] for text in texts]
 
@@ -91,9 +94,10 @@ async def test_with_an_embedding_model_it_is_found_by_meaning() -> None:
     pipeline, _, _ = await home(embedder=Vectors())
     (only,) = found(await asked(pipeline, "Have I got a pet?"), "memory_search")
     assert only["text"] == "has a cat called Rex"
-    pipeline, _, _ = await home(embedder=Vectors(down=True))
-    (only,) = found(await asked(pipeline, "Where is my bike?"), "memory_search")
-    assert only["text"] == "The bike is in the cellar."
+    for embedder in (Vectors(down=True), Vectors(takes_s=30.0)):
+        pipeline, _, _ = await home(embedder=embedder)
+        (only,) = found(await asked(pipeline, "Where is my bike?"), "memory_search")
+        assert only["text"] == "The bike is in the cellar."
 
 
 async def test_thinkers_that_serve_everybody_are_told_nothing_personal() -> None:

@@ -18,6 +18,8 @@ from backend.reasoning.dual import deliverable
 from backend.settings_reasoning import ReasoningSettings
 from backend.standins.server import Reply, Request, serving
 from backend.tools.base import Principal, Result, tool
+from backend.tracing.base import within
+from backend.tracing.fake import FakeTracer
 from tests.reasoning.world import Cast, reasoner
 from tests.support import chat_api as api
 from tests.support.minds import call, echo
@@ -207,3 +209,23 @@ async def test_two_models_over_the_wire() -> None:
 
 def _bytes(part: bytes | float) -> bytes:
     return part if isinstance(part, bytes) else b""
+
+
+async def test_a_trace_tells_figures_of_thoughts_and_no_words_even_with_content_on() -> None:
+    tracer = FakeTracer(content=True)
+    session = tracer.session("s1")
+    model = Cast(
+        planner=[["SECRET plan"]],
+        executor=[[call("echo", '{"text": "SECRET"}')], ["SECRET doubt <deliverable>Done.</deliverable>"]],
+    )
+    with within(session.open("thinker", "reason")):
+        await reasoner(model, echo).infer("SECRET task", "dual")
+    session.end()
+    assert [record.kind for record in tracer.records if record.ended is not None][:4] == [
+        "model",
+        "model",
+        "tool",
+        "model",
+    ]
+    assert sum(record.tokens for record in tracer.ended("model")) == 45
+    assert "SECRET" not in repr([record._asdict() for record in tracer.records])

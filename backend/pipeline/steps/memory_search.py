@@ -25,6 +25,8 @@ MESSAGES = 20
 """Messages of each."""
 TEXT_LIMIT = 400
 """Characters shown of one finding."""
+EMBED_WITHIN_S = 0.6
+"""Seconds the embedding model may take; then words must do."""
 CANDIDATES = 64
 """Texts compared by meaning, at most: the ones that were said last."""
 
@@ -79,8 +81,9 @@ async def _fitting(question: str, candidates: list[Candidate], embedder: Embedde
     texts = [candidate.text for candidate in candidates]
     if embedder is not None and texts:
         try:
-            vectors = await embedder.embed([question, *texts[:CANDIDATES]])
-        except PeerError:
+            async with asyncio.timeout(EMBED_WITHIN_S):
+                vectors = await embedder.embed([question, *texts[:CANDIDATES]])
+        except (PeerError, TimeoutError):
             vectors = []
         if len(vectors) > 1:
             return by_vectors(vectors[0], vectors[1:], limit)
