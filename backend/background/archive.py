@@ -38,6 +38,8 @@ class Scope:
 
     name: str
     owner: str
+    while_there: str = ""
+    """A key without which nothing is kept any more: what it is about has been forgotten. Empty: none is needed."""
 
 
 _scope: ContextVar[Scope | None] = ContextVar("archive scope", default=None)
@@ -59,9 +61,9 @@ class Archive:
         return f"Archive({self._call})"
 
     @contextmanager
-    def scope(self, name: str, owner: str) -> Iterator[None]:
-        """Keep what models are asked in this block under that name."""
-        token = _scope.set(Scope(name, owner))
+    def scope(self, name: str, owner: str, *, while_there: str = "") -> Iterator[None]:
+        """Keep what models are asked in this block under that name; see `Scope.while_there`."""
+        token = _scope.set(Scope(name, owner, while_there))
         try:
             yield
         finally:
@@ -96,6 +98,8 @@ class Archive:
         await self._call(lambda: self._redis.delete(keys.archives(owner), *names))
 
     async def _write(self, scope: Scope, entry: str) -> None:
+        if scope.while_there and not await self._call(lambda: self._redis.exists(scope.while_there)):
+            return  # erased while the model was still being asked
         now, key, index = time.time(), keys.archive(scope.name), keys.archives(scope.owner)
         pipe = self._redis.pipeline(transaction=True)
         pipe.rpush(key, entry)

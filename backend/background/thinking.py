@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.background import keys
 from backend.background.archive import Archive
 from backend.background.run import Run
 from backend.background.tasks import Outcome
@@ -40,6 +41,6 @@ class Thinking:
             source_mode=task.source_mode,
             conversation_id=task.conversation_id,
         )
-        with self._archive.scope(task.id, task.owner):
+        with self._archive.scope(task.id, task.owner, while_there=keys.record(task.id)):
             answer = await self._thinkers.answer(question, tell, steps=run, patient=True)
         return Outcome(answer.text, answer.source, answer.citations)

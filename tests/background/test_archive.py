@@ -147,6 +147,19 @@ async def test_it_is_exported_and_erased_with_its_owner() -> None:
         assert set(await here.archive.export("ben")) == {"t3"}
 
 
+async def test_an_attempt_that_ends_after_its_task_was_erased_is_not_kept() -> None:
+    async with shelf() as here:
+        await here.redis.set(keys.record("t1"), "{}")
+        with here.archive.scope("t1", "ana", while_there=keys.record("t1")):
+            here.archive.put({"at": 1.0, "ms": 1, "model": "m", "text": "before"})
+            assert len(await here.entries()) == 1
+            await here.redis.delete(keys.record("t1"))
+            await here.archive.erase("ana")
+            here.archive.put({"at": 2.0, "ms": 1, "model": "m", "text": "after"})
+        await here.outbox.settle(2.0)
+        assert await here.redis.keys("*") == []
+
+
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
