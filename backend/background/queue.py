@@ -6,6 +6,7 @@ lease it did not renew; a delayed id waits in Redis. What it does not know is wh
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -21,8 +22,31 @@ QUEUE = "tasks-queue"
 """The first word of the queue's own keys in Redis."""
 FUNCTION = "think"
 """What the messages name; a message holds this and a task's id."""
+TALKATIVE = ("docket.worker", "docket.strikelist", "docket._redelivery")
+"""The library's loggers that have much to say when Redis is away."""
+CALM_S = 30.0
+"""Seconds between two warnings of one kind."""
 KEEP_TRACE_S = 60
 """Seconds the queue keeps its own note of an id that is through; ours is the record."""
+
+
+class Calm(logging.Filter):
+    """The library's warnings without tracebacks, and each kind once in a while: a Redis that is away is told enough."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to tell it."""
+        if record.levelno < logging.WARNING:
+            return True
+        record.exc_info = record.exc_text = None
+        last = self._told.get(record.msg, float("-inf"))
+        if record.created - last < CALM_S:
+            return False
+        self._told[record.msg] = record.created
+        return True
 
 
 class Queue(Protocol):
@@ -74,6 +98,10 @@ async def open_queue(url: str | None, run: Callable[..., Awaitable[None]] | None
     """
     from docket import Docket  # takes most of a second to import: only where a queue is opened
 
+    for name in TALKATIVE:
+        logger = logging.getLogger(name)
+        if not any(isinstance(each, Calm) for each in logger.filters):
+            logger.addFilter(Calm())
     docket = Docket(
         name=QUEUE,
         url=url or f"memory://{uuid4()}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,7 +16,7 @@ from redis.asyncio import Redis
 
 from backend.background import keys
 from backend.background.board import Board
-from backend.background.queue import DocketQueue
+from backend.background.queue import Calm, DocketQueue
 from backend.background.records import RESULTS, Records
 from backend.background.run import Run, RunLimits, Work
 from backend.background.tasks import Outcome, Task, TaskState
@@ -263,6 +264,23 @@ async def test_many_workers_and_many_tasks_make_one_result_each(redis: Redis, se
         for task in tasks:
             assert (await one.becomes(task, TaskState.DONE)).attempts == 1
         assert await one.results() == len(tasks)
+
+
+def test_the_librarys_warnings_are_told_once_in_a_while_and_without_tracebacks() -> None:
+    calm = Calm()
+
+    def told(level: int, message: str, at: float) -> bool:
+        record = logging.LogRecord("docket.worker", level, "", 1, message, (), (ValueError, ValueError("words"), None))
+        record.created = at
+        passed = bool(calm.filter(record))
+        assert level < logging.WARNING or record.exc_info is None
+        return passed
+
+    assert told(logging.WARNING, "Redis is unavailable", 100.0)
+    assert not told(logging.WARNING, "Redis is unavailable", 101.0)
+    assert told(logging.ERROR, "Error sending worker heartbeat", 101.0)
+    assert told(logging.WARNING, "Redis is unavailable", 131.0)
+    assert told(logging.INFO, "begun", 131.0) and told(logging.INFO, "begun", 131.1)
 
 
 async def test_a_task_outlives_its_redis_for_a_moment() -> None:
