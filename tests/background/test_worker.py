@@ -302,3 +302,17 @@ async def test_a_task_outlives_its_redis_for_a_moment() -> None:
             await desk.becomes(task, TaskState.DONE, within_s=8.0)
             assert await desk.results() == 1
         await redis.aclose()
+
+
+async def test_a_worker_finds_a_redis_again_that_came_back_empty() -> None:
+    with running_redis() as server:
+        redis = connect(server.url)
+        async with bench(redis, server, at_once) as desk:
+            await desk.becomes(await desk.board.create("ana", "research", "the sky"), TaskState.DONE)
+            server.kill()
+            await asyncio.sleep(0.3)
+            server.start()
+            await asyncio.sleep(1.1)  # the guard's breaker rests for a second
+            task = await desk.board.create("ana", "research", "the sea")
+            await desk.becomes(task, TaskState.DONE, within_s=8.0)
+        await redis.aclose()
