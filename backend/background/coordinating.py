@@ -80,8 +80,11 @@ class Coordinating:
         }
 
     async def export(self, user_id: str) -> dict[str, Any]:
-        """For the user to take away."""
-        return {"waiting": await self.channels.export(user_id), **await self.notebook.export(user_id)}
+        """For the user to take away; empty when nothing is kept."""
+        kept = {"waiting": await self.channels.export(user_id), **await self.notebook.export(user_id)}
+        if not kept["digests"]["count"]:
+            del kept["digests"]
+        return kept if any(kept.values()) else {}
 
     async def erase(self, user_id: str) -> None:
         """Leaves nothing of that user."""
