@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -191,6 +192,24 @@ async def test_the_callers_own_statistics_see_the_loss() -> None:
                     break
                 await asyncio.sleep(0.05)
         assert remote[0].packetsReceived > 0
+
+
+@pytest.mark.parametrize(
+    "datagram",
+    [b"", b"\x80", b"\x80\x60" + bytes(40), b"\x90\x60" + b"\xff" * 40, b"\xbf" * 12, b"\x00\x01" + bytes(18)],
+    ids=["empty", "one byte", "forged", "forged extension", "all sources", "no STUN"],
+)
+async def test_a_strangers_datagrams_do_not_end_a_call(datagram: bytes) -> None:
+    async with read_call() as (transport, caller, reader):
+        host, port = caller.peer._ice._nominated[1].remote_addr
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as stranger:
+            for _ in range(5):
+                stranger.sendto(datagram, (host, port))
+        caller.say(tone(500, 300))
+        await caller.said()
+        await asyncio.sleep(0.2)
+        assert len(reader.speech()) == pytest.approx(15, abs=2)
+        assert transport.stats()["lost"] == 0
 
 
 async def test_a_caller_that_dies_silently_is_lost() -> None:
