@@ -73,6 +73,16 @@ export function getTranscript({ id, token }) {
   return request("GET", `/api/sessions/${encodeURIComponent(id)}/transcript`, undefined, token);
 }
 
+/** The user's background tasks, newest first. @returns {Promise<{tasks: any[]}>} */
+export function getTasks() {
+  return request("GET", "/api/tasks");
+}
+
+/** @param {string} id */
+export function postTaskCancel(id) {
+  return request("POST", `/api/tasks/${encodeURIComponent(id)}/cancel`);
+}
+
 /** What is known of the user. @returns {Promise<import("./state/memory.js").Known>} */
 export function getMe() {
   return request("GET", "/api/me");

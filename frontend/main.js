@@ -2,6 +2,7 @@
 
 import { getConfig } from "./api.js";
 import { Conversation } from "./conversation.js";
+import { Errands } from "./errands.js";
 import { OFFLINE, requestFailure } from "./failures.js";
 import { prepareFingerprint } from "./fingerprint.js";
 import { Levels } from "./levels.js";
@@ -12,6 +13,7 @@ import { showCall } from "./view/call.js";
 import { showComposer } from "./view/composer.js";
 import { showDevices } from "./view/devices.js";
 import { part } from "./view/dom.js";
+import { showErrands } from "./view/errands.js";
 import { showExporting } from "./view/exporting.js";
 import { showFailure } from "./view/failure.js";
 import { showLevels } from "./view/levels.js";
@@ -40,6 +42,8 @@ showSummary(store, conversation);
 showAnnouncements(store);
 showComposer(store, conversation);
 showThinkers(store, conversation);
+const errands = new Errands(store);
+showErrands(store, (id) => void errands.cancel(id));
 showPanels({ store, conversation });
 showFailure(store, waysOn());
 

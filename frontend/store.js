@@ -7,8 +7,10 @@
 
 import { logged } from "./state/log.js";
 import { memoryAfter, NOTHING_KNOWN } from "./state/memory.js";
+import { NO_NOTICES, noticesAfter } from "./state/notices.js";
 import { NO_STATS, statsAfter } from "./state/stats.js";
 import { NO_TALLY, tallyAfter } from "./state/tally.js";
+import { NO_TASKS, tasksAfter } from "./state/tasks.js";
 import { abandonUnfinished, askedOfThinker, heardOfThinker } from "./state/thinkers.js";
 import {
   addDelta,
@@ -56,6 +58,8 @@ import { sessionEndedFailure, spokenError } from "./failures.js";
  * @property {import("./state/transcript.js").Transcript} transcript
  * @property {import("./state/tally.js").Tally} tally
  * @property {readonly import("./state/thinkers.js").Thinker[]} thinkers
+ * @property {readonly import("./state/tasks.js").Task[]} tasks
+ * @property {readonly import("./state/notices.js").Notice[]} notices
  * @property {import("./state/turns.js").Turns} turns
  * @property {import("./state/stats.js").Stats} stats
  * @property {import("./state/memory.js").UserMemory} memory
@@ -76,6 +80,8 @@ export const INITIAL_STATE = Object.freeze({
   transcript: EMPTY_TRANSCRIPT,
   tally: NO_TALLY,
   thinkers: Object.freeze([]),
+  tasks: NO_TASKS,
+  notices: NO_NOTICES,
   turns: NO_TURNS,
   stats: NO_STATS,
   memory: NOTHING_KNOWN,
@@ -163,6 +169,8 @@ function partsAfter(state, action) {
   const { type, data, at = 0 } = action;
   return {
     tally: tallyAfter(state.tally, action),
+    tasks: tasksAfter(state.tasks, action),
+    notices: noticesAfter(state.notices, action),
     turns: turnsAfter(state.turns, action),
     stats: statsAfter(state.stats, action),
     memory: memoryAfter(state.memory, action),

@@ -330,3 +330,29 @@ async def test_on_a_phone_the_thinkers_are_one_press_away_and_escape_leads_back(
         await tab.page.keyboard.press("Escape")
         assert not await tab.page.get_by_test_id("thinker").is_visible()
         assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-side"
+
+
+# --- beyond the turn -----------------------------------------------------------------------------------
+
+
+async def test_a_background_task_shows_its_progress_and_can_be_cancelled(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        known = {"task_id": "t1", "kind": "research", "instruction": "Compare heat pumps"}
+        server.tell("task", event="running", **known)
+        server.tell("task", event="progress", detail="reading 3 sources", **known)
+        await tab.sees("task", "reading 3 sources")
+        await tab.page.get_by_role("button", name="Cancel: Compare heat pumps").click()
+        await until(lambda: server.cancelled_tasks == ["t1"])
+        await tab.sees("task", "Cancelled")
+        assert not await tab.page.get_by_test_id("task-cancel").is_visible()
+
+
+async def test_what_is_told_unasked_is_listed_with_how_far_it_is(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        server.tell("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="waiting")
+        await tab.sees("told", "Waiting to be told")
+        server.tell("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="told")
+        await tab.page.locator("[data-testid=told][data-state=told]").wait_for()
+        assert await tab.page.get_by_test_id("told").count() == 1

@@ -122,6 +122,7 @@ class StandIn:
         self.typing_refusal: Response | None = None
         self.asked: list[tuple[str, str]] = []
         """What was asked of which Thinker: (call, cancel or say)."""
+        self.cancelled_tasks: list[str] = []
         self.sockets: list[SpokenSocket] = []
         """The calls over WebSockets, oldest first."""
         self.events_status = 200
@@ -163,6 +164,8 @@ class StandIn:
                     Route("/api/config", self._config),
                     Route("/api/rtc/offer", self._offer, methods=["POST"]),
                     Route("/api/rtc/disconnect", self._disconnect, methods=["POST"]),
+                    Route("/api/tasks", self._tasks),
+                    Route("/api/tasks/{id}/cancel", self._cancel_task, methods=["POST"]),
                     Route("/api/sessions", self._open, methods=["POST"]),
                     WebSocketRoute("/ws/{id}", self._socket),
                     Route("/api/sessions/{id}/thinkers/{call}/{what}", self._asked, methods=["POST"]),
@@ -208,6 +211,15 @@ class StandIn:
     async def _asked(self, request: Request) -> Response:
         self.asked.append((request.path_params["call"], request.path_params["what"]))
         return JSONResponse({"ok": True}, status_code=202)
+
+    async def _tasks(self, _: Request) -> Response:
+        about = {"kind": "research", "instruction": "Compare heat pumps", "progress": "", "result": "", "source": ""}
+        more = {"state": "canceled", "citations": [], "error": "", "created_at": 0}
+        return JSONResponse({"tasks": [{"id": id_, **about, **more} for id_ in self.cancelled_tasks]})
+
+    async def _cancel_task(self, request: Request) -> Response:
+        self.cancelled_tasks.append(request.path_params["id"])
+        return JSONResponse({"outcome": "canceled"})
 
     async def _disconnect(self, request: Request) -> Response:
         self.disconnects.append(json.loads(await request.body()))
