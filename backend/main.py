@@ -26,6 +26,7 @@ from prometheus_client import generate_latest
 from starlette.websockets import WebSocket
 
 from backend.audio.vad import choose_engine
+from backend.background.asking import Asking
 from backend.background.build import Store, open_archive, open_background
 from backend.background.coordinating import open_coordinating
 from backend.background.thinking import background_kinds
@@ -126,6 +127,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
                 services={Memories: memories},
             )
         )
+        asking = Asking()
         thinkers = build_thinkers(
             settings,
             model=model,
@@ -134,6 +136,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             folders=folders,
             pipeline=pipeline,
             modes_file=settings.modes_file,
+            user_tasks=asking,
         )
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, 2.0)
@@ -158,6 +161,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         notices = NoticeStore(opened.redis)
         teller = Teller(notices, relay)
         stack.push_async_callback(teller.close)
+        asking.open(background.board, teller)
         coordinating = await stack.enter_async_context(
             open_coordinating(
                 settings.coordinator,
@@ -181,7 +185,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         line = _line(settings, child, responder, thinkers, opened.memory, outbox, summaries, metrics, tracer, handover)
         load = await stack.enter_async_context(_watched_load(settings))
         learning = replace(line.learning, overhear=coordinating.overhear)
-        line = replace(line, attend=teller.attend, learning=learning)
+        line = replace(line, attend=teller.attend, learning=learning, known=partial(_known, opened.memory, asking))
         directory = Directory(
             partial(run_call, line),
             cap=settings.session_cap,
@@ -341,7 +345,7 @@ def _line(
             thinkers, known, mode=modes.chosen(known), endpointing=endpointing, greeting=settings.greeting
         ),
         mode=modes.chosen,
-        known=partial(_known, memory),
+        known=partial(_context, memory),
         earlier=partial(_earlier, memory),
         thinkers=thinkers,
         keep=outbox.put,
@@ -395,7 +399,13 @@ def _memory_keeper(memory: Memory, outbox: Outbox, summaries: Summaries, chat: C
     return Keeper("memory", memory.everything_of, erase)
 
 
-async def _known(memory: Memory, user_id: str) -> dict[str, Any]:
+async def _known(memory: Memory, asking: Asking, user_id: str) -> dict[str, Any]:
+    """What memory knows of the user, and what long work there is."""
+    context, work = await asyncio.gather(_context(memory, user_id), asking.briefing(user_id))
+    return {**context, "long_work": work}
+
+
+async def _context(memory: Memory, user_id: str) -> dict[str, Any]:
     try:
         async with asyncio.timeout(KNOWN_WITHIN_S):
             return await memory.user_context(user_id)

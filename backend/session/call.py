@@ -121,6 +121,7 @@ class Call:
         self._attendance: Attendance | None = None
         self._mode = line.mode({})
         self._briefing: Briefing | None = None
+        self._long_work: list[Any] = []
         self._responder: Responder | None = None
         self._ready = asyncio.Event()
         self._rearmed = asyncio.Event()
@@ -216,6 +217,7 @@ class Call:
     async def _downlink(self) -> None:
         """The Responder's events, over as many connections as it takes."""
         known, _ = await asyncio.gather(self._line.known(self._session.owner), self._recall())
+        self._long_work = known.get("long_work", [])
         if self._briefing is None:  # else there is news already, and newer
             self._briefing, self._mode = self._line.brief(known), self._line.mode(known)
         try:
@@ -277,7 +279,8 @@ class Call:
 
     def _brief_anew(self, known: Mapping[str, Any]) -> None:
         """What is known of the caller has changed; the Responder hears of it when that changes its briefing."""
-        briefing, self._mode = self._line.brief(dict(known)), self._line.mode(known)
+        known = {**known, "long_work": self._long_work}
+        briefing, self._mode = self._line.brief(known), self._line.mode(known)
         if briefing == self._briefing:
             return
         self._briefing = briefing

@@ -86,5 +86,5 @@ def quoted(value: Any) -> str:
 
 def _facts(known: Mapping[str, Any]) -> str:
     """Only what helps to talk."""
-    told = {key: known[key] for key in ("preferences", "facts", "summary") if known.get(key)}
+    told = {key: known[key] for key in ("preferences", "facts", "summary", "long_work") if known.get(key)}
     return quoted(told) if told else ""

@@ -23,6 +23,7 @@ from backend.thinkers.preferences import MemoryPreferences
 from backend.thinkers.registry import ROUTE_TOOL, Thinkers
 from backend.thinkers.work import Desk
 from backend.tools import registry as tools
+from backend.tools.background_tasks import NoTasks, UserTasks
 from backend.tools.clock import Clock
 from backend.tools.discovery import folder_modules
 from backend.tools.remember_preference import Preferences
@@ -39,6 +40,7 @@ def build(
     pipeline: Pipeline = NO_STEPS,
     tool_sources: Iterable[ToolSource] = (),
     modes_file: Path | None = None,
+    user_tasks: UserTasks | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Thinkers:
     """All Thinkers with their tools and services. `folders` hold further Thinker and tool files.
@@ -55,6 +57,7 @@ def build(
         Clock: Clock(clock),
         Preferences: MemoryPreferences(memory),
         Calendars: open_calendars(settings, http),
+        UserTasks: user_tasks or NoTasks(),
     }
     toolbox = tools.discover(services, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)

@@ -21,6 +21,7 @@ CONVERSATION = {
     "medical": ("pubmed_search", {"query": "vitamin d"}),
     "assistant": ("calendar_create_event", {"title": "Dentist", "start": "tomorrow at three"}),
     "reason": ("calculate", {"expression": "6 * 7"}),
+    "tasks": ("background_tasks", {"action": "list"}),
     "research": (None, {}),
     "knowledge": (None, {}),
 }
@@ -47,8 +48,9 @@ async def test_every_thinker_answers_from_its_services(tmp_path: Path) -> None:
             answers = {domain: await w.ask(domain, json.dumps(step)) for domain, step in CONVERSATION.items()}
     assert answers.pop("knowledge").source == "model"
     assert {domain: answer.source for domain, answer in answers.items()} == dict.fromkeys(answers, "live")
-    assert answers.pop("assistant").citations == ()  # the user's own calendar needs no source
-    assert answers.pop("reason").citations == ()  # nor does a sum
+    assert answers.pop("reason").citations == ()  # a sum needs no source
+    for own in ("assistant", "tasks"):
+        assert answers.pop(own).citations == ()  # nor do the user's own affairs
     assert all(answer.citations for answer in answers.values())
     assert "Handbook, Holidays" in answers["research"].citations
     assert answers["research"].tool_calls == 4

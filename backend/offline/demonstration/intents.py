@@ -72,6 +72,12 @@ _DOMAINS: tuple[tuple[str, str, str], ...] = (
     ("weather", r"weather", r"\b(?:weather|rain|snow|sunny|windy|temperature|forecast|umbrella|jacket|degrees|storm)|"
                             r"\b(?:cold|hot|warm|humid)\b.*\b(?:in|outside|today|tomorrow)\b"),
     (
+        "tasks",
+        r"^tasks$|background",
+        r"\b(?:what(?: about| came of| became of|'s with| is with)|how(?: is|'s)|any news (?:of|on|about)|cancel|stop|"
+        r"forget|is)\b.*\b(?:that|my|the|your)\s+(?:\w+ )?(?:research|background task|background work|long search)\b",
+    ),
+    (
         "calendar",
         r"calendar|schedul|assistant",
         r"\b(?:calendar|meetings?|appointments?|schedule)\b|\bam i free\b|\bremind me\b|"

@@ -1,0 +1,23 @@
+"""Long work of the user's that goes on in the background: how it is going, what came of it, stopping it."""
+
+from __future__ import annotations
+
+from backend.thinkers.base import Manifest
+
+MANIFEST = Manifest(
+    domain="tasks",
+    label="Your tasks",
+    description="research and other long work asked for earlier: how it is going, what came of it, stopping it",
+    example="What about that research?",
+    prompt=(
+        "You answer questions about work that was begun for the user earlier and goes on, or went on, in the "
+        "background. Use background_tasks: get for what came of one (the newest, unless they name another: then list "
+        "first), list for several, cancel when they want one stopped. Tell the gist of a result in two or three "
+        "sentences. Never begin such work yourself."
+    ),
+    tools=("background_tasks",),
+    cache_ttl_s=0,
+    cache_scope="user",
+    filler="Just looking at how far it is.",
+    history_turns=2,
+)

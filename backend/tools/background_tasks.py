@@ -1,0 +1,75 @@
+"""The user's long work, asked about in conversation: what there is, what came of it, and stopping it.
+
+Where tasks live is not this tool's business: `UserTasks` is injected.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Protocol
+
+from backend.errors import BadRequest
+from backend.tools.base import Principal, Result, tool
+
+
+class UserTasks(Protocol):
+    """A user's background tasks, newest first, each as JSON data with `id`, `kind`, `instruction` and `state`."""
+
+    async def newest(self, user_id: str) -> list[dict[str, Any]]:
+        """Open and ended ones, without their results. Raises `MemoryUnavailable`."""
+        ...
+
+    async def result(self, user_id: str, task_id: str) -> dict[str, Any] | None:
+        """One with its `result`, or why there is none yet; None when it is not the user's."""
+        ...
+
+    async def cancel(self, user_id: str, task_id: str) -> str:
+        """`canceled`, `already_done` or `not_found`."""
+        ...
+
+
+class NoTasks:
+    """`UserTasks` of a process that has none."""
+
+    async def newest(self, user_id: str) -> list[dict[str, Any]]:
+        return []
+
+    async def result(self, user_id: str, task_id: str) -> dict[str, Any] | None:
+        return None
+
+    async def cancel(self, user_id: str, task_id: str) -> str:
+        return "not_found"
+
+
+@tool(
+    "background_tasks",
+    "The user's background tasks, such as research they asked for earlier: list them, get the result of one, or cancel "
+    "one. Without a task_id, get and cancel take the newest that fits.",
+    requires_auth=True,
+    cache=False,
+    guidance="Background tasks: only cancel one when the user says so. When one is still running, say how far it is.",
+)
+async def background_tasks(
+    principal: Principal,
+    tasks: UserTasks,
+    action: Literal["list", "get", "cancel"],
+    task_id: Annotated[str, "Its id, as listed; empty: the newest."] = "",
+) -> Result:
+    """Raises `BadRequest` when there is no such task, `MemoryUnavailable`."""
+    newest = await tasks.newest(principal.user_id)
+    if action == "list" or not newest:
+        return Result({"tasks": newest})
+    chosen = task_id or _fitting(newest, action)
+    if not chosen:
+        raise BadRequest("Nothing is running that could be stopped.")
+    if action == "cancel":
+        stopped = {task["id"]: task["instruction"] for task in newest}.get(chosen, "")
+        return Result({"outcome": await tasks.cancel(principal.user_id, chosen), "instruction": stopped})
+    found = await tasks.result(principal.user_id, chosen)
+    if found is None:
+        raise BadRequest("The user has no such task.", hint="List them first.")
+    return Result(found, citations=tuple(found.get("citations") or ()))
+
+
+def _fitting(newest: list[dict[str, Any]], action: str) -> str:
+    wanted = [task for task in newest if action == "get" or task["state"] in ("queued", "running")]
+    return str(wanted[0]["id"]) if wanted else ""

@@ -1,0 +1,123 @@
+"""The user's long work, asked about: through the tool, the Thinker's offline rules, and the real records."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backend.background.asking import Asking
+from backend.background.tasks import Task, TaskState
+from backend.memory.notices import Notice
+from backend.offline.chat.mind import think
+from backend.offline.demonstration.intents import Question, understand
+from backend.tools.background_tasks import NoTasks, UserTasks, background_tasks
+from backend.tools.base import Principal
+from tests.background.coordinating import FakeTasks, World
+from tests.support.crashing import Countdown
+from tests.support.minds import toolbox
+
+ADA = Principal("ada", "s1")
+DOMAINS = ("assistant", "knowledge", "research", "tasks", "weather")
+
+
+class Tellings:
+    """What waits to be told of them."""
+
+    def __init__(self, *notices: Notice) -> None:
+        self.notices = list(notices)
+
+    async def waiting(self, user_id: str) -> list[Notice]:
+        return self.notices
+
+    async def withdraw(self, user_id: str, notice_id: str) -> bool:
+        self.notices = [notice for notice in self.notices if notice.id != notice_id]
+        return True
+
+
+def asking(world: World, *notices: Notice) -> tuple[Asking, Tellings]:
+    made, tellings = Asking(), Tellings(*notices)
+    made.open(FakeTasks(world, Countdown()), tellings)
+    return made, tellings
+
+
+async def asked(tasks: UserTasks, **arguments: str) -> dict[str, Any]:
+    result = await toolbox(background_tasks, services={UserTasks: tasks}).run(
+        "background_tasks", json.dumps(arguments), ADA
+    )
+    content: dict[str, Any] = json.loads(result.content)
+    return content
+
+
+def a_world() -> World:
+    """Bees are done, ants are being looked into."""
+    world = World()
+    world.ended(1)
+    world.tasks["t2"] = Task("t2", "ada", "", "research", "ants", 2.0, 2.0, state=TaskState.RUNNING, progress="reading")
+    return world
+
+
+async def test_tasks_are_listed_without_their_results() -> None:
+    tasks, _ = asking(a_world())
+    listed = (await asked(tasks, action="list"))["tasks"]
+    assert [task["id"] for task in listed] == ["t2", "t1"] and "result" not in listed[1]
+
+
+async def test_the_result_of_one_is_told_and_not_told_unasked_any_more() -> None:
+    tasks, tellings = asking(a_world(), Notice("n1", "Bees dance.", source="t1"), Notice("n2", "Else.", source="t9"))
+    assert (await asked(tasks, action="get", task_id="t1"))["result"] == "They dance."
+    assert [notice.id for notice in tellings.notices] == ["n2"]
+
+
+async def test_one_at_work_says_how_far_it_is() -> None:
+    tasks, _ = asking(a_world())
+    assert (await asked(tasks, action="get"))["progress"] == "reading"
+
+
+async def test_the_newest_that_runs_is_canceled() -> None:
+    world = a_world()
+    tasks, _ = asking(world)
+    assert await asked(tasks, action="cancel") == {"outcome": "canceled", "instruction": "ants"}
+    assert world.tasks["t2"].state is TaskState.CANCELED
+    assert "Nothing is running" in json.dumps(await asked(tasks, action="cancel"))
+
+
+async def test_nobody_elses_task_is_ever_seen_and_none_is_no_error() -> None:
+    assert "no such task" in json.dumps(await asked(asking(a_world())[0], action="get", task_id="t7"))
+    assert await asked(NoTasks(), action="get") == {"tasks": []}
+
+
+async def test_a_briefing_names_them_briefly() -> None:
+    world = a_world()
+    world.tasks["t2"] = replace(world.tasks["t2"], instruction="a" * 500)
+    brief = await asking(world)[0].briefing("ada")
+    assert brief == [{"asked": "a" * 120, "state": "running"}, {"asked": "bees 1", "state": "done"}]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["What about that research?", "How is my research going?", "Cancel the research.", "What came of that task?"],
+)
+def test_the_demonstration_asks_the_tasks_thinker(words: str) -> None:
+    if "task" in words:
+        words = words.replace("task", "background task")
+    assert understand(words, DOMAINS) == Question("tasks", words)
+
+
+@pytest.mark.parametrize(
+    ("words", "domain"), [("Research electric cars.", "research"), ("Cancel the meeting.", "assistant")]
+)
+def test_other_wishes_still_go_where_they_went(words: str, domain: str) -> None:
+    assert understand(words, DOMAINS) == Question(domain, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "action"),
+    [("What about that research?", "get"), ("How is my research going?", "get"), ("Cancel the research.", "cancel")],
+)
+def test_the_offline_model_uses_the_tool(words: str, action: str) -> None:
+    tool = background_tasks.__tool__.schema()  # type: ignore[attr-defined]
+    (call,) = think([{"role": "user", "content": words}], [tool]).calls
+    assert (call.name, json.loads(call.arguments)) == ("background_tasks", {"action": action})
