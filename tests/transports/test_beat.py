@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from backend.transports.beat import PHASES, Beat, Place, current_beat
+from backend.transports.beat import FILL, PHASES, Beat, Place, current_beat
 
 
 class LateLoop(asyncio.SelectorEventLoop):
@@ -63,11 +63,19 @@ def test_slots_come_every_20_ms_from_zero(loop: LateLoop) -> None:
     assert len(slots) in (50, 51)
 
 
-def test_calls_are_spread_over_the_phases_and_share_their_timers(loop: LateLoop) -> None:
+def test_a_few_calls_share_one_timer(loop: LateLoop) -> None:
     beat = Beat(loop)
-    calls = [joined(beat) for _ in range(4 * PHASES)]
+    calls = [joined(beat) for _ in range(FILL)]
+    assert len(loop.timers) == 1
+    loop.pass_time(0.5)
+    assert all(len(slots) in (24, 25, 26) for _, slots in calls)
+
+
+def test_many_calls_are_spread_over_the_phases(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    calls = [joined(beat) for _ in range(2 * FILL * PHASES)]
     assert len(loop.timers) == PHASES
-    assert "[4, 4, 4, 4, 4]" in repr(beat)
+    assert repr([2 * FILL] * PHASES) in repr(beat)
     loop.pass_time(0.5)
     assert all(len(slots) in (24, 25, 26) for _, slots in calls)
 
@@ -120,7 +128,7 @@ def test_one_calls_fault_is_its_own(loop: LateLoop, caplog: pytest.LogCaptureFix
         asked.append(slot)
         raise RuntimeError("no sound")
 
-    others = [joined(beat) for _ in range(PHASES)]
+    others = [joined(beat) for _ in range(3)]
     beat.join(fail)
     loop.pass_time(0.5)
     assert asked == [0]
