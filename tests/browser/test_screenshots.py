@@ -35,7 +35,9 @@ async def test_a_call_in_pictures(name: str, look: dict[str, Any], tmp_path: Pat
         await tab.page.locator("[data-state=interrupted]").wait_for(timeout=30_000)
         await tab.sees("entry-user", "How old is the universe", 20_000)
         await tab.sees("floor", "Speaking")
-        await tab.page.locator("[data-testid=thinker][data-domain=knowledge][data-state=complete]").wait_for()
+        await tab.page.locator("[data-testid=thinker][data-domain=knowledge][data-state=complete]").wait_for(
+            state="attached"
+        )
         await tab.loudness(1.0)
         IMAGES.mkdir(parents=True, exist_ok=True)
         await tab.screenshot(IMAGES / name)
@@ -51,7 +53,9 @@ async def test_what_developers_and_operators_see_in_pictures(tmp_path: Path) -> 
         await tab.press("open-drawer")
         await tab.connect()
         await tab.sees("entry-user", "How old is the universe", 40_000)
-        await tab.page.locator("[data-testid=thinker][data-domain=knowledge][data-state=complete]").wait_for()
+        await tab.page.locator("[data-testid=thinker][data-domain=knowledge][data-state=complete]").wait_for(
+            state="attached"
+        )
         await tab.sees("floor", "Speaking")
         await tab.screenshot(IMAGES / "drawer.png")
         await tab.press("open-drawer")
