@@ -37,6 +37,7 @@ class Sight(StrEnum):
     BACKGROUND = "background"
     STEPS = "steps"
     REASONING = "reasoning"
+    CONVERSATION = "conversation"
 
 
 class LogLevel(StrEnum):
@@ -118,12 +119,13 @@ def tour(
     only: Annotated[
         Sight | None,
         typer.Option(
-            help="Show this instead: long work that survives kill -9, a step that fails, or two models reasoning."
+            help="Show this instead: long work that survives kill -9, text to voice and back, a failing step, …"
         ),
     ] = None,
 ) -> None:
     """Lead one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
     from backend.tour.background import lead as lead_background
+    from backend.tour.conversation import tour as lead_conversation
     from backend.tour.reasoning import lead as lead_reasoning
     from backend.tour.run import tour as lead
     from backend.tour.steps import lead as lead_steps
@@ -135,6 +137,8 @@ def tour(
         raise typer.Exit(uvloop.run(lead_steps(Console(highlight=False))))
     if only is Sight.REASONING:
         raise typer.Exit(uvloop.run(lead_reasoning(Console(highlight=False))))
+    if only is Sight.CONVERSATION:
+        raise typer.Exit(uvloop.run(lead_conversation()))
     raise typer.Exit(uvloop.run(lead(voice=voice, only=thinker or ())))
 
 

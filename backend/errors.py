@@ -138,6 +138,10 @@ class ModelUnavailable(PeerError):
     """A text model failed and so did its fallback."""
 
 
+class EmbeddingUnavailable(PeerError):
+    """There is no embedding model, or it failed."""
+
+
 class MemoryUnavailable(PeerError):
     """Redis did not answer in time."""
 

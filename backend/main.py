@@ -47,6 +47,7 @@ from backend.memory.outbox import Outbox
 from backend.memory.redis import RedisMemory
 from backend.memory.relay import Relay
 from backend.minds import HTTP_TIMEOUT_S, key_of, open_model, with_offline_child
+from backend.models.embedding import Embedder, EmbeddingsAPI, NoEmbeddings
 from backend.offline_child import OfflineChild
 from backend.pipeline.build import open_pipeline
 from backend.pipeline.pipeline import Pipeline
@@ -116,6 +117,8 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         archive = await stack.enter_async_context(open_archive(settings.background, opened.memory, opened.redis))
         model = open_model(settings, archive, stack)
         folders = settings.plugin_folders
+        embeds = bool(settings.embedding_base_url) or child is None
+        embedder = _embedder(settings, http) if embeds else NoEmbeddings()
         memories = RedisMemories(opened.redis, ttl_s=settings.user_retention_days * DAY_S or None)
         pipeline = await stack.enter_async_context(
             open_pipeline(
@@ -124,7 +127,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
                 memory=opened.memory,
                 http=http,
                 folders=folders,
-                services={Memories: memories},
+                services={Memories: memories} | ({Embedder: embedder} if embeds else {}),
             )
         )
         asking = Asking()
@@ -221,6 +224,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             sessions=fleet or LocalSwitchboard(directory),
             memory=opened.memory,
             chat=chat,
+            embedder=embedder,
             accept_offer=accept_offer,
             attach_socket=_attach_socket,
             page_config=lambda: _page_config(settings, line, thinkers, opened),
@@ -411,6 +415,11 @@ async def _context(memory: Memory, user_id: str) -> dict[str, Any]:
             return await memory.user_context(user_id)
     except (MemoryUnavailable, TimeoutError):
         return {}
+
+
+def _embedder(settings: Settings, http: httpx2.AsyncClient) -> Embedder:
+    url, key = (settings.embedding_base_url or settings.openai_base_url).rstrip("/"), settings.openai_api_key
+    return EmbeddingsAPI(http, url, key.get_secret_value() if key else "offline", settings.embedding_model)
 
 
 async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[Message] | None:

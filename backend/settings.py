@@ -165,6 +165,9 @@ class Settings(BaseSettings):
     # Chat
     chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")
     chat_turns_per_minute: int = Field(30, ge=0, description="Typed turns per minute and user.")
+    embedding_base_url: str | None = Field(
+        None, description="Where /embeddings is, if not at OPENAI_BASE_URL; a local server needs no key."
+    )
     embedding_model: str = Field("text-embedding-3-small", description="Makes the vectors of POST /embedding.")
 
     # Limits

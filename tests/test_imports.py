@@ -37,7 +37,8 @@ ARROWS: dict[str, set[str]] = {
     "agent": COMMON | {"models.base", "tools", "memory.base", "tracing.base"},
     "tracing": COMMON,
     "pipeline": COMMON
-    | {"settings", "agent", "tools", "models.base", "memory.base", "memory.user", "memory.memories", "memory.ranking"},
+    | {"settings", "agent", "tools", "models.base", "models.embedding"}
+    | {"memory.base", "memory.user", "memory.memories", "memory.ranking"},
     "reasoning": COMMON | {"agent", "tools", "models", "settings_reasoning"},
     "background": COMMON
     | {
@@ -97,6 +98,7 @@ ARROWS: dict[str, set[str]] = {
         "settings",
         "session",
         "chat",
+        "models.embedding",
         "memory.base",
         "memory.notices",
         "memory.user",

@@ -77,14 +77,17 @@ class Conversation:
             async for line in _lines(stdin, self._over):
                 if line == "/quit":
                     break
-                if echo:
-                    self._console.print(f"[bold]you:[/] {escape(line)}", soft_wrap=True)
-                await self._take(line)
+                await (self.say(line) if echo else self._take(line))
                 self._prompt(echo)
         finally:
             loop.remove_signal_handler(signal.SIGINT)
         if self._id:
             self._console.print(f"[dim]to go on: responder-thinker chat --conversation {escape(self._id)}[/]")
+
+    async def say(self, line: str) -> None:
+        """One line that nobody has typed here: shown, and answered. Raises `TransportLost`."""
+        self._console.print(f"[bold]you:[/] {escape(line)}", soft_wrap=True)
+        await self._take(line)
 
     def _prompt(self, echo: bool) -> None:
         if not echo:

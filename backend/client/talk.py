@@ -45,22 +45,27 @@ async def talk(
     url: str = "http://127.0.0.1:8000",
     transport: Literal["webrtc", "ws"] = "webrtc",
     conversation: str | None = None,
+    cookies: httpx2.Cookies | None = None,
     quiet_after_s: float = 2.0,
     within_s: float = CALL_WITHIN_S,
     console: Console | None = None,
 ) -> int:
     """Play `wav` to the server at `url`, save what is heard to `out`; the exit code: 0 when an answer was heard.
 
-    With `conversation`, the call goes on with one of ours, typed or spoken.
+    With `conversation`, the call goes on with one of ours, typed or spoken; `cookies` say who we are, else it is
+    whom the server knew last time.
     """
     narrator = Narrator(console or Console(highlight=False))
     try:
         speech = read_wav(wav)
-        async with httpx2.AsyncClient(base_url=url, trust_env=False) as http, AsyncExitStack() as stack:
-            if conversation:
+        async with (
+            httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies) as http,
+            AsyncExitStack() as stack,
+        ):
+            if conversation and cookies is None:
                 recall_caller(http)
             caller, ticket = await _place(Signalling(http), transport, stack, conversation)
-            if conversation:
+            if conversation and cookies is None:
                 keep_caller(http)
             narrator.connected(ticket.session_id, transport)
             progress = Progress(quiet_after_s)

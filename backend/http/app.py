@@ -14,6 +14,7 @@ from backend.http import (
     admin,
     chat,
     coordinator,
+    embedding,
     events,
     health,
     levels,
@@ -65,6 +66,7 @@ ROUTES = (
     chat,
     coordinator,
     modes,
+    embedding,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""

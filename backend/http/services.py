@@ -15,6 +15,7 @@ from backend.background.tasks import Tasks
 from backend.chat.chat import Chat
 from backend.memory.base import Memory
 from backend.memory.notices import Notice
+from backend.models.embedding import Embedder
 from backend.reasoning.reasoner import Reasoner
 from backend.session.directory import Directory
 from backend.session.handles import Switchboard
@@ -51,6 +52,7 @@ class Services:
     memory: Memory
     chat: Chat
     """Typed turns."""
+    embedder: Embedder
     accept_offer: AcceptOffer
     attach_socket: Callable[[WebSocket], Transport]
     """An accepted WebSocket → its transport."""

@@ -12,6 +12,7 @@ from typing import Any
 from backend.http.app import build_app
 from backend.http.services import Services
 from backend.memory.fake import FakeMemory
+from backend.models.embedding import NoEmbeddings
 from backend.session.directory import Directory, Session
 from backend.session.handles import LocalSwitchboard
 from backend.settings import Settings
@@ -82,6 +83,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
     services = Services(
         settings=settings,
         chat=chat_over(settings, memory),
+        embedder=NoEmbeddings(),
         directory=directory,
         sessions=LocalSwitchboard(directory),
         memory=memory,

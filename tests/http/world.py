@@ -26,6 +26,7 @@ from backend.fleet.fleet import Fleet, Link
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
 from backend.memory.fake import FakeMemory
+from backend.models.embedding import Embedder, NoEmbeddings
 from backend.models.fake import FakeChatModel
 from backend.pipeline.pipeline import NO_STEPS, Pipeline
 from backend.session.directory import Directory, Session
@@ -188,6 +189,7 @@ async def world(
     scenes: Sequence[Any] = (),
     folders: tuple[Path, ...] = (),
     pipeline: Pipeline = NO_STEPS,
+    embedder: Embedder | None = None,
     tasks: Board | None = None,
     archive: Archive | None = None,
     services_with: dict[str, Any] | None = None,
@@ -225,6 +227,7 @@ async def world(
         sessions=fleet or LocalSwitchboard(directory),
         memory=made.memory,
         chat=made.chat,
+        embedder=embedder or NoEmbeddings(),
         accept_offer=accept_offer,
         attach_socket=SocketLine,
         page_config=lambda: {"responder": {"name": "fake", "model": "none", "offline": True}},

@@ -14,10 +14,10 @@ from backend.memory.base import Memory, Message
 from backend.memory.fake import FakeMemory
 from backend.memory.memories import Memories, RedisMemories
 from backend.memory.user import AddFact, SetPreference, update_user
+from backend.models.embedding import Embedder
 from backend.pipeline.base import Asked
 from backend.pipeline.discovery import discover
 from backend.pipeline.pipeline import Pipeline, Prepared
-from backend.pipeline.steps.memory_search import Embedder
 
 
 class Vectors:

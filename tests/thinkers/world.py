@@ -61,5 +61,13 @@ async def world(
     memory = memory or FakeMemory()
     settings = settings or load_settings(_env_file=None, **NOWHERE)
     async with httpx2.AsyncClient(verify=False) as http:
-        thinkers = build(settings, model=model, memory=memory, http=http, folders=folders, clock=lambda: SATURDAY_NOON)
+        thinkers = build(
+            settings,
+            model=model,
+            memory=memory,
+            http=http,
+            folders=folders,
+            clock=lambda: SATURDAY_NOON,
+            modes_file=settings.modes_file,
+        )
         yield World(thinkers, model, memory)

@@ -6,9 +6,8 @@ By the words they share with it, or, where an embedding model is there, by meani
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from backend.agent.given import Note
 from backend.errors import PeerError
@@ -16,6 +15,7 @@ from backend.memory.base import Memory, Message
 from backend.memory.memories import Memories
 from backend.memory.ranking import by_vectors, by_words
 from backend.memory.user import UserContext
+from backend.models.embedding import Embedder
 from backend.pipeline.base import Asked, StepOptions, step
 
 TITLE = "From what the user has said before, what may bear on the question"
@@ -29,14 +29,6 @@ EMBED_WITHIN_S = 0.6
 """Seconds the embedding model may take; then words must do."""
 CANDIDATES = 64
 """Texts compared by meaning, at most: the ones that were said last."""
-
-
-class Embedder(Protocol):
-    """Texts to vectors, as a service of this step's."""
-
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector for each. Raises `PeerError`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)

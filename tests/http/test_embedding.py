@@ -1,0 +1,80 @@
+"""`POST /embedding`, against a local server that speaks the documented embeddings JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.models.embedding import EmbeddingsAPI
+from backend.standins.server import Reply, Request, json_reply, serving
+from tests.http.world import message_of, world
+
+
+def vectors(request: Request) -> Reply:
+    """A vector for each text, told in the wrong order."""
+    texts: list[str] = request.json()["input"]
+    told = [{"object": "embedding", "embedding": [float(len(text)), 1.0]} for text in texts]
+    data = [one | {"index": place} for place, one in enumerate(told)]
+    return json_reply({"object": "list", "data": data[::-1], "model": "m", "usage": {}})
+
+
+async def asked(folder: Path, body: Any, *replies: Any) -> httpx2.Response:
+    """The answer to one request while the model's server gives these replies in turn."""
+    coming = iter(replies)
+
+    def handler(request: Request) -> Any:
+        reply = next(coming)
+        return vectors(request) if reply is vectors else reply
+
+    async with serving(handler) as api, httpx2.AsyncClient(verify=False) as http:
+        embedder = EmbeddingsAPI(http, f"{api.url}/v1", "key", "m")
+        async with world(folder, embedder=embedder) as here, here.browser() as browser:
+            answer = await browser.post("/embedding", json=body)
+        for request in api.requests:
+            assert request.path == "/v1/embeddings" and request.headers["authorization"] == "Bearer key"
+    return answer
+
+
+async def test_texts_come_back_as_vectors_in_their_order(tmp_path: Path) -> None:
+    answer = await asked(tmp_path, {"input": ["a", "bcd"]}, vectors)
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "model": "text-embedding-3-small",
+        "dimensions": 2,
+        "embeddings": [[1.0, 1.0], [3.0, 1.0]],
+    }
+    assert "set-cookie" in answer.headers
+
+
+async def test_one_text_may_stand_by_itself_and_a_busy_server_is_asked_again(tmp_path: Path) -> None:
+    answer = await asked(tmp_path, {"input": "a"}, json_reply({}, 429), vectors)
+    assert answer.json()["embeddings"] == [[1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        json_reply({"error": {"message": "no"}}, 401),
+        json_reply({"data": []}),
+        json_reply({"data": [{"index": 0, "embedding": ["x"]}]}),
+        json_reply([1]),
+    ],
+)
+async def test_a_server_without_vectors_is_503(tmp_path: Path, reply: Reply) -> None:
+    answer = await asked(tmp_path, {"input": "a"}, reply)
+    assert answer.status_code == 503 and "embedding model" in message_of(answer)
+
+
+async def test_without_a_model_the_answer_says_what_to_set(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        answer = await browser.post("/embedding", json={"input": "a"})
+    assert answer.status_code == 503 and "EMBEDDING_BASE_URL" in answer.json()["error"]["hint"]
+
+
+@pytest.mark.parametrize("body", [{}, {"input": ""}, {"input": []}, {"input": ["a"] * 65}, {"input": 3}])
+async def test_what_is_no_text_is_refused(tmp_path: Path, body: Any) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        assert (await browser.post("/embedding", json=body)).status_code == 422

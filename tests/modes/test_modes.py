@@ -1,0 +1,84 @@
+"""Modes: read from their file, refused with a reason, and told to whoever thinks or speaks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backend.errors import NotFound, SettingsError
+from backend.memory.user import SetMode, UserContext, apply
+from backend.modes.base import Mode, Modes
+from backend.modes.load import load_modes
+from backend.pipeline.pipeline import NO_STEPS
+from backend.session.prompts import brief
+from backend.settings import load_settings
+from backend.thinkers.base import Question
+from tests.session.world import thinkers
+from tests.thinkers.world import NOWHERE, world
+
+MODELS = {"fast": "small", "advanced": "large"}
+
+
+def test_the_built_in_modes_can_be_used() -> None:
+    modes = load_modes(tools=(), check_steps=NO_STEPS.check_names)
+    assert modes.names[0] == "default" and {"concise", "expert"} < set(modes.names)
+    assert modes.get("expert").model_name("fast", MODELS) == "large"
+    assert modes.get("default").model_name("fast", MODELS) == "small"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[a\n", "not TOML"),
+        ("a = 3\n", r"write \[a\]"),
+        ("[A]\n", "mode A, name"),
+        ('[a]\nmodle = "fast"\n', "modle"),
+        ("[a.limits]\ntool_rounds = 11\n", "limits.tool_rounds"),
+        ('[a]\ntools = ["nothing"]\n', "no tool nothing"),
+        ('[a]\nsteps = ["nothing"]\n', "no step called nothing"),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_where_and_why(tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "modes.toml").write_text(content)
+    with pytest.raises(SettingsError, match=said) as refused:
+        load_modes(tmp_path / "modes.toml", tools=("route_to_thinker",), check_steps=NO_STEPS.check_names)
+    assert "modes.toml" in str(refused.value) and "MODES_FILE" in refused.value.hint
+
+
+def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_modes(tmp_path / "none.toml")
+
+
+def test_a_choice_older_than_the_file_is_the_default() -> None:
+    modes = Modes([Mode(name="terse")])
+    assert modes.chosen({"mode": "terse"}).name == "terse"
+    for known in ({}, {"mode": "gone"}, {"mode": 3}):
+        assert modes.chosen(known).name == "default"
+    with pytest.raises(NotFound, match="no such mode"):
+        modes.get("gone")
+
+
+def test_a_choice_is_kept_with_what_is_known_of_the_user() -> None:
+    chosen = apply(UserContext(facts=("has a dog",)), SetMode("terse"))
+    assert UserContext.read(chosen.stored()) == chosen and chosen.stored()["mode"] == "terse"
+
+
+def test_the_responder_is_told_the_modes_words() -> None:
+    mode = Mode(name="terse", prompt="One sentence.", personality="A clerk.")
+    told = brief(thinkers(), {}, mode=mode, endpointing="local").instructions
+    assert "One sentence." in told and "Your manner: A clerk." in told
+    assert "manner" not in brief(thinkers(), {}, mode=Mode(), endpointing="local").instructions
+
+
+async def test_a_thinker_thinks_with_the_modes_model_and_its_answer_is_kept_by_mode(tmp_path: Path) -> None:
+    file = tmp_path / "modes.toml"
+    file.write_text('[large]\nmodel = "big-one"\n[large.limits]\nthinker_deadline_s = 3\n')
+    settings = load_settings(_env_file=None, modes_file=file, **NOWHERE)
+    async with world(["One."], ["Two."], settings=settings) as w:
+        for mode, text in (("", "One."), ("large", "Two.")):
+            question = Question("knowledge", "Why?", "s1", "ada", mode=mode)
+            assert (await w.thinkers.answer(question, lambda _: None)).text == text
+        assert [request["model"] for request in w.model.requests] == ["gpt-5.4", "big-one"]
+        assert w.thinkers.deadline_s(Question("knowledge", "Why?", "s1", "ada", mode="large")) == 3
