@@ -38,6 +38,7 @@ from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.fleet.fleet import Fleet, Link, open_fleet
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
+from backend.mcp.build import served_tools
 from backend.memory.base import HISTORY_LIMIT, Memory, Message
 from backend.memory.changes import follow_changes
 from backend.memory.embedded import OpenedMemory, open_memory
@@ -218,6 +219,8 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         )
         chat = await stack.enter_async_context(chatting)
         metrics.watch_queue("typed_turns", lambda: chat.running)
+        registry = thinkers.desk.toolbox
+        doors = await stack.enter_async_context(served_tools(settings.mcp, registry, settings.allowed_origins))
         services = Services(
             settings=settings,
             directory=directory,
@@ -244,6 +247,8 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             frontend=FRONTEND,
             notices=teller.waiting,
             coordinating=coordinating,
+            tools=lambda client: {"tools": registry.described(client), "servers": {}},
+            doors=doors,
             metrics=metrics,
             reasoner=thinkers.desk.reasoner,
         )

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from backend.errors import SettingsError
 from backend.settings_background import BackgroundSettings
 from backend.settings_coordinator import CoordinatorSettings
+from backend.settings_mcp import McpSettings
 from backend.settings_pipeline import PipelineSettings
 from backend.settings_reasoning import ReasoningSettings
 
@@ -140,6 +141,9 @@ class Settings(BaseSettings):
     # Background tasks
     background: BackgroundSettings = Field(default_factory=BackgroundSettings)  # type: ignore[arg-type]
     coordinator: CoordinatorSettings = Field(default_factory=CoordinatorSettings)  # type: ignore[arg-type]
+
+    # Tools over the Model Context Protocol
+    mcp: McpSettings = Field(default_factory=McpSettings)  # type: ignore[arg-type]
 
     # Hearing
     vad: VadSettings = Field(default_factory=VadSettings)  # type: ignore[arg-type]

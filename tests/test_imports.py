@@ -18,8 +18,10 @@ BACKEND = Path(__file__).resolve().parent.parent / "backend"
 COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
-    "settings": {"errors", "settings_pipeline", "settings_reasoning", "settings_background", "settings_coordinator"},
+    "settings": {"errors"}
+    | {"settings_pipeline", "settings_reasoning", "settings_background", "settings_coordinator", "settings_mcp"},
     "settings_reasoning": set(),
+    "settings_mcp": set(),
     "settings_pipeline": set(),
     "settings_background": set(),
     "settings_coordinator": set(),
@@ -55,7 +57,7 @@ ARROWS: dict[str, set[str]] = {
         "thinkers",
     },
     "tools": COMMON | {"settings", "calendar", "memory.base", "memory.user"},
-    "mcp": COMMON | {"settings", "tools"},
+    "mcp": COMMON | {"settings_mcp", "tools"},
     "thinkers": COMMON
     | {
         "settings",

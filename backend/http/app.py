@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
+from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from backend.http import (
@@ -27,6 +28,7 @@ from backend.http import (
     socket,
     tasks,
     thinkers,
+    tools,
 )
 from backend.http.auth import Access, Signatures, token_age_s
 from backend.http.bodies import BodyLimit
@@ -56,6 +58,7 @@ ROUTES = (
     sessions,
     thinkers,
     tasks,
+    tools,
     me,
     admin,
     events,
@@ -97,6 +100,8 @@ def build_app(
     install(app)
     for module in ROUTES:
         app.include_router(module.router)
+    for path, door in services.doors.items():
+        app.router.routes += [Route(path, door), Route(path.rstrip("/"), door)]  # with and without the slash at its end
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.directory.live)
     keep_tokens_out()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import WebSocket
+from starlette.types import ASGIApp
 
 from backend.background.archive import Archive
 from backend.background.coordinating import Coordinating
@@ -72,6 +73,10 @@ class Services:
     """Thinks about what happened; None: nobody does."""
     notices: Callable[[str], Awaitable[list[Notice]]] = _nothing
     """User id → what waits to be told, oldest first."""
+    tools: Callable[[Literal["voice", "chat"]], dict[str, Any]] = lambda client: {"tools": [], "servers": {}}
+    """The kind of client → what `GET /api/tools` tells it."""
+    doors: Mapping[str, ASGIApp] = field(default_factory=dict)
+    """Applications of their own, by the path they answer at."""
     metrics: Metrics = field(default_factory=Metrics)
     """The figures `/metrics` shows."""
     reasoner: Reasoner | None = None

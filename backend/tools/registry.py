@@ -35,7 +35,12 @@ class Registry(Toolbox):
     def get_mcp_tools(self, client: Client) -> list[dict[str, Any]]:
         """What `client` may use, in the Model Context Protocol's JSON form."""
         return [
-            {"name": tool.name, "description": tool.description, "inputSchema": tool.parameters}
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "inputSchema": tool.parameters,
+                **({"annotations": {"destructiveHint": True}} if tool.confirm else {}),
+            }
             for tool in self.offered(client)
         ]
 
@@ -51,6 +56,23 @@ class Registry(Toolbox):
         """Of these, the ones that are there and that `client` may use, in the order asked for."""
         offered = {tool.name: tool for tool in self.offered(client)}
         return [offered[name].schema() for name in dict.fromkeys(names) if name in offered]
+
+    def described(self, client: Client) -> list[dict[str, Any]]:
+        """What `client` may use, for people and pages: flags and source beside what a model is told."""
+        return [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "requires_auth": tool.requires_auth,
+                "confirm": tool.confirm,
+                "persistent": tool.persistent,
+                "always": tool.always,
+                "clients": sorted(tool.clients),
+                "source": tool.source,
+            }
+            for tool in self.offered(client)
+        ]
 
     async def call_tool(self, name: str, params: Mapping[str, Any], principal: Principal = OURSELVES) -> ToolResult:
         """One call under all the rules; a tool of ours goes before another server's of the same name."""

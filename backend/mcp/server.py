@@ -1,0 +1,97 @@
+"""Our tools, served over the Model Context Protocol by the official SDK.
+
+One SDK server stands behind all doors; each request says who asks, so that what is listed and what may be called are
+looked up per request. It keeps no sessions: any process may answer any request. Every rule about calls is the
+registry's; here its results are only put into the protocol's words.
+
+A tool that needs the user's consent answers the first call with an error that says so and what to do: tell the user
+what would be done, and make the same call again once they agree: within five minutes, and not within two seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+)
+from starlette.requests import Request
+
+from backend.mcp.endpoint import BEARER
+from backend.mcp.tokens import Bearer
+from backend.tools.base import Principal
+from backend.tools.registry import Registry
+
+NAME = "responder-thinker"
+INSTRUCTIONS = (
+    "Tools of a voice assistant. A result with `sample` true is demonstration data: say so. An error of type "
+    "needs_confirmation means that nothing was done: tell the user exactly what would be done, and make the same call "
+    "again once they agree."
+)
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+Context = ServerRequestContext[Any, Request]
+
+
+def tool_server(registry: Registry) -> Server[Any]:
+    """The SDK's server over `registry`."""
+
+    async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[Tool.model_validate(shown) for shown in visible(registry, _bearer(context))])
+
+    async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
+        result = await registry.call_tool(params.name, params.arguments or {}, principal(_bearer(context)))
+        return CallToolResult(
+            content=[TextContent(text=result.content)],
+            structured_content=json.loads(result.content),
+            is_error=result.error is not None,
+        )
+
+    return Server(NAME, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def visible(registry: Registry, bearer: Bearer) -> list[dict[str, Any]]:
+    """What the bearer may use: a tool that needs a user is not shown to one who acts for nobody."""
+    shown = registry.get_mcp_tools(bearer.client)
+    if bearer.user_id:
+        return shown
+    return [each for each in shown if (tool := registry.get_tool(each["name"])) and not tool.requires_auth]
+
+
+def principal(bearer: Bearer) -> Principal:
+    """On whose behalf a call runs. Each call is a turn: who asks the user in between is the client."""
+    return Principal(bearer.user_id, f"mcp:{bearer.id}", secrets.token_hex(8), bearer.client)
+
+
+def session_manager(server: Server[Any], hosts: Sequence[str], origins: Sequence[str]) -> StreamableHTTPSessionManager:
+    """The SDK's HTTP side. `hosts` are names we are reached by, beside our own machine's; `origins` foreign pages."""
+    names = [*LOOPBACK, *hosts]
+    return StreamableHTTPSessionManager(
+        server,
+        stateless=True,
+        security_settings=TransportSecuritySettings(
+            allowed_hosts=[pattern for name in names for pattern in (name, f"{name}:*")],
+            allowed_origins=[
+                *(f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")),
+                *origins,
+            ],
+        ),
+    )
+
+
+def _bearer(context: Context) -> Bearer:
+    assert context.request is not None, "a request over HTTP"
+    bearer: Bearer = context.request.scope[BEARER]
+    return bearer

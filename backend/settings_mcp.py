@@ -1,0 +1,135 @@
+"""Settings of the Model Context Protocol (`MCP__…`): who may use our tools, and whose tools we use."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+TOKEN_MIN = 24
+"""Characters a token must have at least: it is the only thing between a stranger and the tools."""
+SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+NAME_LIMIT = 20
+SERVERS_LIMIT = 20
+
+
+class McpServerEntry(BaseModel):
+    """One other server: a `command` to start (its standard input and output are spoken to), or a `url` to call."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    command: str = ""
+    args: list[str] = Field(default_factory=list, repr=False)
+    env: dict[str, str] = Field(default_factory=dict, repr=False)
+    cwd: Path | None = None
+    stderr: bool = False
+    """Whether what it complains of goes to our own standard error; else it goes nowhere."""
+    url: str = ""
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    tools: list[str] | None = None
+    """Of its tools, the ones that are wanted, by its own names; None: all."""
+    clients: list[Literal["voice", "chat", "internal", "copilot", "external"]] = ["voice", "chat", "internal"]
+    confirm: bool | list[str] = False
+    """Tools (true: all) for which the user must agree first; those that call themselves destructive always do."""
+    requires_auth: bool = False
+    deadline_s: float = Field(8.0, gt=0, le=120)
+    output_cap: int = Field(6_000, ge=200, le=100_000)
+
+    @model_validator(mode="after")
+    def _one_way_to_reach_it(self) -> McpServerEntry:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("needs either a command or a url")
+        if self.url and not re.match(r"https?://[^/\s@]+", self.url):
+            raise ValueError("url must start with http:// or https:// and hold no password: put it into headers")
+        return self
+
+
+class McpSettings(BaseModel):
+    """Tokens are at least 24 characters long; `user:token` makes a token act on behalf of that user id."""
+
+    internal_tokens: SecretStr | None = Field(
+        None, description="Tokens for /mcp/, comma-separated, each `token` or `user:token`; unset: not served."
+    )
+    copilot_tokens: SecretStr | None = Field(None, description="Tokens for /mcp/copilot/; unset: not served.")
+    external_tokens: SecretStr | None = Field(None, description="Tokens for /mcp/external/; unset: not served.")
+    allowed_hosts: str = Field(
+        "", description="Host names under which /mcp/ is reached, comma-separated; localhost and loopback always are."
+    )
+    servers: SecretStr | None = Field(
+        None, description="Other servers whose tools are used: JSON by name, or a file with it (see the how-to)."
+    )
+
+    @field_validator("internal_tokens", "copilot_tokens", "external_tokens")
+    @classmethod
+    def _long_enough(cls, value: SecretStr | None) -> SecretStr | None:
+        for _, token in pairs(value):
+            if len(token) < TOKEN_MIN:
+                raise ValueError(
+                    f"must hold tokens of at least {TOKEN_MIN} characters, e.g. from `openssl rand -hex 24`"
+                )
+        return value
+
+    @field_validator("servers")
+    @classmethod
+    def _readable(cls, value: SecretStr | None) -> SecretStr | None:
+        _entries(value)
+        return value
+
+    @property
+    def entries(self) -> dict[str, McpServerEntry]:
+        """The other servers, by name."""
+        return _entries(self.servers)
+
+    @property
+    def hosts(self) -> list[str]:
+        """The host names beside our own."""
+        return [host.strip() for host in self.allowed_hosts.split(",") if host.strip()]
+
+    @property
+    def served(self) -> bool:
+        """Whether anybody has a token."""
+        return any(pairs(value) for value in (self.internal_tokens, self.copilot_tokens, self.external_tokens))
+
+
+def pairs(value: SecretStr | None) -> list[tuple[str, str]]:
+    """(user id or '', token) of each token in a setting."""
+    parts = [part.strip() for part in value.get_secret_value().split(",")] if value else []
+    found = [part.rpartition(":") for part in parts if part]
+    return [(user.strip(), token.strip()) for user, _, token in found]
+
+
+def _entries(value: SecretStr | None) -> dict[str, McpServerEntry]:
+    """Raises `ValueError` that repeats no secret."""
+    if value is None or not (text := value.get_secret_value().strip()):
+        return {}
+    servers = _json(text)
+    if isinstance(servers, dict) and set(servers) == {"mcpServers"}:
+        servers = servers["mcpServers"]  # the form other programs keep it in
+    if not isinstance(servers, dict) or len(servers) > SERVERS_LIMIT:
+        raise ValueError(f'must be JSON like {{"name": {{"url": "…"}}}}, with at most {SERVERS_LIMIT} servers')
+    return {name: _entry(name, entry) for name, entry in servers.items()}
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text if text.startswith("{") else Path(text).read_text())
+    except json.JSONDecodeError:
+        raise ValueError("is not valid JSON") from None
+    except (OSError, UnicodeDecodeError):
+        raise ValueError("must be JSON that begins with {, or name a file that can be read") from None
+
+
+def _entry(name: str, entry: Any) -> McpServerEntry:
+    if not SERVER_NAME.fullmatch(name) or len(name) > NAME_LIMIT:
+        raise ValueError(
+            f"server names are lower-case words of at most {NAME_LIMIT} characters joined by one underscore"
+        )
+    try:
+        return McpServerEntry.model_validate(entry)
+    except ValueError as error:
+        problems = error.errors(include_input=False, include_url=False) if hasattr(error, "errors") else []
+        words = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}".removeprefix(": ") for each in problems)
+        raise ValueError(f"server {name}: {words.replace('Value error, ', '')}") from None

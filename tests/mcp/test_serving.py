@@ -1,0 +1,236 @@
+"""Our tools over MCP: the official client sees and calls what its token is good for, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.mcp.endpoint import PATHS
+from backend.tools.base import EVERYONE, OURS, Principal, Result, tool
+from backend.tools.confirmations import Confirmations
+from backend.tools.registry import Registry
+from tests.http.world import message_of
+from tests.mcp.world import ADAS, COPILOT, INNER, STRANGERS, client, content_of, world
+from tests.support.minds import echo, toolbox
+
+
+@tool("add", "Adds two numbers.", clients=EVERYONE)
+async def add(a: int, b: int) -> Result:
+    """The sum."""
+    return Result({"sum": a + b})
+
+
+@tool("whoami", "Says on whose behalf.", requires_auth=True, clients=OURS | {"copilot"})
+async def whoami(principal: Principal) -> Result:
+    """The user's id."""
+    return Result({"user": principal.user_id})
+
+
+@tool("erase", "Erases.", confirm=True, clients=OURS | {"copilot"})
+async def erase(what: str) -> Result:
+    """Pretends to erase."""
+    return Result({"erased": what})
+
+
+@tool("late", "Is late.", deadline_s=0.05, clients=EVERYONE)
+async def late() -> Result:
+    """Never answers in time."""
+    await asyncio.sleep(30)
+    return Result({})
+
+
+@tool("fail", "Does not work.", clients=EVERYONE)
+async def fail() -> Result:
+    """Breaks as a plugin might."""
+    raise RuntimeError("the user's secret")
+
+
+class Time:
+    """Seconds, set by the test."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+TIME = Time()
+
+
+def registry() -> Registry:
+    functions: tuple[Any, ...] = (add, whoami, erase, late, fail, echo)
+    tools = [each.__tool__ for each in functions]
+    return Registry(tools, {}, Confirmations(TIME))
+
+
+EXPECTED = {
+    ("/mcp/", INNER): {"add", "erase", "late", "fail", "echo"},
+    ("/mcp/copilot/", COPILOT): {"add", "erase", "late", "fail"},
+    ("/mcp/copilot/", ADAS): {"add", "whoami", "erase", "late", "fail"},
+    ("/mcp/external/", STRANGERS): {"add", "late", "fail"},
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(("path", "token"), EXPECTED)
+async def test_each_token_sees_its_tools_and_can_call_no_other(
+    tmp_path: Path, path: str, token: str, mode: str
+) -> None:
+    async with world(tmp_path, registry()) as here, client(here.url + path, token, mode) as mcp:
+        shown = {each.name: each for each in (await mcp.list_tools()).tools}
+        assert set(shown) == EXPECTED[(path, token)]
+        assert shown["add"].description == "Adds two numbers."
+        assert shown["add"].input_schema["required"] == ["a", "b"]
+        sum_ = await mcp.call_tool("add", {"a": 2, "b": 3})
+        assert not sum_.is_error and content_of(sum_) == {"sum": 5}
+        if "echo" not in shown:
+            hidden = await mcp.call_tool("echo", {"text": "hi"})
+            assert hidden.is_error and content_of(hidden)["error"]["type"] == "unknown_tool"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "error"),
+    [
+        ("no_such", {}, "unknown_tool"),
+        ("add", {"a": "two", "b": 3}, "invalid_arguments"),
+        ("add", {}, "invalid_arguments"),
+        ("late", {}, "timeout"),
+        ("fail", {}, "failed"),
+    ],
+)
+async def test_what_goes_wrong_is_told_as_an_error_of_the_tool(
+    tmp_path: Path, name: str, arguments: dict[str, Any], error: str
+) -> None:
+    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/external/", STRANGERS) as mcp:
+        result = await mcp.call_tool(name, arguments)
+        assert result.is_error
+        assert content_of(result)["error"]["type"] == error
+        assert "secret" not in str(result)
+
+
+async def test_a_bound_token_acts_for_its_user(tmp_path: Path) -> None:
+    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/copilot/", ADAS) as mcp:
+        assert content_of(await mcp.call_tool("whoami")) == {"user": "ada"}
+
+
+async def test_an_internal_program_may_name_the_user(tmp_path: Path) -> None:
+    async with world(tmp_path, registry()) as here:
+        async with client(f"{here.url}/mcp/", INNER, **{"x-on-behalf-of": "bob"}) as mcp:
+            assert content_of(await mcp.call_tool("whoami")) == {"user": "bob"}
+        async with client(f"{here.url}/mcp/", INNER) as mcp:
+            assert content_of(await mcp.call_tool("whoami"))["error"]["type"] == "not_allowed"
+
+
+async def test_consent_is_asked_for_and_given_by_the_same_call(tmp_path: Path) -> None:
+    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/copilot/", ADAS) as mcp:
+        asked = await mcp.call_tool("erase", {"what": "all"})
+        assert asked.is_error and content_of(asked)["error"]["type"] == "needs_confirmation"
+        assert "make the same call again" in content_of(asked)["error"]["message"]
+        again = await mcp.call_tool("erase", {"what": "all"})
+        assert again.is_error, "sooner than a person could have agreed"
+        TIME.now += 10
+        other = await mcp.call_tool("erase", {"what": "more"})
+        assert other.is_error
+        done = await mcp.call_tool("erase", {"what": "all"})
+        assert content_of(done) == {"erased": "all"}
+
+
+async def test_consent_asked_of_one_token_is_not_given_by_another(tmp_path: Path) -> None:
+    async with world(tmp_path, registry()) as here:
+        async with client(f"{here.url}/mcp/copilot/", ADAS) as mcp:
+            assert (await mcp.call_tool("erase", {"what": "it"})).is_error
+        TIME.now += 10
+        async with client(f"{here.url}/mcp/copilot/", COPILOT) as mcp:
+            assert (await mcp.call_tool("erase", {"what": "it"})).is_error
+
+
+BODY = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "hint"),
+    [
+        ("/mcp/", {}, 401, "Bearer"),
+        ("/mcp/", {"authorization": "Bearer wrong"}, 401, "Bearer"),
+        ("/mcp/", {"authorization": f"Basic {INNER}"}, 401, "Bearer"),
+        ("/mcp/", {"authorization": f"Bearer {STRANGERS}"}, 403, "/mcp/external/"),
+        ("/mcp/external/", {"authorization": f"Bearer {INNER}"}, 403, "/mcp/"),
+        ("/mcp/external/", {"authorization": f"Bearer {STRANGERS}", "x-on-behalf-of": "ada"}, 403, "x-on-behalf-of"),
+        ("/mcp/copilot/", {"authorization": f"Bearer {ADAS}", "x-on-behalf-of": "bob"}, 403, "x-on-behalf-of"),
+        ("/mcp/", {"authorization": f"Bearer {INNER}", "x-on-behalf-of": "a b"}, 422, "user id"),
+    ],
+)
+async def test_who_has_no_business_at_a_door_is_told_so(
+    tmp_path: Path, path: str, headers: dict[str, str], status: int, hint: str
+) -> None:
+    async with world(tmp_path, registry()) as here, here.browser() as browser:
+        for each in (path, path.rstrip("/")):
+            response = await browser.post(each, json=BODY, headers=ACCEPT | headers)
+            assert response.status_code == status
+            assert message_of(response) and hint.lower() in response.json()["error"]["hint"].lower() + message_of(
+                response
+            )
+
+
+@pytest.mark.parametrize("kind", ["copilot", "external"])
+async def test_a_door_without_tokens_says_what_to_set(tmp_path: Path, kind: Any) -> None:
+    async with world(tmp_path, registry(), **{f"{kind}_tokens": None}) as here, here.browser() as browser:
+        response = await browser.post(PATHS[kind], json=BODY, headers=ACCEPT | {"authorization": f"Bearer {STRANGERS}"})
+        assert response.status_code == 404
+        assert f"MCP__{kind.upper()}_TOKENS" in response.json()["error"]["hint"]
+
+
+async def test_a_server_without_any_token_serves_none(tmp_path: Path) -> None:
+    none: dict[str, Any] = dict.fromkeys(("internal_tokens", "copilot_tokens", "external_tokens"))
+    async with world(tmp_path, registry(), **none) as here, here.browser() as browser:
+        assert [(await browser.get(path)).status_code for path in PATHS.values()] == [404, 404, 404]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"host": "voice.example.com", "origin": "https://voice.example.com"}, 200),
+        ({"origin": "https://evil.example"}, 403),
+    ],
+)
+async def test_foreign_hosts_and_origins_are_refused(tmp_path: Path, headers: dict[str, str], status: int) -> None:
+    async with world(tmp_path, registry(), allowed_hosts="voice.example.com") as here, here.browser() as browser:
+        response = await browser.post(
+            "/mcp/", json=BODY, headers=ACCEPT | {"authorization": f"Bearer {INNER}"} | headers
+        )
+        assert response.status_code == status
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b'{"jsonrpc": "2.0"}', b"\xff\xfe", b"[" * 5_000])
+async def test_garbage_is_refused_and_does_no_harm(tmp_path: Path, body: bytes) -> None:
+    async with world(tmp_path, registry()) as here:
+        async with here.browser() as browser:
+            headers = ACCEPT | {"authorization": f"Bearer {INNER}", "content-type": "application/json"}
+            response = await browser.post("/mcp/", content=body, headers=headers)
+            assert 400 <= response.status_code < 500
+        async with client(f"{here.url}/mcp/", INNER) as mcp:
+            assert content_of(await mcp.call_tool("add", {"a": 1, "b": 1})) == {"sum": 2}
+
+
+async def test_many_programs_call_at_once(tmp_path: Path) -> None:
+    async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/external/", STRANGERS) as mcp:
+        results = await asyncio.gather(*(mcp.call_tool("add", {"a": n, "b": n}) for n in range(30)))
+        assert [content_of(result)["sum"] for result in results] == [2 * n for n in range(30)]
+
+
+async def test_the_doors_close_with_the_server(tmp_path: Path) -> None:
+    async with world(tmp_path, registry()) as here:
+        url = here.url
+    async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
+        with pytest.raises(httpx2.ConnectError):
+            await http.get(f"{url}/mcp/")
+
+
+def test_a_box_for_tests_is_a_registry() -> None:
+    assert isinstance(toolbox(echo), Registry)

@@ -1,0 +1,55 @@
+"""A whole HTTP edge with its doors to the tools, and the official SDK's own client in front of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from backend.mcp.build import served_tools
+from backend.settings_mcp import McpSettings
+from backend.tools.registry import Registry
+from tests.http.world import World
+from tests.http.world import world as http_world
+
+INNER, COPILOT, ADAS, STRANGERS = (f"{name}-{'t' * 24}" for name in ("inner", "copilot", "adas", "strangers"))
+TOKENS = {
+    "internal_tokens": INNER,
+    "copilot_tokens": f"{COPILOT}, ada:{ADAS}",
+    "external_tokens": STRANGERS,
+}
+
+
+@asynccontextmanager
+async def world(folder: Path, registry: Registry, **settings: Any) -> AsyncIterator[World]:
+    """A server whose doors lead to `registry`; `settings` of MCP, the tokens above unless given."""
+    made = McpSettings(**TOKENS | settings)
+    async with (
+        served_tools(made, registry) as doors,
+        http_world(folder, services_with={"doors": doors}) as here,
+    ):
+        yield here
+
+
+@asynccontextmanager
+async def client(url: str, token: str, mode: str = "auto", **headers: str) -> AsyncIterator[Client]:
+    """The SDK's client, connected."""
+    async with (
+        httpx2.AsyncClient(
+            headers={"authorization": f"Bearer {token}"} | headers, trust_env=False, verify=False, timeout=10
+        ) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as connected,
+    ):
+        yield connected
+
+
+def content_of(result: Any) -> dict[str, Any]:
+    """A result's data; its text must say the same."""
+    data: dict[str, Any] = result.structured_content
+    assert [block.type for block in result.content] == ["text"]
+    return data
