@@ -38,7 +38,7 @@ from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.fleet.fleet import Fleet, Link, open_fleet
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
-from backend.mcp.build import served_tools
+from backend.mcp.build import other_servers, served_tools
 from backend.memory.base import HISTORY_LIMIT, Memory, Message
 from backend.memory.changes import follow_changes
 from backend.memory.embedded import OpenedMemory, open_memory
@@ -132,6 +132,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             )
         )
         asking = Asking()
+        others = await stack.enter_async_context(other_servers(settings.mcp))
         thinkers = build_thinkers(
             settings,
             model=model,
@@ -139,6 +140,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             http=http,
             folders=folders,
             pipeline=pipeline,
+            tool_sources=[others] if others else [],
             modes_file=settings.modes_file,
             user_tasks=asking,
         )
@@ -247,7 +249,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
             frontend=FRONTEND,
             notices=teller.waiting,
             coordinating=coordinating,
-            tools=lambda client: {"tools": registry.described(client), "servers": {}},
+            tools=lambda client: {"tools": registry.described(client), "servers": others.states() if others else {}},
             doors=doors,
             metrics=metrics,
             reasoner=thinkers.desk.reasoner,

@@ -35,8 +35,8 @@ class McpServerEntry(BaseModel):
     confirm: bool | list[str] = False
     """Tools (true: all) for which the user must agree first; those that call themselves destructive always do."""
     requires_auth: bool = False
-    deadline_s: float = Field(8.0, gt=0, le=120)
-    output_cap: int = Field(6_000, ge=200, le=100_000)
+    deadline_s: float = Field(default=8.0, gt=0, le=120)
+    output_cap: int = Field(default=6_000, ge=200, le=100_000)
 
     @model_validator(mode="after")
     def _one_way_to_reach_it(self) -> McpServerEntry:

@@ -16,6 +16,7 @@ from rich.console import Console
 from backend.background.build import Store, a_worker, open_archive, open_records
 from backend.background.thinking import background_kinds
 from backend.background.worker import Worker
+from backend.mcp.build import other_servers
 from backend.memory.embedded import join_memory
 from backend.minds import HTTP_TIMEOUT_S, open_model, with_offline_child
 from backend.pipeline.build import open_pipeline
@@ -50,6 +51,7 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
         pipeline = await stack.enter_async_context(
             open_pipeline(settings, model=model, memory=opened.memory, http=http, folders=folders)
         )
+        others = await stack.enter_async_context(other_servers(settings.mcp))
         thinkers = build_thinkers(
             settings,
             model=model,
@@ -57,6 +59,7 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
             http=http,
             folders=folders,
             pipeline=pipeline,
+            tool_sources=[others] if others else [],
             modes_file=settings.modes_file,
         )
         records = open_records(settings.background, Store(opened.redis, opened.waiting, opened.url))

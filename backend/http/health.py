@@ -26,11 +26,14 @@ async def healthz() -> dict[str, str]:
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
 async def readyz(response: Response, here: Here) -> dict[str, Any]:
-    """200 when every check is `ok`, else 503; each check says what is wrong."""
+    """200 when every check is `ok`, else 503; each check says what is wrong. Other tool servers decide nothing."""
     checks = await _checks(here)
     ready = all(found == "ok" for found in checks.values())
     response.status_code = 200 if ready else 503
-    return {"status": "ready" if ready else "not ready", "checks": checks}
+    answer: dict[str, Any] = {"status": "ready" if ready else "not ready", "checks": checks}
+    if servers := here.services.tools("chat")["servers"]:
+        answer["tool_servers"] = servers
+    return answer
 
 
 @router.get("/metrics")

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from backend.mcp.endpoint import PATHS, Door, Served
 from backend.mcp.tokens import Tokens
 from backend.settings_mcp import McpSettings
 from backend.tools.registry import Registry
+from backend.tools.runner import ToolSource
+
+
+class OtherServers(ToolSource, Protocol):
+    """The tools of other servers, and how those fare."""
+
+    def states(self) -> dict[str, str]:
+        """Each server's name → `ok`, or what is wrong."""
+        ...
+
+
+@asynccontextmanager
+async def other_servers(settings: McpSettings) -> AsyncIterator[OtherServers | None]:
+    """Those of the settings, being connected to; ended with the block. None where there are none."""
+    entries = settings.entries
+    if not entries:
+        yield None
+        return
+    from backend.mcp.servers import Servers
+
+    _keep_words_out()
+    servers = Servers(entries)
+    try:
+        yield servers
+    finally:
+        await servers.close()
 
 
 @asynccontextmanager
@@ -22,6 +50,12 @@ async def served_tools(
         return
     from backend.mcp.server import session_manager, tool_server
 
+    _keep_words_out()
     manager = session_manager(tool_server(registry), settings.hosts, origins)
     async with manager.run():
         yield {path: Door(client, tokens, manager.handle_request) for client, path in PATHS.items()}
+
+
+def _keep_words_out() -> None:
+    """The SDK logs messages it cannot read as they are, and they may hold anybody's words. We say what matters."""
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -20,7 +20,7 @@ HINT = f"Correct the file named in MODES_FILE; {BUILT_IN.name} in backend/modes 
 def load_modes(
     path: Path | None = None,
     *,
-    tools: Collection[str] | None = None,
+    tools: Container[str] | None = None,
     check_steps: Callable[[Iterable[str]], None] | None = None,
 ) -> Modes:
     """The modes of `path`, or the built-in ones.
@@ -31,7 +31,7 @@ def load_modes(
     file = path or BUILT_IN
     modes = [_mode(file, name, table) for name, table in _tables(file).items()]
     for mode in modes:
-        if tools is not None and (missing := sorted(set(mode.tools or ()) - set(tools))):
+        if tools is not None and (missing := sorted(name for name in mode.tools or () if name not in tools)):
             raise _wrong(file, f"mode {mode.name}: there is no tool {', '.join(missing)}")
         if check_steps is not None and mode.steps:
             try:

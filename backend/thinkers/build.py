@@ -27,7 +27,7 @@ from backend.tools.background_tasks import NoTasks, UserTasks
 from backend.tools.clock import Clock
 from backend.tools.discovery import folder_modules
 from backend.tools.remember_preference import Preferences
-from backend.tools.runner import ToolSource
+from backend.tools.runner import Toolbox, ToolSource
 
 
 def build(
@@ -61,7 +61,7 @@ def build(
     }
     toolbox = tools.discover(services, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
-    modes = load_modes(modes_file, tools=(ROUTE_TOOL, *toolbox.names), check_steps=pipeline.check_names)
+    modes = load_modes(modes_file, tools=_ForModes(toolbox), check_steps=pipeline.check_names)
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
     desk = Desk(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes)
@@ -73,3 +73,13 @@ def _check_plugins(folders: Iterable[Path]) -> None:
     for module in (module for folder in folders for module in folder_modules(folder)):
         if not hasattr(module, "MANIFEST") and not tools.tools_of(module) and not steps_of(module):
             raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step.")
+
+
+class _ForModes:
+    """The names a mode may use: every tool's, also of other servers that are not there yet, and routing's."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    def __contains__(self, name: object) -> bool:
+        return name == ROUTE_TOOL or name in self._toolbox

@@ -83,6 +83,10 @@ class Toolbox:
     def __repr__(self) -> str:
         return f"Toolbox({', '.join(self.names)})"
 
+    def __contains__(self, name: object) -> bool:
+        """Whether it holds a tool of this name, or another server might bring one."""
+        return name in self._own or (isinstance(name, str) and any(source.owns(name) for source in self._sources))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The tools that are in it now."""
@@ -93,7 +97,7 @@ class Toolbox:
         names = tuple(names)
         own = [self._own[name] for name in names if name in self._own]
         others = [name for name in names if name not in self._own]
-        if missing := [name for name in others if not any(source.owns(name) for source in self._sources)]:
+        if missing := [name for name in others if name not in self]:
             raise BadPlugin(
                 f"No such tool: {', '.join(missing)}.",
                 hint="Tools are files in backend/tools; another server's are called {server}__{tool}.",

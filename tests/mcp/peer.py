@@ -1,0 +1,76 @@
+"""Another server, a process of its own, made with the official SDK: `python -m tests.mcp.peer stdio|http PORT`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+
+server = MCPServer("peer", log_level="ERROR")
+
+
+@server.tool(description="Adds two numbers.")
+def add(a: int, b: int) -> dict[str, Any]:
+    """The sum, as structured content."""
+    return {"sum": a + b}
+
+
+@server.tool(name="Shout-It", description="Says it loudly.")
+def shout(text: str) -> str:
+    """Plain text."""
+    return text.upper()
+
+
+@server.tool(description="Takes its time.")
+async def slow(seconds: float) -> str:
+    """Sleeps."""
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+@server.tool(description="Does not work.")
+def fail() -> str:
+    """Raises."""
+    raise ToolError("the cupboard is bare")
+
+
+@server.tool(description="Says a lot.")
+def big(characters: int) -> str:
+    """A long text."""
+    return "x" * characters
+
+
+@server.tool(description="Wipes.", annotations=ToolAnnotations(destructive_hint=True))
+def wipe(what: str) -> str:
+    """Pretends to wipe."""
+    return f"wiped {what}"
+
+
+@server.tool(description="Ends the process.")
+def die() -> str:
+    """Never answers."""
+    os._exit(3)
+
+
+@server.tool(description="Tells the process's id.")
+def whoami() -> dict[str, Any]:
+    """To see whether it is still the same one."""
+    return {"pid": os.getpid()}
+
+
+@server.tool(description="Tells what it was given of the environment.")
+def environment() -> dict[str, Any]:
+    """The names of the variables."""
+    return {"names": sorted(os.environ)}
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "stdio":
+        server.run("stdio")
+    else:
+        server.run("streamable-http", port=int(sys.argv[2]))

@@ -1,0 +1,97 @@
+"""What becomes of the tools another server lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mcp_types import CallToolResult, ImageContent, TextContent
+from mcp_types import Tool as Listed
+
+from backend.errors import BadRequest, ToolFailed
+from backend.mcp.offered import NAME_LIMIT, Origin, our_name, result_of, tools_of, usable
+from backend.mcp.schema import SchemaArguments
+from backend.settings_mcp import McpServerEntry
+
+OBJECT: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+
+
+async def nothing(tool: str, values: dict[str, Any]) -> CallToolResult:
+    return CallToolResult(content=[])
+
+
+def names(*listed: Listed, **entry: Any) -> list[str]:
+    return list(tools_of(Origin("far", McpServerEntry(url="http://far", **entry), nothing), listed))
+
+
+def test_names_are_made_to_fit() -> None:
+    assert our_name("far", "get.forecast/now") == "far__get_forecast_now"
+    long = [our_name("far", "a" * 80 + end) for end in ("x", "y")]
+    assert long[0] != long[1] and all(len(name) <= NAME_LIMIT for name in long)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [{}, {"type": "string"}, {"type": "object", "properties": 7}, {"type": "object", "description": "x" * 20_000}],
+)
+def test_a_tool_with_a_schema_no_model_can_use_is_left_out(schema: dict[str, Any]) -> None:
+    assert not usable(schema)
+    assert names(Listed(name="bad", input_schema=schema), Listed(name="good", input_schema=OBJECT)) == ["far__good"]
+
+
+def test_two_tools_that_come_to_the_same_name_are_one() -> None:
+    assert names(Listed(name="a.b", input_schema=OBJECT), Listed(name="a/b", input_schema=OBJECT)) == ["far__a_b"]
+
+
+def test_a_hundred_tools_are_enough() -> None:
+    assert len(names(*(Listed(name=f"t{n}", input_schema=OBJECT) for n in range(150)))) == 100
+
+
+@pytest.mark.parametrize(
+    ("result", "data"),
+    [
+        (CallToolResult(content=[], structured_content={"a": 1}), {"a": 1}),
+        (CallToolResult(content=[TextContent(text='{"a": 1}')]), {"a": 1}),
+        (CallToolResult(content=[TextContent(text="one"), TextContent(text="two")]), {"text": "one\ntwo"}),
+        (CallToolResult(content=[TextContent(text="[1]")], structured_content=[1]), {"text": "[1]"}),
+        (CallToolResult(content=[]), {"text": ""}),
+    ],
+)
+def test_what_a_tool_says_becomes_data(result: CallToolResult, data: dict[str, Any]) -> None:
+    assert result_of(result).data == data
+
+
+def test_pictures_are_left_out_and_that_is_said() -> None:
+    result = result_of(CallToolResult(content=[ImageContent(data="AAAA", mime_type="image/png")]))
+    assert "image" in result.note
+
+
+def test_an_error_is_a_failure_in_the_servers_words() -> None:
+    with pytest.raises(ToolFailed, match="no luck"):
+        result_of(CallToolResult(content=[TextContent(text="no luck")], is_error=True))
+
+
+@pytest.mark.parametrize("text", ["nope", "[]", "{}", '{"x": "1"}', '{"x": 1.5}', '{"x": 987654.5}'])
+def test_arguments_that_do_not_fit_are_refused_without_repeating_them(text: str) -> None:
+    with pytest.raises(BadRequest) as error:
+        SchemaArguments(OBJECT).read(text)
+    assert "987654" not in str(error.value)
+
+
+def test_arguments_that_fit_are_read() -> None:
+    assert SchemaArguments(OBJECT).read('{"x": 1, "y": 2}') == {"x": 1, "y": 2}
+
+
+def test_a_strangers_expression_is_never_run_and_a_strangers_address_never_fetched() -> None:
+    evil = {
+        "type": "object",
+        "properties": {
+            "x": {"type": "string", "pattern": "^(a+)+$"},
+            "pattern": {"type": "string"},
+            "far": {"$ref": "http://127.0.0.1:9/schema.json"},
+        },
+    }
+    assert SchemaArguments(evil).read('{"x": "' + "a" * 40 + '!"}')["x"].endswith("!")
+    with pytest.raises(BadRequest):
+        SchemaArguments(evil).read('{"pattern": 7}')
+    assert SchemaArguments(evil).read('{"far": 7}') == {"far": 7}

@@ -1,0 +1,234 @@
+"""Other servers' tools, of real processes over pipes and sockets: joined, bounded, lost and found again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psutil
+import pytest
+
+from backend.mcp.remote import wait_s
+from backend.mcp.servers import Servers
+from backend.settings_mcp import McpServerEntry
+from backend.tools.base import Principal
+from backend.tools.registry import Registry
+from backend.tools.runner import ToolResult
+from tests.support.minds import echo, toolbox
+from tests.support.processes import alive, gone
+from tests.support.waiting import until
+
+PEER = [sys.executable, "-m", "tests.mcp.peer"]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120
+THERE_S = 15.0
+"""Seconds a peer may take to start: Python, the SDK, the handshake."""
+
+
+def program(**options: Any) -> McpServerEntry:
+    return McpServerEntry(command=PEER[0], args=[*PEER[1:], "stdio"], cwd=ROOT, **options)  # type: ignore[arg-type]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def serving(port: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The peer over HTTP, killed at the end."""
+    process = await asyncio.create_subprocess_exec(
+        *PEER, "http", str(port), cwd=ROOT, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@asynccontextmanager
+async def joined(**entries: McpServerEntry) -> AsyncIterator[tuple[Servers, Registry]]:
+    servers = Servers(entries, wait=lambda failures: 0.1)
+    try:
+        yield servers, toolbox(echo, sources=(servers,))
+    finally:
+        await servers.close()
+
+
+async def there(registry: Registry, name: str = "peer__add") -> None:
+    await until(lambda: registry.get_tool(name) is not None, THERE_S)
+
+
+async def call(registry: Registry, name: str, turn: str = "1", **arguments: Any) -> tuple[ToolResult, Any]:
+    result = await registry.call_tool(name, arguments, Principal("ada", "c", turn, "chat"))
+    return result, json.loads(result.content)
+
+
+@asynccontextmanager
+async def peer(way: str, **options: Any) -> AsyncIterator[tuple[Servers, Registry]]:
+    """The peer joined, `stdio` or `http`, its tools there."""
+    if way == "stdio":
+        async with joined(peer=program(**options)) as (servers, registry):
+            await there(registry)
+            yield servers, registry
+        return
+    port = free_port()
+    entry = McpServerEntry(url=f"http://127.0.0.1:{port}/mcp", **options)
+    async with serving(port), joined(peer=entry) as (servers, registry):
+        await there(registry)
+        yield servers, registry
+
+
+@pytest.mark.parametrize("way", ["stdio", "http"])
+async def test_the_tools_of_a_server_are_used_under_all_our_rules(way: str) -> None:
+    async with peer(way, deadline_s=1.0) as (servers, registry):
+        assert servers.states() == {"peer": "ok"}
+        assert "peer__Shout-It" in registry.names
+        assert (await call(registry, "peer__add", a=2, b=3))[1] == {"sum": 5}
+        assert (await call(registry, "peer__Shout-It", text="hi"))[1]["result"] == "HI"
+
+        for arguments in ({"a": "two", "b": 3}, {"a": 2}, {"a": 2, "b": 3.5}):
+            assert (await call(registry, "peer__add", **arguments))[0].error == "invalid_arguments"
+
+        failed, content = await call(registry, "peer__fail")
+        assert failed.error == "failed" and not failed.retryable
+        assert "cupboard" in content["error"]["message"]
+
+        began = time.perf_counter()
+        assert (await call(registry, "peer__slow", seconds=30))[0].error == "timeout"
+        assert time.perf_counter() - began < 3
+        assert (await call(registry, "peer__add", a=1, b=1))[1] == {"sum": 2}, "a slow call holds up no other"
+
+        result, content = await call(registry, "peer__big", characters=50_000)
+        assert len(result.content) <= 6_000 and content["truncated"]
+        assert not result.cacheable
+
+        assert (await call(registry, "peer__wipe", what="it"))[0].error == "needs_confirmation"
+        assert registry.get_tool("peer__wipe").confirm and not registry.get_tool("peer__add").confirm  # type: ignore[union-attr]
+
+        shown = {each["name"]: each["source"] for each in registry.described("chat")}
+        assert (shown["echo"], shown["peer__add"]) == ("local", "peer")
+        assert registry.get_mcp_tools("external") == [], "another server's tools are not for strangers"
+        hidden = await registry.call_tool("peer__add", {"a": 1, "b": 1}, Principal("", client="external"))
+        assert hidden.error == "unknown_tool"
+
+
+async def test_many_calls_run_side_by_side() -> None:
+    async with peer("stdio") as (_, registry):
+        began = time.perf_counter()
+        results = await asyncio.gather(*(call(registry, "peer__slow", seconds=0.3) for _ in range(10)))
+        assert all(result.error is None for result, _ in results)
+        assert time.perf_counter() - began < 2
+
+
+async def test_a_program_that_dies_loses_its_tools_and_comes_back_as_another() -> None:
+    async with peer("stdio") as (servers, registry):
+        pid = (await call(registry, "peer__whoami"))[1]["pid"]
+        result, content = await call(registry, "peer__die")
+        assert result.error == "failed" and "went away" in content["error"]["message"]
+        await until(lambda: registry.get_tool("peer__add") is None, 5)
+        assert servers.states()["peer"] != "ok"
+        await there(registry)
+        assert (await call(registry, "peer__whoami"))[1]["pid"] != pid
+
+
+async def test_a_program_that_is_killed_while_idle_is_missed_at_once() -> None:
+    async with peer("stdio") as (_, registry):
+        pid = (await call(registry, "peer__whoami"))[1]["pid"]
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: registry.get_tool("peer__add") is None, 5)
+        await there(registry)
+
+
+async def test_a_server_on_a_socket_dies_and_returns() -> None:
+    port = free_port()
+    async with joined(peer=McpServerEntry(url=f"http://127.0.0.1:{port}/mcp")) as (servers, registry):
+        await until(lambda: "attempt" in servers.states()["peer"], 5)
+        async with serving(port):
+            await there(registry)
+        result, _ = await call(registry, "peer__add", a=1, b=1)
+        assert result.error == "failed"
+        await until(lambda: registry.get_tool("peer__add") is None, 5)
+        async with serving(port):
+            await there(registry)
+            assert (await call(registry, "peer__add", a=1, b=1))[1] == {"sum": 2}
+
+
+async def test_a_server_that_is_not_there_holds_up_nothing() -> None:
+    began = time.perf_counter()
+    entries = {
+        "nowhere": McpServerEntry(url="http://127.0.0.1:9/mcp"),
+        "missing": McpServerEntry(command="/no/such/program"),
+        "mute": McpServerEntry(command=sys.executable, args=["-c", "import time; time.sleep(60)"]),
+    }
+    async with joined(**entries) as (servers, registry):
+        assert (await call(registry, "echo", text="hi"))[1] == {"text": "hi"}
+        assert time.perf_counter() - began < 1
+        await until(lambda: "not found" in servers.states()["missing"], 5)
+        assert servers.states()["mute"] == "connecting"
+        assert registry.names == ("echo",)
+    assert time.perf_counter() - began < 9
+
+
+@pytest.mark.parametrize(
+    "chatter",
+    [
+        "print('{garbage', flush=True)",
+        "print('[]' * 9999, flush=True)",
+        "import sys; sys.stdout.buffer.write(b'\\xff\\n')",
+        "pass",
+    ],
+)
+async def test_a_program_that_speaks_garbage_offers_nothing(chatter: str) -> None:
+    entry = McpServerEntry(command=sys.executable, args=["-c", f"{chatter}\nimport sys; sys.exit(1)"])
+    async with joined(garbage=entry) as (servers, registry):
+        await until(lambda: "attempt" in servers.states()["garbage"], 10)
+        assert registry.names == ("echo",)
+
+
+async def test_a_web_page_is_no_server() -> None:
+    async def page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello"
+        )
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(page, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        async with joined(page=McpServerEntry(url=f"http://127.0.0.1:{port}/")) as (servers, registry):
+            await until(lambda: "attempt" in servers.states()["page"], 10)
+            assert registry.names == ("echo",)
+
+
+async def test_programs_end_with_us_and_know_nothing_of_our_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    async with peer("stdio", env={"FOR_PEER": "1"}) as (_, registry):
+        names = (await call(registry, "peer__environment"))[1]["names"]
+        assert "FOR_PEER" in names and "OPENAI_API_KEY" not in names
+        process = psutil.Process((await call(registry, "peer__whoami"))[1]["pid"])
+        assert alive([process])
+    await gone([process], 1)
+
+
+async def test_only_the_wanted_tools_are_taken() -> None:
+    async with peer("stdio", tools=["add", "Shout-It"], confirm=["Shout-It"]) as (_, registry):
+        assert set(registry.names) == {"echo", "peer__add", "peer__Shout-It"}
+        assert (await call(registry, "peer__Shout-It", text="hi"))[0].error == "needs_confirmation"
+
+
+def test_attempts_come_ever_more_seldom() -> None:
+    assert [wait_s(failures, lambda: 0.0) for failures in (1, 2, 3, 4, 7, 99)] == [1, 2, 4, 8, 60, 60]
+    assert wait_s(1, lambda: 1.0) == 1.25
