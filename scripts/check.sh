@@ -19,9 +19,13 @@ step() {
 
 compose_is_valid() {
   if docker compose version >/dev/null 2>&1; then
-    docker compose -f docker-compose.yml config --quiet
+    for file in docker-compose.yml docker-compose.scale.yml; do
+      SECRET_KEY=any docker compose -f "$file" config --quiet || return 1
+    done
   elif command -v docker-compose >/dev/null 2>&1; then
-    docker-compose -f docker-compose.yml config --quiet
+    for file in docker-compose.yml docker-compose.scale.yml; do
+      SECRET_KEY=any docker-compose -f "$file" config --quiet || return 1
+    done
   else
     echo "  no docker compose here: its structure is checked by tests/deploy only"
   fi
@@ -32,7 +36,7 @@ step "lint" ruff check --quiet .
 step "types" mypy
 step "types of the page" node node_modules/typescript/bin/tsc --project jsconfig.json
 step "Dockerfile" hadolint Dockerfile
-step "YAML" yamllint --strict docker-compose.yml
+step "YAML" yamllint --strict docker-compose.yml docker-compose.scale.yml kubernetes
 step "compose file" compose_is_valid
 step "settings in .env.example and README" python -m scripts.settings_table --check
 step "Thinkers in README" python -m scripts.thinkers_table --check

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ README_MARKS = ("<!-- settings:begin -->\n", "<!-- settings:end -->")
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
 SET_BY_COMPOSE = {"REDIS_URL", "DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT", "PLUGIN_FOLDERS"}
 """What docker-compose.yml or the image decides, or what names files that are not in the image."""
+SET_BY_SCALE = {"SECRET_KEY", "SHARE_SESSIONS", "WORKERS"}
+"""What docker-compose.scale.yml decides beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +60,10 @@ def markdown_table() -> str:
     return "| Variable | Default | What it is |\n| --- | --- | --- |\n" + "".join(rows)
 
 
-def compose_list() -> str:
-    """The variables that compose hands from the shell and from .env to the backend."""
-    return "".join(f"      - {each.name}\n" for each in variables() if each.name not in SET_BY_COMPOSE)
+def compose_list(set_there: Set[str] = frozenset()) -> str:
+    """The variables that compose hands from the shell and from .env to the backend, without those `set_there`."""
+    kept = SET_BY_COMPOSE | set_there
+    return "".join(f"      - {each.name}\n" for each in variables() if each.name not in kept)
 
 
 def between(marks: tuple[str, str], content: str, text: str) -> str:
@@ -78,6 +81,7 @@ def outdated(root: Path = ROOT) -> dict[Path, str]:
     for name, marks, content in (
         ("README.md", README_MARKS, markdown_table()),
         ("docker-compose.yml", COMPOSE_MARKS, compose_list()),
+        ("docker-compose.scale.yml", COMPOSE_MARKS, compose_list(SET_BY_SCALE)),
     ):
         if (path := root / name).exists():
             written[path] = between(marks, content, path.read_text())

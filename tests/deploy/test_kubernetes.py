@@ -1,0 +1,67 @@
+"""The manifests are what Kubernetes accepts, and hold together with what the server needs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from scripts.settings_table import variables
+
+FOLDER = Path(__file__).resolve().parent.parent.parent / "kubernetes"
+FILES = sorted(path.name for path in FOLDER.glob("*.yaml") if path.name != "kustomization.yaml")
+
+
+def resources(name: str) -> list[dict[str, Any]]:
+    return [each for each in yaml.safe_load_all((FOLDER / name).read_text()) if each]
+
+
+def backend() -> dict[str, Any]:
+    """The backend's pod."""
+    deployment = next(each for each in resources("backend.yaml") if each["kind"] == "Deployment")
+    pod: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    return pod
+
+
+def environment() -> dict[str, Any]:
+    return {each["name"]: each.get("value") for each in backend()["containers"][0]["env"]}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_kubernetes_knows_every_field(name: str) -> None:
+    for resource in resources(name):
+        kubernetes_validate.validate(resource, "1.30", strict=True)
+
+
+def test_a_field_that_does_not_exist_is_noticed() -> None:
+    pod = resources("backend.yaml")[1]
+    pod["spec"]["template"]["spec"]["hostNetwrok"] = True
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(pod, "1.30", strict=True)
+
+
+def test_kustomize_names_every_file() -> None:
+    listed = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
+    assert sorted(listed) == FILES
+
+
+def test_only_settings_that_exist_are_set_and_the_nodes_address_is_told() -> None:
+    assert set(environment()) <= {each.name for each in variables()}
+    assert environment()["SHARE_SESSIONS"] == "true"
+    address = next(each for each in backend()["containers"][0]["env"] if each["name"] == "RTC_FORCE_HOST")
+    assert address["valueFrom"]["fieldRef"]["fieldPath"] == "status.hostIP"
+    assert backend()["hostNetwork"] is True
+
+
+def test_a_pod_may_drain_before_it_is_killed_and_tells_when_it_takes_no_more_calls() -> None:
+    assert backend()["terminationGracePeriodSeconds"] >= int(environment()["DRAIN_S"]) + 30
+    assert backend()["containers"][0]["readinessProbe"]["httpGet"]["path"] == "/readyz"
+
+
+def test_there_are_ports_for_the_calls_of_a_node() -> None:
+    low, high = map(int, re.findall(r"\d+", environment()["RTC_PORT_RANGE"]))
+    assert high - low >= 100 * int(environment()["WORKERS"])
