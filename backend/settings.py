@@ -20,6 +20,7 @@ from backend.settings_coordinator import CoordinatorSettings
 from backend.settings_mcp import McpSettings
 from backend.settings_pipeline import PipelineSettings
 from backend.settings_reasoning import ReasoningSettings
+from backend.settings_tools import ToolSettings
 
 Seconds = Annotated[float, Field(ge=0)]
 Milliseconds = Annotated[int, Field(ge=0)]
@@ -141,6 +142,9 @@ class Settings(BaseSettings):
     # Background tasks
     background: BackgroundSettings = Field(default_factory=BackgroundSettings)  # type: ignore[arg-type]
     coordinator: CoordinatorSettings = Field(default_factory=CoordinatorSettings)  # type: ignore[arg-type]
+
+    # Choosing tools
+    tools: ToolSettings = Field(default_factory=ToolSettings)
 
     # Tools over the Model Context Protocol
     mcp: McpSettings = Field(default_factory=McpSettings)  # type: ignore[arg-type]

@@ -19,9 +19,11 @@ COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "settings": {"errors"}
-    | {"settings_pipeline", "settings_reasoning", "settings_background", "settings_coordinator", "settings_mcp"},
+    | {"settings_pipeline", "settings_reasoning", "settings_background", "settings_coordinator"}
+    | {"settings_mcp", "settings_tools"},
     "settings_reasoning": set(),
     "settings_mcp": set(),
+    "settings_tools": set(),
     "settings_pipeline": set(),
     "settings_background": set(),
     "settings_coordinator": set(),

@@ -26,6 +26,7 @@ from backend.agent.events import (
     ToolStarted,
 )
 from backend.agent.prompt import Situation, system_prompt
+from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import AgentTrace
 from backend.agent.turn import ROUND_LIMIT, Metrics, Turn
 from backend.errors import BadRequest, PeerError
@@ -76,6 +77,8 @@ class Agent:
     """Rounds of tool calls in one turn, at most."""
     message_limit: int = MESSAGE_LIMIT
     """Messages of the conversation a model is shown, at most."""
+    router: ToolRouter | None = None
+    """Picks the tools of each turn; None: all of them are offered."""
 
     def create_session(
         self,
@@ -125,8 +128,9 @@ class Agent:
         store: ContextStore | None = None,
         rounds: int | None = None,
         message_limit: int | None = None,
+        router: ToolRouter | None = None,
     ) -> Agent:
-        """The same agent with other tools, another model, closer limits, or conversations that are kept."""
+        """The same agent with other tools, another model, closer limits, kept conversations, or a router."""
         return replace(
             self,
             toolbox=toolbox or self.toolbox,
@@ -134,6 +138,7 @@ class Agent:
             store=store or self.store,
             rounds=self.rounds if rounds is None else rounds,
             message_limit=self.message_limit if message_limit is None else message_limit,
+            router=router or self.router,
         )
 
 
@@ -232,19 +237,32 @@ class ThinkerSession:
             toolbox=self._agent.toolbox,
             context=context,
             principal=Principal(self._user_id, self._conversation_id, f"{self._turns}@{time.time_ns()}", client),
-            system=system_prompt(
-                self._task_prompt,
-                now=self._agent.clock(),
-                mode=mode,
-                situation=self._situation,
-                guidance=self._agent.toolbox.guidance(client),
-            ),
+            system=self._system(self._agent.toolbox, mode, client),
             mode=mode,
             emit=self._emit,
             metrics=self._metrics,
             rounds=self._agent.rounds,
             exchanges=self._situation.exchanges if self._situation else (),
         )
+
+    def _system(self, box: Toolbox, mode: Literal["voice", "chat"], client: Client) -> str:
+        return system_prompt(
+            self._task_prompt,
+            now=self._agent.clock(),
+            mode=mode,
+            situation=self._situation,
+            guidance=box.guidance(client),
+        )
+
+    async def _run(self, turn: Turn, text: str, message_id: str) -> ThinkerResponse:
+        """The turn, with the tools that its words call for."""
+        if self._agent.router is not None:
+            client, earlier = turn.principal.client, turn.context.messages
+            routed = await self._agent.router.route(text, turn.toolbox, client, earlier=earlier, emit=self._emit)
+            turn.toolbox, turn.tokens = routed.box, routed.tokens
+            self._metrics.total_tokens += routed.tokens
+            turn.system = self._system(turn.toolbox, turn.mode, client)
+        return await turn.run(text, message_id)
 
     async def _think(self, text: str, mode: Literal["voice", "chat"], message_id: str) -> ThinkerResponse:
         self._cancelled = self._metrics.cancelled = False
@@ -253,7 +271,9 @@ class ThinkerSession:
         began = time.perf_counter()
         turn = self._turn(await self._loaded(), mode)
         self._released = asyncio.get_running_loop().create_future()
-        task = self._running = asyncio.create_task(turn.run(text, message_id), name=f"turn {self._conversation_id[:6]}")
+        task = self._running = asyncio.create_task(
+            self._run(turn, text, message_id), name=f"turn {self._conversation_id[:6]}"
+        )
         if self._cancelled:  # while the conversation was being loaded
             task.cancel()
         try:

@@ -150,6 +150,7 @@ class Answering:
             rounds=mode.limits.tool_rounds,
             message_limit=mode.limits.history_messages,
             store=self._store(),
+            router=desk.router if mode.tools is None else None,
         )
         return agent.create_session(
             asked.conversation_id or asked.message_id,

@@ -79,6 +79,7 @@ class Consulting:
             parameters=route["parameters"],
             services={"principal": Principal},
             cache=False,
+            always=True,
             guidance=GUIDANCE.format(tool=ROUTE_TOOL, guide=self._thinkers.guide()),
             deadline_s=slowest + SLACK_S,
         )

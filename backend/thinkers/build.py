@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 
 from backend.agent.session import Agent
+from backend.agent.tool_router import ToolRouter
 from backend.calendar.calendars import Calendars, open_calendars
 from backend.errors import BadPlugin
 from backend.memory.base import Memory
@@ -64,7 +65,7 @@ def build(
     modes = load_modes(modes_file, tools=_ForModes(toolbox), check_steps=pipeline.check_names)
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
-    desk = Desk(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes)
+    desk = Desk(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, _router(settings, model))
     return Thinkers.discover(desk, folders=folders)
 
 
@@ -73,6 +74,12 @@ def _check_plugins(folders: Iterable[Path]) -> None:
     for module in (module for folder in folders for module in folder_modules(folder)):
         if not hasattr(module, "MANIFEST") and not tools.tools_of(module) and not steps_of(module):
             raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step.")
+
+
+def _router(settings: Settings, model: ChatModel) -> ToolRouter:
+    chosen = settings.tools
+    name = chosen.router_model or settings.thinker_model
+    return ToolRouter(model, name, above=chosen.router_above, deadline_s=chosen.router_deadline_s)
 
 
 class _ForModes:

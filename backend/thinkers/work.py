@@ -17,6 +17,7 @@ from typing import Any, Literal
 from backend.agent.events import AgentEvent, State, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
 from backend.agent.prompt import Situation
 from backend.agent.session import Agent
+from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call
 from backend.errors import MemoryUnavailable, NoAnswer
 from backend.memory.base import HISTORY_LIMIT, Memory
@@ -51,6 +52,8 @@ class Desk:
     reasoner: Reasoner | None = None
     clock: Callable[[], float] = time.time
     modes: Modes = Modes()  # noqa: RUF009 - nothing in it changes
+    router: ToolRouter | None = None
+    """Picks the tools of a typed turn, which has many at hand; Thinkers have their manifests' few."""
 
     def model_name(self, tier: str, mode: Mode | None = None) -> str:
         """The configured model of a tier, or the one that a mode wants instead."""

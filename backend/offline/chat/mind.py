@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backend.offline.chat.choosing import chosen
 from backend.offline.chat.conversing import converse
 from backend.offline.chat.coordination import actions, asked_to_coordinate, decision
 from backend.offline.chat.deliberation import delivered, part_played, task_of
@@ -69,7 +70,7 @@ def _thought(
         if not fillings:
             return Thought(skill.missing)
         return Thought(calls=tuple(ToolCall(tool["name"], json.dumps(each, ensure_ascii=False)) for each in fillings))
-    return Thought(notes(asked) or plan(asked) or report(asked) or recall(asked.sentence))
+    return Thought(chosen(asked) or notes(asked) or plan(asked) or report(asked) or recall(asked.sentence))
 
 
 def text_of(content: Any) -> str:

@@ -1,0 +1,171 @@
+"""Which tools a turn is offered where there are many."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backend.agent.context import ContextMessage
+from backend.agent.session import Agent
+from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen, question
+from backend.errors import ModelUnavailable
+from backend.models.base import Finished, ToolCall
+from backend.models.fake import FakeChatModel
+from backend.offline.chat.mind import think
+from backend.tools.base import Result, tool
+from backend.tools.registry import Registry
+from tests.support.minds import toolbox
+from tests.support.waiting import until
+
+
+def numbered(number: int, **flags: Any) -> Any:
+    @tool(f"tool_{number}", f"Does thing number {number}.", guidance=f"Mind {number}.", **flags)
+    async def function() -> Result:
+        return Result({"number": number})
+
+    return function
+
+
+def box(count: int = 20) -> Registry:
+    """`tool_0` is always there, `tool_1` for nobody but calls, the others for the router to choose."""
+    return toolbox(
+        numbered(0, always=True), numbered(1, clients=["voice"]), *(numbered(each) for each in range(2, count))
+    )
+
+
+EVERYTHING = ["tool_0", *(f"tool_{each}" for each in range(2, 20))]
+
+
+def router(*scenes: Any, above: int = 5, deadline_s: float = 1.0) -> tuple[ToolRouter, FakeChatModel]:
+    model = FakeChatModel(*scenes)
+    return ToolRouter(model, "cheap", above, deadline_s), model
+
+
+async def offered(router: ToolRouter, text: str = "Do it.", **more: Any) -> list[str]:
+    routed = await router.route(text, box(), "chat", **more)
+    return [each.name for each in routed.box.offered("chat")]
+
+
+async def test_the_tools_the_model_names_are_offered_beside_those_that_always_are() -> None:
+    routing, model = router(['["tool_7", ', '"tool_3"]'])
+    assert set(await offered(routing)) == {"tool_0", "tool_3", "tool_7"}
+    [request] = model.requests
+    assert request["model"] == "cheap" and request["tools"] == []
+    assert "Does thing number 7." in request["messages"][0]["content"]
+    assert "tool_1:" not in request["messages"][0]["content"], "a tool for others is not in the catalogue"
+    assert request["messages"][1]["content"] == "Do it."
+
+
+async def test_none_may_be_needed() -> None:
+    routing, _ = router(["[]"])
+    assert await offered(routing) == ["tool_0"]
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        [ModelUnavailable("gone")],
+        ["I would use tool_7."],
+        ['{"tools": 7}'],
+        ["[7]"],
+        ['["tool_7"'],
+        ['["no_such_tool"]'],
+        ["[" * 5_000],
+        [""],
+        ['["tool_7"]', Finished("length")],
+        [30.0, '["tool_7"]'],
+    ],
+    ids=["down", "prose", "object", "numbers", "cut", "unknown", "deep", "silent", "too long", "late"],
+)
+async def test_when_the_choice_fails_every_tool_is_offered(scene: Any) -> None:
+    routing, _ = router(scene, deadline_s=0.1)
+    assert sorted(await offered(routing)) == sorted(EVERYTHING)
+
+
+async def test_it_never_offers_more_than_a_model_takes() -> None:
+    routing, _ = router([ModelUnavailable("gone")])
+    routed = await routing.route("x", box(200), "chat")
+    assert len(routed.box.names) == OFFERED_LIMIT and "tool_0" in routed.box.names
+
+
+async def test_few_tools_need_no_choice() -> None:
+    routing, model = router(above=19)
+    assert await offered(routing) == EVERYTHING
+    never, _ = router(above=0)
+    assert await offered(never) == EVERYTHING
+    assert model.requests == []
+
+
+async def test_a_tool_that_waits_for_a_yes_is_offered_whatever_is_said() -> None:
+    call = ContextMessage("assistant", "", 0.0, "chat", tool_calls=(ToolCall("c", "tool_9", "{}"),))
+    result = ContextMessage("tool", "{}", 0.0, "chat", tool_call_id="c")
+    routing, model = router(["[]"])
+    earlier = [ContextMessage("user", "Erase <it>.", 0.0), call, result, ContextMessage("assistant", "Shall I?", 0.0)]
+    assert set(await offered(routing, "Yes.", earlier=earlier)) == {"tool_0", "tool_9"}
+    asked = model.requests[0]["messages"][0]["content"]
+    assert "Shall I?" in asked and "<it>" not in asked, "the conversation is quoted"
+
+
+async def test_a_turn_is_offered_the_chosen_tools_and_their_guidance_only() -> None:
+    model = FakeChatModel(['["tool_4"]'], ["Done."])
+    agent = Agent(model, box(), "m", router=ToolRouter(model, "cheap", 5, 1.0))
+    response = await agent.create_session("c").think("Do it.", "chat")
+    assert response.text == "Done."
+    request = model.requests[1]
+    assert sorted(each["function"]["name"] for each in request["tools"]) == ["tool_0", "tool_4"]
+    assert "Mind 4." in request["messages"][0]["content"] and "Mind 5." not in request["messages"][0]["content"]
+    assert response.tokens_used == 30, "the choice is counted"
+
+
+async def test_cancelling_a_turn_ends_the_choice() -> None:
+    model = FakeChatModel([30.0, "[]"])
+    session = Agent(model, box(), "m", router=ToolRouter(model, "cheap", 5, 9.0)).create_session("c")
+    task = asyncio.create_task(session.think("Do it.", "chat"))
+    await until(lambda: model.open == 1)
+    session.cancel()
+    assert (await asyncio.wait_for(task, 1)).state == "cancelled"
+    assert model.open == 0
+
+
+def test_an_answer_may_stand_in_words() -> None:
+    assert chosen('Sure: ["b", "b", "x"] it is.', {"a": "", "b": ""}) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("What's the weather in Oslo?", ["get_current_weather"]),
+        ("How is Apple stock doing?", ["get_stock_price"]),
+        ("Please add two and three.", ["far__add"]),
+        ("Hello there.", []),
+    ],
+)
+async def test_the_offline_demonstration_chooses_too(text: str, expected: list[str]) -> None:
+    catalogue = {
+        "get_current_weather": "The weather at a place.",
+        "get_stock_price": "The latest price of a share.",
+        "far__add": "Adds two numbers.",
+    }
+
+    class Offline(FakeChatModel):
+        def _next(self, messages: Any, tools: Any) -> Any:
+            return [think(messages, tools).text]
+
+    @tool("placeholder", "Placeholder.")
+    async def placeholder() -> Result:
+        return Result({})
+
+    declared = placeholder.__tool__  # type: ignore[attr-defined]
+    many = Registry([replace(declared, name=name, description=told) for name, told in catalogue.items()], {})
+    routed = await ToolRouter(Offline(), "m", 1, 1.0).route(text, many, "chat")
+    assert list(routed.box.names) == expected
+    assert (
+        json.loads(
+            think([{"role": "system", "content": question(catalogue, [])}, {"role": "user", "content": text}], []).text
+        )
+        == expected
+    )
