@@ -38,7 +38,7 @@ from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.fleet.fleet import Fleet, Link, open_fleet
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
-from backend.mcp.build import other_servers, served_tools
+from backend.mcp.build import described, other_servers, served_tools
 from backend.memory.base import HISTORY_LIMIT, Memory, Message
 from backend.memory.changes import follow_changes
 from backend.memory.embedded import OpenedMemory, open_memory
@@ -499,6 +499,8 @@ def _lines(settings: Settings, line: Line, thinkers: Thinkers, opened: OpenedMem
     if settings.langsmith_tracing_enabled:
         words = "with what is said" if settings.trace_content else "without what is said"
         lines.append(f"Tracing    LangSmith project {settings.langsmith_project}, {words}")
+    if told := described(settings.mcp):
+        lines.append(f"MCP        {told}")
     if opened.detail:
         lines.append(f"           {opened.detail}")
     if settings.rtc_force_host is None and Path("/.dockerenv").exists():

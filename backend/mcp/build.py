@@ -1,4 +1,4 @@
-"""Puts this room together: the two calls `main` makes. Importing the SDK takes a second: only those who use it do."""
+"""Puts this room together: the calls `main` makes. Importing the SDK takes a second: only those who use it do."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from backend.mcp.tokens import Tokens
 from backend.settings_mcp import McpSettings
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolSource
+
+
+def described(settings: McpSettings) -> str:
+    """Who is served and who is used, for the operator; empty when nobody is."""
+    tokens, others = Tokens(settings), ", ".join(settings.entries)
+    doors = ", ".join(path for client, path in PATHS.items() if tokens.configured(client))
+    parts = [f"tools served at {doors}" if doors else "", f"tools used of {others}" if others else ""]
+    return "; ".join(filter(None, parts))
 
 
 class OtherServers(ToolSource, Protocol):

@@ -119,7 +119,7 @@ def result_of(result: CallToolResult) -> Result:
     data = result.structured_content if isinstance(result.structured_content, dict) else _object(text)
     others = [block.type for block in result.content if not isinstance(block, TextContent)]
     note = f"Parts that are not text were left out: {', '.join(others)}." if others else ""
-    return Result(data, note=note)
+    return Result(data, sample=data.get("sample") is True, note=note)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -66,6 +66,11 @@ def test_pictures_are_left_out_and_that_is_said() -> None:
     assert "image" in result.note
 
 
+def test_a_sample_stays_one() -> None:
+    assert result_of(CallToolResult(content=[], structured_content={"sample": True, "a": 1})).sample
+    assert not result_of(CallToolResult(content=[], structured_content={"a": 1})).sample
+
+
 def test_an_error_is_a_failure_in_the_servers_words() -> None:
     with pytest.raises(ToolFailed, match="no luck"):
         result_of(CallToolResult(content=[TextContent(text="no luck")], is_error=True))
