@@ -118,7 +118,7 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         archive = await stack.enter_async_context(open_archive(settings.background, opened.memory, opened.redis))
         model = open_model(settings, archive, stack)
         folders = settings.plugin_folders
-        embeds = bool(settings.embedding_base_url) or child is None
+        embeds = bool(settings.embedding_base_url) or not settings.offline
         embedder = _embedder(settings, http) if embeds else NoEmbeddings()
         memories = RedisMemories(opened.redis, ttl_s=settings.user_retention_days * DAY_S or None)
         pipeline = await stack.enter_async_context(

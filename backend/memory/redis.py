@@ -44,25 +44,20 @@ Close = Callable[[], Awaitable[None]]
 
 def connect(url: str) -> Redis:
     """A client for `redis://`, `rediss://` or `unix://`; connects when first used, never retries by itself."""
-    pool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=CONNECTIONS,
-        timeout=SOCKET_TIMEOUT_S,
-        socket_timeout=SOCKET_TIMEOUT_S,
-        socket_connect_timeout=SOCKET_TIMEOUT_S,
-        retry=Retry(NoBackoff(), 0),
-        protocol=2,
-    )
-    return Redis.from_pool(pool)
+    return _client(url, reply_within_s=SOCKET_TIMEOUT_S)
 
 
 def connect_waiting(url: str) -> Redis:
     """A client for reads that wait (pub/sub, `BLOCK`): no limit on one reply, its callers set theirs."""
+    return _client(url, reply_within_s=None)
+
+
+def _client(url: str, *, reply_within_s: float | None) -> Redis:
     pool = BlockingConnectionPool.from_url(
         url,
         max_connections=CONNECTIONS,
         timeout=SOCKET_TIMEOUT_S,
-        socket_timeout=None,
+        socket_timeout=reply_within_s,
         socket_connect_timeout=SOCKET_TIMEOUT_S,
         retry=Retry(NoBackoff(), 0),
         protocol=2,
