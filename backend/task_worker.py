@@ -10,18 +10,16 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-import httpx2
 from rich.console import Console
 
-from backend.background.build import Store, a_worker, open_archive, open_records
+from backend.background.build import Store, a_worker, open_records
 from backend.background.thinking import background_kinds
 from backend.background.worker import Worker
-from backend.mcp.build import other_servers
+from backend.house.kept import open_kept
+from backend.house.minds import open_minds, with_offline_child
+from backend.house.thinking import open_thinking
 from backend.memory.embedded import join_memory
-from backend.minds import HTTP_TIMEOUT_S, open_model, with_offline_child
-from backend.pipeline.build import open_pipeline
 from backend.settings import Settings
-from backend.thinkers.build import build as build_thinkers
 
 
 async def work(settings: Settings, concurrency: int | None = None) -> None:
@@ -42,30 +40,16 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
 async def open_worker(settings: Settings, concurrency: int | None = None) -> AsyncIterator[tuple[str, ...]]:
     """A worker at work; yields what to tell the operator. Raises `SetupError`."""
     async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
         opened = await join_memory(settings.redis_url, settings.data_dir)
-        stack.push_async_callback(opened.memory.close)
+        kept = await enter(open_kept(opened, settings))
         settings, _ = await with_offline_child(settings, stack)
-        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
-        archive = await stack.enter_async_context(open_archive(settings.background, opened.memory, opened.redis))
-        model, folders = open_model(settings, archive, stack), settings.plugin_folders
-        pipeline = await stack.enter_async_context(
-            open_pipeline(settings, model=model, memory=opened.memory, http=http, folders=folders)
-        )
-        others = await stack.enter_async_context(other_servers(settings.mcp))
-        thinkers = build_thinkers(
-            settings,
-            model=model,
-            memory=opened.memory,
-            http=http,
-            folders=folders,
-            pipeline=pipeline,
-            tool_sources=[others] if others else [],
-            modes_file=settings.modes_file,
-        )
+        minds = await enter(open_minds(settings, kept))
+        thinking = await enter(open_thinking(settings, kept, minds))
         records = open_records(settings.background, Store(opened.redis, opened.waiting, opened.url))
-        worker = a_worker(settings.background, records, thinkers, archive, concurrency)
-        await stack.enter_async_context(worker.working(opened.url))
-        yield _lines(worker, opened.label, background_kinds(thinkers.manifests))
+        worker = a_worker(settings.background, records, thinking.thinkers, minds.archive, concurrency)
+        await enter(worker.working(opened.url))
+        yield _lines(worker, opened.label, background_kinds(thinking.thinkers.manifests))
 
 
 def _lines(worker: Worker, memory: str, kinds: frozenset[str]) -> tuple[str, ...]:

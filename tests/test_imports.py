@@ -122,7 +122,7 @@ ONE_FILE: dict[str, set[str]] = {
 }
 """What a single file may import beyond its room's arrows, and why."""
 
-SEES_ALL = {"main", "cli", "server", "workers", "tour", "task_worker", "minds"}
+SEES_ALL = {"main", "house", "cli", "server", "workers", "tour", "task_worker"}
 PURE = {"conversation", "audio.segmenter"}
 """Standard library and `errors` only: no sockets, no clock, no asyncio."""
 IMPURE_STANDARD = {

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import httpx2
 
 from backend.background.archive import Archive, ArchivingModel
+from backend.background.build import open_archive
+from backend.house.kept import Kept
 from backend.models.chat import ChatCompletions
+from backend.models.embedding import Embedder, EmbeddingsAPI, NoEmbeddings
 from backend.models.tagged import TaggedChatModel
 from backend.offline_child import OfflineChild
 from backend.settings import Settings
 
 HTTP_TIMEOUT_S = 10.0
 """Seconds a tool's request may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Minds:
+    """The models, and the client tools reach the world by."""
+
+    model: ArchivingModel
+    """The one everybody shares."""
+    archive: Archive
+    """What it was asked for background tasks."""
+    embedder: Embedder
+    http: httpx2.AsyncClient
+
+
+@asynccontextmanager
+async def open_minds(settings: Settings, kept: Kept) -> AsyncIterator[Minds]:
+    """All of it, closed with the block."""
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
+        archive = await stack.enter_async_context(open_archive(settings.background, kept.memory, kept.opened.redis))
+        yield Minds(_open_model(settings, archive, stack), archive, _embedder(settings, http), http)
 
 
 async def with_offline_child(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, OfflineChild | None]:
@@ -31,8 +59,8 @@ def key_of(settings: Settings) -> str:
     return settings.openai_api_key.get_secret_value() if settings.openai_api_key else "offline"
 
 
-def open_model(settings: Settings, archive: Archive, stack: AsyncExitStack) -> ArchivingModel:
-    """The model everybody shares, each of the two configured ones the other's fallback; closed with `stack`."""
+def _open_model(settings: Settings, archive: Archive, stack: AsyncExitStack) -> ArchivingModel:
+    """Each of the two configured models is the other's fallback; closed with `stack`."""
     everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
     completions = ChatCompletions(
         base_url=settings.openai_base_url,
@@ -42,3 +70,11 @@ def open_model(settings: Settings, archive: Archive, stack: AsyncExitStack) -> A
     )
     stack.push_async_callback(completions.close)
     return ArchivingModel(TaggedChatModel(completions, settings.models_without_tools), archive)
+
+
+def _embedder(settings: Settings, http: httpx2.AsyncClient) -> Embedder:
+    """The demonstration has no vectors to offer, unless an address is named."""
+    if settings.offline and not settings.embedding_base_url:
+        return NoEmbeddings()
+    url = (settings.embedding_base_url or settings.openai_base_url).rstrip("/")
+    return EmbeddingsAPI(http, url, key_of(settings), settings.embedding_model)

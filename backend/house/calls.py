@@ -1,0 +1,116 @@
+"""The call side: the sessions of this process, and of those it is one server with."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from prometheus_client import generate_latest
+
+from backend.fleet.fleet import Fleet, Link, open_fleet
+from backend.house.figures import open_tracer, running, watched_load
+from backend.house.kept import Kept
+from backend.house.line import line_of
+from backend.house.responder_line import ResponderLine
+from backend.house.thinking import Thinking
+from backend.house.work import Work
+from backend.memory.changes import follow_changes
+from backend.memory.redis import RedisMemory
+from backend.session.call import Line, run_call
+from backend.session.directory import QUEUES, Directory
+from backend.session.load import Load
+from backend.session.metrics import Metrics
+from backend.session.placing import AcceptOffer
+from backend.settings import Settings
+from backend.transports.webrtc import accept_offer
+from backend.transports.wire import IceServer, WireConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Where calls begin and live."""
+
+    directory: Directory
+    responder: ResponderLine
+    line: Line
+    accept_offer: AcceptOffer
+    fleet: Fleet | None
+    """The other processes; None: this one serves alone."""
+
+
+@asynccontextmanager
+async def open_calls(
+    settings: Settings, kept: Kept, thinking: Thinking, work: Work, metrics: Metrics
+) -> AsyncIterator[Calls]:
+    """All of it. At the end calls are ended first, then the other processes are told."""
+    async with AsyncExitStack() as stack:
+        tracer = await stack.enter_async_context(open_tracer(settings, metrics))
+        responder = ResponderLine(settings)
+        line = line_of(settings, kept, thinking, work, responder, metrics, tracer)
+        load = await stack.enter_async_context(watched_load(settings))
+        directory = _directory(settings, line, load, metrics)
+        offers = partial(accept_offer, wire=_wire(settings))
+        fleet = await _fleet(settings, kept, directory, offers, load, metrics, stack)
+        stack.push_async_callback(directory.close)
+        await stack.enter_async_context(work.background.crying(directory.is_here, directory.publish))
+        kept.relay.on_page(directory.publish)
+        kept.relay.begin()
+        stack.push_async_callback(kept.relay.close)
+        yield Calls(directory, responder, line, offers, fleet)
+
+
+def _directory(settings: Settings, line: Line, load: Load, metrics: Metrics) -> Directory:
+    directory = Directory(
+        partial(run_call, line),
+        cap=settings.session_cap,
+        responder=str(line.about["responder"]),
+        on_lapse=partial(metrics.session_ended, "never_connected"),
+        admit=load.admit,
+    )
+    for queue in QUEUES:
+        metrics.watch_queue(queue, partial(directory.depth, queue))
+    return directory
+
+
+async def _fleet(
+    settings: Settings,
+    kept: Kept,
+    directory: Directory,
+    offers: AcceptOffer,
+    load: Load,
+    metrics: Metrics,
+    stack: AsyncExitStack,
+) -> Fleet | None:
+    """The other processes this one serves with, if it does. Ended after its calls, so that all learn of their end."""
+    if not settings.share_sessions:
+        return None
+    opened = kept.opened
+    fleet = await stack.enter_async_context(
+        open_fleet(
+            Link(opened.redis, opened.waiting),
+            directory,
+            offers,
+            lambda: (load.fullness, not (load.is_full or directory.closing)),
+            figures=lambda: generate_latest(metrics.registry).decode(),
+            group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
+        )
+    )
+    metrics.watch_queue("fleet_events", lambda: fleet.depth)
+    if isinstance(opened.memory, RedisMemory):
+        await stack.enter_async_context(running(follow_changes(opened.waiting, opened.memory), "changes of users"))
+    return fleet
+
+
+def _wire(settings: Settings) -> WireConfig:
+    return WireConfig(
+        ice_servers=tuple(
+            IceServer((s.urls,) if isinstance(s.urls, str) else tuple(s.urls), s.username, s.credential)
+            for s in settings.ice_servers
+        ),
+        force_host=settings.rtc_force_host,
+        port_range=settings.rtc_port_range,
+    )

@@ -1,0 +1,51 @@
+"""What is kept of users, and what carries it: Redis, and all that stands in it which more than one side uses."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from backend.memory.base import Memory
+from backend.memory.embedded import OpenedMemory
+from backend.memory.memories import RedisMemories
+from backend.memory.notices import NoticeStore
+from backend.memory.outbox import Outbox
+from backend.memory.relay import Relay
+from backend.settings import Settings
+
+DAY_S = 86_400
+DRAIN_WITHIN_S = 2.0
+"""Seconds a process that ends gives what waits to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What every side of the house may use."""
+
+    opened: OpenedMemory
+    """The Redis itself, and what to tell the operator about it."""
+    memory: Memory
+    outbox: Outbox
+    """The way of calls and typed turns to memory."""
+    memories: RedisMemories
+    notices: NoticeStore
+    relay: Relay
+    """To the other processes; whoever has hearers for it lets it begin."""
+
+
+@asynccontextmanager
+async def open_kept(opened: OpenedMemory, settings: Settings) -> AsyncIterator[Kept]:
+    """Takes over `opened`, and closes it once what waits has been written."""
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(opened.memory.close)
+        outbox = Outbox(opened.memory)
+        stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
+        memories = RedisMemories(opened.redis, ttl_s=kept_for_s(settings))
+        relay = Relay(opened.redis, opened.waiting)
+        yield Kept(opened, opened.memory, outbox, memories, NoticeStore(opened.redis), relay)
+
+
+def kept_for_s(settings: Settings) -> int | None:
+    """Seconds what is known of a user is kept after its last change; None: for good."""
+    return settings.user_retention_days * DAY_S or None

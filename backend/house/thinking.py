@@ -1,0 +1,78 @@
+"""The thinking side: the Thinkers with their tools, and the steps around every turn."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from backend.background.asking import Asking
+from backend.house.kept import Kept
+from backend.house.minds import Minds
+from backend.mcp.build import OtherServers, other_servers
+from backend.memory.memories import Memories
+from backend.models.embedding import Embedder, NoEmbeddings
+from backend.pipeline.build import open_pipeline
+from backend.pipeline.pipeline import Pipeline
+from backend.session.knowing_summary import Summaries
+from backend.settings import Settings
+from backend.thinkers.build import build as build_thinkers
+from backend.thinkers.registry import Thinkers
+
+SUMMARIES_WITHIN_S = 2.0
+"""Seconds a server that ends gives the summaries of the calls it has just ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A process's Thinkers."""
+
+    thinkers: Thinkers
+    pipeline: Pipeline
+    others: OtherServers | None
+    """The tools of other servers; None: none are named."""
+    asking: Asking
+    """A user's tasks, for the tool that asks for them: none until it is opened."""
+    summaries: Summaries
+    """What is made of conversations when they are over."""
+
+
+@asynccontextmanager
+async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIterator[Thinking]:
+    """All of it, ended with the block. Raises `BadPlugin`."""
+    async with AsyncExitStack() as stack:
+        enter, folders = stack.enter_async_context, settings.plugin_folders
+        pipeline = await enter(
+            open_pipeline(
+                settings,
+                model=minds.model,
+                memory=kept.memory,
+                http=minds.http,
+                folders=folders,
+                services=_for_steps(kept, minds),
+            )
+        )
+        others, asking = await enter(other_servers(settings.mcp)), Asking()
+        thinkers = build_thinkers(
+            settings,
+            model=minds.model,
+            memory=kept.memory,
+            http=minds.http,
+            folders=folders,
+            pipeline=pipeline,
+            tool_sources=[others] if others else [],
+            modes_file=settings.modes_file,
+            user_tasks=asking,
+        )
+        summaries = Summaries(minds.model, settings.thinker_model, kept.memory)
+        stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
+        yield Thinking(thinkers, pipeline, others, asking, summaries)
+
+
+def _for_steps(kept: Kept, minds: Minds) -> dict[Any, Any]:
+    """What steps may ask for beside the usual; a step that needs vectors is told when there are none."""
+    services: dict[Any, Any] = {Memories: kept.memories}
+    if not isinstance(minds.embedder, NoEmbeddings):
+        services[Embedder] = minds.embedder
+    return services

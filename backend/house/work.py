@@ -1,0 +1,68 @@
+"""What outlives a sentence: background tasks, what is told of them unasked, and who thinks about both."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from backend.background.build import Background, Store, open_background
+from backend.background.coordinating import Coordinating, open_coordinating
+from backend.background.thinking import background_kinds
+from backend.house.kept import Kept
+from backend.house.minds import Minds
+from backend.house.thinking import Thinking
+from backend.session.handover import Handover
+from backend.session.metrics import Metrics
+from backend.session.teller import Teller
+from backend.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A process's long work."""
+
+    background: Background
+    teller: Teller
+    coordinating: Coordinating
+    handover: Handover
+    """The way of calls and typed turns to the tasks."""
+
+
+@asynccontextmanager
+async def open_work(
+    settings: Settings, kept: Kept, minds: Minds, thinking: Thinking, metrics: Metrics
+) -> AsyncIterator[Work]:
+    """All of it, ended with the block."""
+    opened = kept.opened
+    async with AsyncExitStack() as stack:
+        background = await stack.enter_async_context(
+            open_background(
+                settings.background,
+                Store(opened.redis, opened.waiting, opened.url),
+                thinkers=thinking.thinkers,
+                archive=minds.archive,
+                registry=metrics.registry,
+            )
+        )
+        teller = Teller(kept.notices, kept.relay)
+        stack.push_async_callback(teller.close)
+        thinking.asking.open(background.board, teller)
+        coordinating = await stack.enter_async_context(
+            open_coordinating(
+                settings.coordinator,
+                opened.redis,
+                tasks=background.board,
+                model=minds.model,
+                model_name=settings.thinker_model,
+                archive=minds.archive,
+                kinds=background_kinds(thinking.thinkers.manifests),
+                teller=teller,
+                waiting=teller.waiting,
+                listening=teller.listening,
+                show=kept.relay.show,
+            )
+        )
+        handover = Handover(background.board)
+        stack.push_async_callback(handover.close)
+        yield Work(background, teller, coordinating, handover)
