@@ -19,3 +19,6 @@ class CoordinatorSettings(BaseModel):
     history_bytes: int = Field(20_480, ge=1_024, description="Bytes of them, at most.")
     tasks: int = Field(10, ge=5, le=20, description="Tasks of the user a digest shows.")
     think_within_s: float = Field(60, gt=0, description="Seconds one digest's model may take.")
+    lease_s: float = Field(
+        10, ge=0.4, description="Seconds a process that thinks about a user may be silent before another takes over."
+    )

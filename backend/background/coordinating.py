@@ -128,7 +128,7 @@ async def open_coordinating(
         mind = Mind(model, model_name, archive.scope, kinds, pace, settings.think_within_s)
     coordinator = Coordinator(
         channels,
-        Leases(redis, name),
+        Leases(redis, name, settings.lease_s),
         notebook,
         tasks,
         mind,

@@ -72,6 +72,8 @@ def _told(event: Mapping[str, Any]) -> str:
 
 
 def _answer(words: str) -> str:
+    if _PRAISE.search(words) or _COMPLAINT.search(words):
+        return "Thank you, I have noted that."
     if subject := _RESEARCH.match(words):
         return f"I have begun to look into {subject[1]}."
     if _CANCEL.search(words):

@@ -1,0 +1,52 @@
+"""`responder-thinker worker` as a process, for tests that want one beside a server."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.offline_peer import OfflinePeer
+
+COMMAND = str(Path(sys.executable).parent / "responder-thinker")
+READY_WITHIN_S = 40.0
+END_WITHIN_S = 15.0
+
+
+@contextmanager
+def running_worker(peer: OfflinePeer, **env: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker whose models `peer` serves, ready to work; ended by its pid, unless the test has done so."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"DATA_DIR": f"{folder}/var", "OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": peer.base_url}
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        process = subprocess.Popen(
+            [COMMAND, "worker"], cwd=folder, env=kept | {"COLUMNS": "200"} | settings | env, stdout=subprocess.PIPE
+        )
+        try:
+            _wait_until_ready(process)
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(END_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            if process.stdout:
+                process.stdout.close()
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdout
+    printed, deadline = b"", time.monotonic() + READY_WITHIN_S
+    while b"Ctrl-C" not in printed:
+        ready, _, _ = select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))
+        piece = os.read(process.stdout.fileno(), 4096) if ready else b""
+        assert piece, f"the worker did not start: {printed.decode()}"
+        printed += piece
