@@ -42,7 +42,7 @@ ARROWS: dict[str, set[str]] = {
     "tracing": COMMON,
     "pipeline": COMMON
     | {"settings", "agent", "tools", "models.base", "models.embedding"}
-    | {"memory.base", "memory.user", "memory.memories", "memory.ranking"},
+    | {"memory.base", "memory.user", "memory.memories", "memory.notes", "memory.ranking"},
     "reasoning": COMMON | {"agent", "tools", "models", "settings_reasoning"},
     "background": COMMON
     | {
@@ -58,7 +58,7 @@ ARROWS: dict[str, set[str]] = {
         "models.base",
         "thinkers",
     },
-    "tools": COMMON | {"settings", "calendar", "memory.base", "memory.user"},
+    "tools": COMMON | {"settings", "calendar", "memory.base", "memory.notes", "memory.user"},
     "mcp": COMMON | {"settings_mcp", "tools"},
     "thinkers": COMMON
     | {

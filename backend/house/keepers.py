@@ -29,6 +29,7 @@ def keepers_of(
         Keeper("coordinator", coordinating.export, coordinating.erase),
         Keeper("notices", notices.export, notices.erase),
         Keeper("memories", memories.export, memories.erase),
+        Keeper("notes", kept.notes.export, kept.notes.erase),
         Keeper("calendar", calendars.export, calendars.erase),
         Keeper("model attempts", archive.export, archive.erase),
         *((Keeper("calls", fleet.export, fleet.erase),) if fleet else ()),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from backend.memory.base import Memory
 from backend.memory.embedded import OpenedMemory
 from backend.memory.memories import RedisMemories
+from backend.memory.notes import RedisNotes
 from backend.memory.notices import NoticeStore
 from backend.memory.outbox import Outbox
 from backend.memory.relay import Relay
@@ -29,6 +30,7 @@ class Kept:
     outbox: Outbox
     """The way of calls and typed turns to memory."""
     memories: RedisMemories
+    notes: RedisNotes
     notices: NoticeStore
     relay: Relay
     """To the other processes; whoever has hearers for it lets it begin."""
@@ -42,8 +44,9 @@ async def open_kept(opened: OpenedMemory, settings: Settings) -> AsyncIterator[K
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         memories = RedisMemories(opened.redis, ttl_s=kept_for_s(settings))
+        notes = RedisNotes(opened.redis, ttl_s=kept_for_s(settings))
         relay = Relay(opened.redis, opened.waiting)
-        yield Kept(opened, opened.memory, outbox, memories, NoticeStore(opened.redis), relay)
+        yield Kept(opened, opened.memory, outbox, memories, notes, NoticeStore(opened.redis), relay)
 
 
 def kept_for_s(settings: Settings) -> int | None:

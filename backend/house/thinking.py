@@ -12,6 +12,7 @@ from backend.house.kept import Kept
 from backend.house.minds import Minds
 from backend.mcp.build import OtherServers, other_servers
 from backend.memory.memories import Memories
+from backend.memory.notes import Notes
 from backend.models.embedding import Embedder, NoEmbeddings
 from backend.pipeline.build import open_pipeline
 from backend.pipeline.pipeline import Pipeline
@@ -64,6 +65,7 @@ async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIt
             tool_sources=[others] if others else [],
             modes_file=settings.modes_file,
             user_tasks=asking,
+            services={Notes: kept.notes},
         )
         summaries = Summaries(minds.model, settings.thinker_model, kept.memory)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
@@ -72,7 +74,7 @@ async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIt
 
 def _for_steps(kept: Kept, minds: Minds) -> dict[Any, Any]:
     """What steps may ask for beside the usual; a step that needs vectors is told when there are none."""
-    services: dict[Any, Any] = {Memories: kept.memories}
+    services: dict[Any, Any] = {Memories: kept.memories, Notes: kept.notes}
     if not isinstance(minds.embedder, NoEmbeddings):
         services[Embedder] = minds.embedder
     return services

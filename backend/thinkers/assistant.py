@@ -1,4 +1,4 @@
-"""The user's calendar: what is on, and putting in, moving and deleting events."""
+"""The user's calendar and notes: what is on, what is to be come back to, and changes to both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ MANIFEST = Manifest(
     label="Assistant",
     description=(
         "the user's calendar: appointments, meetings, reminders by date; also their yes or no to a change of it that "
-        "was just asked about, with the change named in full"
+        "was just asked about, with the change named in full; and their notes: to make, list or snooze one, or that "
+        "it is done"
     ),
     example="Put the dentist in my calendar for tomorrow at three.",
     prompt=(
@@ -19,9 +20,11 @@ MANIFEST = Manifest(
         "meant, unless it is plain. If a tool says that the user has to agree first, nothing has been done: say "
         "exactly what would be done, with the event's title, day and time, and ask. If the conversation shows that "
         "you have asked and the user now agrees, list the event again and make the same call with the same arguments. "
-        "Say only what the tools confirm as done."
+        "Say only what the tools confirm as done. Their notes, things to come back to, you keep with the tool notes; "
+        "what has a place and an hour, such as an appointment, is for the calendar."
     ),
     tools=(
+        "notes",
         "calendar_create_event",
         "calendar_list_events",
         "calendar_update_event",
@@ -30,7 +33,7 @@ MANIFEST = Manifest(
     ),
     cache_ttl_s=0,
     cache_scope="user",
-    filler="Still looking at the calendar.",
+    filler="Still looking it up.",
     history_turns=4,
     preferences=("name", "time_zone"),
 )

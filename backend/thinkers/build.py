@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +42,17 @@ def build(
     tool_sources: Iterable[ToolSource] = (),
     modes_file: Path | None = None,
     user_tasks: UserTasks | None = None,
+    services: Mapping[Any, Any] | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Thinkers:
     """All Thinkers with their tools and services. `folders` hold further Thinker and tool files.
-    `tool_sources` have the tools of other servers.
+    `tool_sources` have the tools of other servers; `services` are further ones for tools, by type.
 
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
     folders = tuple(folders)
     _check_plugins(folders)
-    services: dict[Any, Any] = {
+    known: dict[Any, Any] = {
         httpx2.AsyncClient: http,
         Settings: settings,
         Memory: memory,
@@ -59,8 +60,9 @@ def build(
         Preferences: MemoryPreferences(memory),
         Calendars: open_calendars(settings, http),
         UserTasks: user_tasks or NoTasks(),
+        **(services or {}),
     }
-    toolbox = tools.discover(services, folders, tool_sources)
+    toolbox = tools.discover(known, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
     modes = load_modes(modes_file, tools=_ForModes(toolbox), check_steps=pipeline.check_names)
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from backend.offline.chat.bringing_up import with_due_notes
 from backend.offline.chat.choosing import chosen
 from backend.offline.chat.conversing import converse
 from backend.offline.chat.coordination import actions, asked_to_coordinate, decision
@@ -45,6 +46,8 @@ def think(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], tool_
     task = task_of(known)
     asked = Asked(task or _last_user(messages), known)
     thought = _thought(asked, messages, tools, may_call=tool_choice != "none")
+    if thought.text:
+        thought = Thought(with_due_notes(thought.text, known), thought.calls)
     return thought if task is None or thought.calls else Thought(delivered(thought.text))
 
 

@@ -67,6 +67,14 @@ _TALK: tuple[tuple[Talk, str], ...] = (
 )
 _DOMAINS: tuple[tuple[str, str, str], ...] = (
     # what a domain may be called, and the words that ask for it
+    (
+        "notes",
+        r"notes|assistant",
+        r"^(?:please )?(?:make|take|add|write|create|keep)(?: me)?(?: down)? an? note\b|"
+        r"^(?:please )?note (?:down|that|to)\b|^(?:please )?(?:mark|tick|check) (?:it|that)\b.*\b(?:done|off)\b|"
+        r"\b(?:my|the|any|open|due) (?:\w+ )?notes?\b|\bsnooze\b|"
+        r"^(?:it|that|this)(?:'s| is| has been)(?: all| already)? (?:done|finished|sorted|taken care of)\b",
+    ),
     ("reason", r"reason|think", r"\bthink\b(?: \w+){0,3} (?:hard|carefully|deeply|through|over)\b|\bstep by step\b|"
                                 r"\bthink (?:hard|carefully|deeply)\b|\b(?:puzzles?|riddles?)\b"),
     ("weather", r"weather", r"\b(?:weather|rain|snow|sunny|windy|temperature|forecast|umbrella|jacket|degrees|storm)|"

@@ -1,0 +1,142 @@
+"""The user's notes: things to come back to, which come up by themselves once they are due and the user talks.
+
+Where notes are kept is `memory.notes`; how they come up is the step `due_notes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import Field
+
+from backend.calendar.base import BadEvent, Moment
+from backend.calendar.when import parse_when
+from backend.errors import BadRequest
+from backend.memory.base import Memory
+from backend.memory.notes import TEXT_LIMIT, Notes, StoredNote
+from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.calendar_times import NO_ZONE, When, Zone, fitting, words, written, zone_for
+from backend.tools.clock import Clock
+from backend.tools.fetch import refused
+
+SPOKEN_OF_S = 1_800.0
+"""Seconds for which "it" means the note that was last spoken of."""
+LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask the user if it is not plain."
+
+
+@tool(
+    "notes",
+    "The user's notes, things for them to come back to: create one, with a time from which it is due if they name one; "
+    "list them; snooze one until later; resolve one that is done. Without a note_id, snooze and resolve take the note "
+    "that was just spoken of.",
+    requires_auth=True,
+    cache=False,
+    clients=OURS | {"copilot"},
+    persistent=True,
+    guidance="Notes: a due note comes up when the user next talks; it is no alarm. Keep the note short and in the "
+    "user's words, without the time. Say the day and time as the result gives them. Resolve a note only when the user "
+    "says that it is done.",
+)
+async def notes(
+    kept: Notes | None,
+    memory: Memory,
+    clock: Clock,
+    principal: Principal,
+    action: Literal["create", "list", "snooze", "resolve"],
+    text: Annotated[str, Field(max_length=TEXT_LIMIT, description="For create: what is to be noted.")] = "",
+    due: Annotated[When, "For create, if wanted, and for snooze: a day, a time, or both, on the user's clock."] = "",
+    note_id: Annotated[str, Field(max_length=64, description="As listed; empty: the one just spoken of.")] = "",
+    query: Annotated[str, Field(max_length=100, description="For list: only notes with these words.")] = "",
+    resolved: Annotated[bool, "For list: resolved ones, too."] = False,
+    time_zone: Zone = "",
+) -> Result:
+    """Raises `BadRequest` for what cannot be done as it is, `BadEvent` for a time, `MemoryUnavailable`."""
+    if kept is None:
+        raise refused("Notes cannot be kept here.")
+    user, now = principal.user_id, clock.now()
+    zone = await zone_for(memory, user, time_zone)
+    match action:
+        case "create":
+            made = await kept.add(user, text, _due(due, now, zone) if due else "")
+            return _told("created", made, zone)
+        case "list":
+            return _listed(await kept.all(user), query, now, zone, resolved=resolved)
+        case "snooze":
+            if not due:
+                raise BadRequest("Until when is missing.", hint="Ask the user.")
+            until = _due(due, now, zone)
+            note = await kept.snooze(user, await _meant(kept, user, note_id, now), until)
+        case "resolve":
+            note = await kept.resolve(user, await _meant(kept, user, note_id, now))
+    if note is None:
+        raise BadRequest("The user has no such note.", hint=LIST_FIRST)
+    return _told("snoozed" if action == "snooze" else "resolved", note, zone)
+
+
+def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) -> dict[str, Any]:
+    """A note as a model is shown it, empty things left out; with `now`, whether it is due."""
+    data: dict[str, Any] = {"id": note.id, "text": note.text}
+    if note.due:
+        moment = _moment(note.due)
+        data |= {"due": written(moment, zone), "when": words(moment, zone)}
+    if now and note.is_due(now.timestamp(), zone):
+        data["is_due"] = True
+    if not note.open:
+        data["state"] = "resolved"
+    return data
+
+
+def _due(text: str, now: datetime, zone: ZoneInfo | None) -> str:
+    """A time that is still to come, as it is kept. Raises `BadEvent`."""
+    moment = parse_when(text, now, zone)
+    here = now.astimezone(zone or UTC)
+    if isinstance(moment, datetime):
+        past = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) < here.replace(second=0, microsecond=0)
+    else:
+        past = moment < here.date()
+    if past:
+        raise BadEvent(f"{words(moment, zone)} is past.", hint="Ask the user for a time to come.")
+    return moment.isoformat()
+
+
+async def _meant(kept: Notes, user_id: str, note_id: str, now: datetime) -> str:
+    """The id of the note that is meant. Raises `BadRequest` when that is not plain."""
+    if note_id:
+        return note_id
+    open_ones = [note for note in await kept.all(user_id) if note.open]
+    if not open_ones:
+        raise BadRequest("The user has no open notes.")
+    latest = max(note.touched for note in open_ones)
+    just_now = [note for note in open_ones if note.touched == latest and latest > now.timestamp() - SPOKEN_OF_S]
+    if len(just_now) == 1:
+        return just_now[0].id
+    if len(open_ones) == 1:
+        return open_ones[0].id
+    raise BadRequest("It is not plain which note is meant.", hint=LIST_FIRST)
+
+
+def _listed(kept: Sequence[StoredNote], query: str, now: datetime, zone: ZoneInfo | None, *, resolved: bool) -> Result:
+    """The soonest due first, then those without a time, the newest first."""
+    wanted = [note for note in kept if (resolved or note.open) and _matches(note, query)]
+    wanted.sort(key=lambda note: (note.due_at(zone) or float("inf"), -note.created))
+    matching = [shown(note, zone, now) for note in wanted]
+    data: dict[str, Any] = {"notes": fitting(matching)}
+    if len(data["notes"]) < len(matching):
+        data["more"] = len(matching) - len(data["notes"])
+    return Result(data)
+
+
+def _matches(note: StoredNote, query: str) -> bool:
+    return all(word in note.text.casefold() for word in query.casefold().split())
+
+
+def _told(done: str, note: StoredNote, zone: ZoneInfo | None) -> Result:
+    timed = bool(note.due) and isinstance(_moment(note.due), datetime)
+    return Result({done: shown(note, zone)}, note=NO_ZONE if timed and note.open and zone is None else "")
+
+
+def _moment(due: str) -> Moment:
+    return date.fromisoformat(due) if len(due) == len("2026-11-21") else datetime.fromisoformat(due)
