@@ -301,10 +301,15 @@ async def test_twenty_calls_leave_nothing_behind(peer: OfflinePeer, house: Runni
             await call.say(silence(100))
 
     await asyncio.gather(*(one() for _ in range(4)))
-    await until(lambda: not server.net_connections("udp"), 8)
-    before = (server.num_fds(), server.num_threads())
+    await until(lambda: not server.net_connections("udp"), 15)
+
+    def held() -> int:
+        """Open files and sockets, but for the connections to Redis: how many its pool keeps depends on how busy it was."""
+        return server.num_fds() - len(server.net_connections("unix"))
+
+    before = (held(), server.num_threads())
     for _ in range(5):
         await asyncio.gather(*(one() for _ in range(4)))
-    await until(lambda: not server.net_connections("udp"), 8)
-    await until(lambda: server.num_fds() <= before[0] + 2, 8)
+    await until(lambda: not server.net_connections("udp"), 15)
+    await until(lambda: held() <= before[0] + 2, 15)
     assert server.num_threads() <= before[1] + 2
