@@ -107,6 +107,15 @@ class Memory(Protocol):
         """The user's own, the latest first."""
         ...
 
+    async def latest_messages(
+        self, user_id: str, *, conversations: int, messages: int, besides: str = ""
+    ) -> list[list[Message]]:
+        """The newest `messages` of the user's latest `conversations`, each oldest first; the latest one comes first.
+
+        The conversation `besides` is left out, and does not count.
+        """
+        ...
+
     async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
         """Delete it; does nothing when the user has no such conversation."""
         ...

@@ -69,6 +69,13 @@ class FakeMemory:
                 notes.append(ConversationNote(name, len(messages), (self._kept[key].until or 0) - HISTORY_TTL_S))
         return sorted(notes, key=lambda note: -note.updated_at)
 
+    async def latest_messages(
+        self, user_id: str, *, conversations: int, messages: int, besides: str = ""
+    ) -> list[list[Message]]:
+        names = [note.id for note in await self.conversations(user_id) if note.id != besides]
+        found = [await self.recent_messages(user_id, name, messages) for name in names[: max(0, conversations)]]
+        return [one for one in found if one]
+
     async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
         self._drop(keys.conversation(user_id, conversation_id))
 

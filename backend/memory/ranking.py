@@ -38,13 +38,14 @@ def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
 
     Of equals, the earlier one wins.
     """
-    wanted = set(words(question))
-    hints = tuple(word.removesuffix("y") for word in wanted)
-    bags = [_bag(text, hints) for text in texts]
+    wanted = frozenset(words(question))
+    if not wanted:
+        return []
+    bags = _found(wanted, texts)
     common = Counter(word for bag in bags for word in bag)
     weight = {word: 1.0 + math.log((1 + len(bags)) / (1 + common[word])) for word in wanted}
     total = sum(weight.values())
-    scores = [sum(weight[word] for word in wanted & bag) / total if total else 0.0 for bag in bags]
+    scores = [sum(weight[word] for word in bag) / total if bag else 0.0 for bag in bags]
     return _best(scores, MIN_SCORE, limit)
 
 
@@ -60,14 +61,23 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _best(scores: Sequence[float], least: float, limit: int) -> list[int]:
-    places = sorted(range(len(scores)), key=lambda place: -scores[place])
-    return [place for place in places if scores[place] >= least][:limit]
+    fitting = [place for place, score in enumerate(scores) if score >= least]
+    return sorted(fitting, key=lambda place: -scores[place])[:limit]
 
 
-def _bag(text: str, hints: Sequence[str]) -> set[str]:
-    """The words of a text; none of one that cannot hold what is wanted, which is most of them."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return set(words(text)) if any(hint in plain for hint in hints) else set()
+def _found(wanted: frozenset[str], texts: Sequence[str]) -> list[set[str]]:
+    """Of each text, the wanted words it holds.
+
+    Most texts hold none, so only words that begin like a wanted one are looked at, all of them found in one go.
+    """
+    beginnings = "|".join(re.escape(word) + (f"|{re.escape(word[:-1])}ies" * word.endswith("y")) for word in wanted)
+    candidate = re.compile(rf"(?<![^\W_])(?:{beginnings})[^\W_]*")
+    bags = []
+    for text in texts:
+        plain = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+        near = candidate.findall(plain)
+        bags.append({stem for word in near if word not in STOP_WORDS and (stem := _stem(word)) in wanted})
+    return bags
 
 
 def _stem(word: str) -> str:

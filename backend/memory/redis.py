@@ -109,10 +109,7 @@ class RedisMemory:
 
     async def conversations(self, user_id: str) -> list[ConversationNote]:
         async def gather() -> list[ConversationNote]:
-            owned = await self._redis.zrange(keys.owned(user_id), 0, -1, desc=True, withscores=True)
-            listed = cast(list[tuple[bytes, float]], owned)
-            named = [(keys.conversation_of(user_id, key.decode()), until) for key, until in listed]
-            found = [(name, until) for name, until in named if name is not None]
+            found = await self._conversations(user_id)
             pipe = self._redis.pipeline(transaction=False)
             for name, _ in found:
                 pipe.llen(keys.conversation(user_id, name))
@@ -125,6 +122,23 @@ class RedisMemory:
 
         notes: list[ConversationNote] = await self._call(gather)
         return notes
+
+    async def latest_messages(
+        self, user_id: str, *, conversations: int, messages: int, besides: str = ""
+    ) -> list[list[Message]]:
+        """Two round trips, however many conversations."""
+
+        async def gather() -> list[list[bytes]]:
+            names = [name for name, _ in await self._conversations(user_id) if name != besides]
+            if not names or conversations <= 0 or messages <= 0:
+                return []
+            pipe = self._redis.pipeline(transaction=False)
+            for name in names[:conversations]:
+                pipe.lrange(keys.conversation(user_id, name), -messages, -1)
+            return cast(list[list[bytes]], await pipe.execute())
+
+        raw: list[list[bytes]] = await self._call(gather)
+        return [[keys.decode_message(item) for item in items] for items in raw if items]
 
     async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
         key = keys.conversation(user_id, conversation_id)
@@ -247,6 +261,14 @@ class RedisMemory:
         pipe.zadd(owned, until)
         pipe.zremrangebyscore(owned, "-inf", int(time.time()))
         pipe.expire(owned, keys.FINGERPRINT_TTL_S)
+
+    async def _conversations(self, user_id: str) -> list[tuple[str, float]]:
+        """The names of a user's conversations that have not expired, and until when they are kept, the latest first."""
+        now = int(time.time())
+        owned = await self._redis.zrange(keys.owned(user_id), "+inf", now, desc=True, withscores=True, byscore=True)
+        listed = cast(list[tuple[bytes, float]], owned)
+        named = [(keys.conversation_of(user_id, key.decode()), until) for key, until in listed]
+        return [(name, until) for name, until in named if name is not None]
 
     async def _read(self, name: str) -> Any:
         """Any key's value, a list's or a plain one's; None when there is none."""

@@ -150,6 +150,25 @@ async def test_a_users_conversations_are_listed_the_latest_first_until_they_are_
     assert await case.memory.everything_of("u1") == {}
 
 
+async def test_the_latest_conversations_are_read_at_once(case: Case) -> None:
+    async def latest(conversations: int = 3, messages: int = 2, **besides: str) -> list[list[str]]:
+        found = await case.memory.latest_messages("u1", conversations=conversations, messages=messages, **besides)
+        return [[message.content for message in one] for one in found]
+
+    assert await latest() == []
+    for name in ("a", "b", "c"):
+        await case.memory.append_messages("u1", name, said(f"{name} one"), said(f"{name} two"), said(f"{name} three"))
+        await case.age(2)
+    await case.memory.append_messages("u2", "other", said("not mine"))
+    assert await latest() == [[f"{name} two", f"{name} three"] for name in ("c", "b", "a")]
+    assert await latest(2, 1, besides="c") == [["b three"], ["a three"]]
+    assert await latest(0) == await latest(3, 0) == []
+    await case.memory.forget_conversation("u1", "b")
+    assert await latest(3, 1) == [["c three"], ["a three"]]
+    await case.age(HISTORY_TTL_S)
+    assert await latest() == []
+
+
 async def test_a_conversation_is_forgotten_an_hour_after_its_last_word(case: Case) -> None:
     await case.memory.append_messages("u1", "s1", said("first"))
     await case.age(HISTORY_TTL_S - 60)

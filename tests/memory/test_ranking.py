@@ -38,6 +38,21 @@ def test_any_text_can_be_ranked(question: str, texts: list[str], limit: int) -> 
     assert all(set(words(question)) & set(words(texts[place])) for place in places)
 
 
+@given(
+    st.lists(st.sampled_from([*"abcdefg", "party", "parties", "ﬁnd", "Finding", "İs", "straße", "STRASSES", "the"]))
+    .map(" ".join)
+    .flatmap(lambda question: st.tuples(st.just(question), st.lists(st.text("aeinprsty ﬁİß’_-", max_size=30)))),
+    st.lists(st.sampled_from(["a party", "parties", "find it", "the straße’s end", "party_parties", "İs it"])),
+)
+def test_words_are_found_quickly_exactly_where_they_are(asked: tuple[str, list[str]], more: list[str]) -> None:
+    question, texts = asked[0], [*asked[1], *more]
+    wanted = set(words(question))
+    sharing = [place for place, text in enumerate(texts) if wanted & set(words(text))]
+    assert set(by_words(question, texts, 100)) <= set(sharing)
+    if len(wanted) == 1:  # then whoever shares a word shares all of them
+        assert sorted(by_words(question, texts, 100)) == sharing
+
+
 def test_vectors_are_compared_by_direction() -> None:
     assert by_vectors([1.0, 0.0], [[0.0, 1.0], [2.0, 0.1], [1.0, 1.0], [-1.0, 0.0]], 5) == [1, 2]
     assert cosine([0.0, 0.0], [1.0, 0.0]) == 0.0

@@ -94,12 +94,12 @@ async def _facts(memory: Memory, user_id: str) -> list[Candidate]:
 
 async def _conversations(memory: Memory, asked: Asked) -> list[Candidate]:
     """What the user said in other conversations than this one, oldest first."""
-    notes = [note for note in await memory.conversations(asked.user_id) if note.id != asked.conversation_id]
-    newest = [note.id for note in notes[:CONVERSATIONS]]
-    lists = await asyncio.gather(*(memory.recent_messages(asked.user_id, id_, MESSAGES) for id_ in reversed(newest)))
+    latest = await memory.latest_messages(
+        asked.user_id, conversations=CONVERSATIONS, messages=MESSAGES, besides=asked.conversation_id
+    )
     return [
         Candidate("earlier conversation", message.content)
-        for messages in lists
+        for messages in reversed(latest)
         for message in messages
         if _own(message)
     ]
