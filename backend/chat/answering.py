@@ -141,7 +141,9 @@ class Answering:
         if self._house.thinkers.manifests and (mode.tools is None or ROUTE_TOOL in mode.tools):
             conversation = asked.conversation_id or asked.message_id
             house = self._house
-            self._consulting = Consulting(house.thinkers, conversation, mode, self._turn.publish, house.handover)
+            self._consulting = Consulting(
+                house.thinkers, conversation, mode, self._turn.publish, house.handover, platform=asked.platform
+            )
             box = box.plus(self._consulting.tool())
         desk = self._house.thinkers.desk
         agent: Agent = desk.agent.with_(
@@ -184,7 +186,8 @@ class Answering:
 
     def _pipeline_view(self) -> Asked:
         asked = self._asked
-        return Asked(asked.text, asked.user_id, asked.conversation_id or "", "chat", self._mode.name)
+        conversation = asked.conversation_id or ""
+        return Asked(asked.text, asked.user_id, conversation, "chat", self._mode.name, platform=asked.platform)
 
     async def _revise(self, response: ThinkerResponse) -> str:
         """The answer as the post-steps leave it."""

@@ -25,6 +25,7 @@ class TypedTurn:
     message_id: str = field(default_factory=new_message_id)
     earlier: Sequence[tuple[str, str]] = ()
     platform: str = ""
+    """Where it was typed, as the caller names it; steps around the turn may go by it."""
     mode: str = ""
     """The mode for this turn; empty: the one the user has chosen."""
 

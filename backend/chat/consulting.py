@@ -53,12 +53,15 @@ class Consulting:
         mode: Mode,
         publish: Publish,
         handover: Handover | None = None,
+        *,
+        platform: str = "",
     ) -> None:
         """`handover` takes work that goes on in the background; None: none does."""
         self._thinkers = thinkers
         self._handover = handover
         self._conversation_id = conversation_id
         self._mode = mode
+        self._platform = platform
         self._publish = publish
         self._numbers = itertools.count(1)
         self.domains: list[str] = []
@@ -138,6 +141,7 @@ class Consulting:
             mode=self._mode.name,
             steps=self._mode.steps,
             conversation_id=self._conversation_id,
+            platform=self._platform,
         )
 
 

@@ -59,6 +59,8 @@ class Asked:
     """The name of the profile that is on; empty: none."""
     domain: str = ""
     """The Thinker that is consulted, by voice; empty in a chat."""
+    platform: str = ""
+    """Where it was typed, as the caller names it ("terminal", "phone"); empty by voice, and where nobody said."""
     earlier: Mapping[str, Output] = field(default_factory=dict)
     """What the steps this one depends on have given, by name. One that failed, or gave nothing, is missing."""
 
@@ -110,6 +112,8 @@ class Step:
     """The profiles it runs in; empty: all, and where none is on."""
     domains: tuple[str, ...] | None = None
     """The Thinkers it runs for; None: all. A chat is not affected."""
+    platforms: tuple[str, ...] = ()
+    """The platforms it runs on; empty: all, and where none is named."""
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     deadline_s: float = PRE_DEADLINE_S
@@ -129,6 +133,7 @@ def step(
     depends_on: Sequence[str] = (),
     modes: Sequence[str] = (),
     domains: Sequence[str] | None = None,
+    platforms: Sequence[str] = (),
     model: str = "",
     options: Mapping[str, Any] | None = None,
     deadline_s: float | None = None,
@@ -156,6 +161,7 @@ def step(
             depends_on=tuple(dict.fromkeys(depends_on)),
             modes=tuple(modes),
             domains=None if domains is None else tuple(domains),
+            platforms=tuple(platforms),
             model=model,
             options=dict(options or {}),
             deadline_s=usual_s if deadline_s is None else deadline_s,

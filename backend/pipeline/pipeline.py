@@ -185,7 +185,7 @@ class Pipeline:
         await _stopped(list(self._working))
 
     def _chosen(self, stage: Stage, asked: Asked, names: Collection[str] | None) -> tuple[Step, ...]:
-        return chosen(self._order, stage, mode=asked.mode, domain=asked.domain, names=names)
+        return chosen(self._order, stage, mode=asked.mode, domain=asked.domain, names=names, platform=asked.platform)
 
     async def _attached(self, turn: WholeTurn, names: Collection[str] | None) -> WholeTurn:
         steps = [step for step in self._chosen("post", turn.asked, names) if not step.detached]

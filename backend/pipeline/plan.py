@@ -32,11 +32,18 @@ def ordered(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def chosen(
-    order: Iterable[Step], stage: Stage, *, mode: str, domain: str, names: Collection[str] | None
+    order: Iterable[Step],
+    stage: Stage,
+    *,
+    mode: str,
+    domain: str,
+    names: Collection[str] | None,
+    platform: str = "",
 ) -> tuple[Step, ...]:
     """The steps of one stage that run in this turn, in order.
 
-    With `names`, only those run, and what they depend on. A step's own `modes` and `domains` hold in any case.
+    With `names`, only those run, and what they depend on. A step's own `modes`, `domains` and `platforms` hold in any
+    case.
     """
     order = tuple(order)
     wanted = None if names is None else _with_dependencies(order, names)
@@ -46,6 +53,7 @@ def chosen(
         if step.stage == stage
         and (wanted is None or step.name in wanted)
         and (not step.modes or mode in step.modes)
+        and (not step.platforms or platform in step.platforms)
         and (not domain or step.domains is None or domain in step.domains)
     )
 

@@ -32,6 +32,8 @@ class Question:
     """The steps that profile names; None: all that fit."""
     conversation_id: str = ""
     """The conversation it was asked in; empty: none that is kept."""
+    platform: str = ""
+    """Where it was typed, as the caller names it; empty by voice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,7 @@ class Consultation:
             source_mode=question.source_mode,
             mode=question.mode,
             domain=self.manifest.domain,
+            platform=question.platform,
         )
         return await self.desk.pipeline.before(asked, names=question.steps)
 

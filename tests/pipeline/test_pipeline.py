@@ -223,6 +223,60 @@ async def test_modes_domains_and_names_decide_what_runs() -> None:
     assert await ran(ASKED, []) == []
 
 
+async def test_a_mode_keeps_its_steps_before_and_after_the_turn() -> None:
+    ran: list[str] = []
+    told: list[str] = []
+
+    @step("before_work", stage="pre", modes=["work"])
+    async def before_work() -> None:
+        ran.append("before_work")
+
+    @step("after_work", stage="post", modes=["work"])
+    async def after_work() -> Amended:
+        return Amended("Get back to work.")
+
+    @step("told_of_work", stage="post", modes=["work"], detached=True)
+    async def told_of_work(turn: WholeTurn) -> None:
+        told.append(turn.asked.mode)
+
+    @step("leans_on_it", stage="pre", depends_on=["before_work"])
+    async def leans_on_it(asked: Asked) -> None:
+        ran.append("leans_on_it")
+
+    steps = pipeline(before_work, after_work, told_of_work, leans_on_it)
+    for mode, answer, did in (
+        ("", "Tea.", ["leans_on_it"]),
+        ("home", "Tea.", ["leans_on_it"]),
+        ("work", "Get back to work.", ["before_work", "leans_on_it"]),
+    ):
+        ran.clear()
+        prepared = await steps.before(Asked("x", mode=mode))
+        turn = await steps.after(prepared.turn("Tea."))
+        assert (turn.answer, ran) == (answer, did), mode
+    await steps.close()
+    assert told == ["work"]
+
+
+async def test_a_platform_limits_steps_and_is_known_to_all() -> None:
+    seen: list[str] = []
+
+    @step("on_the_phone", stage="pre", platforms=["phone", "watch"])
+    async def on_the_phone(asked: Asked) -> Note:
+        seen.append(asked.platform)
+        return Note("Room on the screen", "three lines", personal=False)
+
+    @step("anywhere", stage="post")
+    async def anywhere(turn: WholeTurn) -> None:
+        seen.append(f"after, {turn.asked.platform or 'nowhere'}")
+
+    steps = pipeline(on_the_phone, anywhere)
+    for platform, runs in (("phone", True), ("watch", True), ("terminal", False), ("", False)):
+        prepared = await steps.before(Asked("x", platform=platform))
+        assert bool(prepared.notes) == runs, platform
+        await steps.after(prepared.turn("Tea."))
+    assert seen == ["phone", "after, phone", "watch", "after, watch", "after, terminal", "after, nowhere"]
+
+
 async def test_options_are_declared_and_set_by_the_operator() -> None:
     seen: list[StepOptions] = []
 

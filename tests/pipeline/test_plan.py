@@ -67,14 +67,13 @@ def test_what_runs_fits_the_turn_and_waits_only_for_what_runs(
     for stage in ("pre", "post"):
         run = chosen(order, stage, mode=mode, domain="", names=names)
         assert [step for step in order if step in run] == list(run)
-        assert all(step.stage == stage and (not step.modes or mode in step.modes) for step in run)
         there = {step.name for step in run}
+        fitting = {step.name for step in steps if step.stage == stage and (not step.modes or mode in step.modes)}
         assert all(set(needs) <= there for needs in graph_of(run).values())
-        if names is not None:
-            wanted = set(names)
-            while more := {n for step in steps if step.name in wanted for n in step.depends_on} - wanted:
-                wanted |= more
-            assert there <= wanted
+        wanted = {step.name for step in steps} if names is None else set(names)
+        while more := {n for step in steps if step.name in wanted for n in step.depends_on} - wanted:
+            wanted |= more
+        assert there == fitting & wanted
 
 
 def test_a_named_step_brings_what_it_depends_on() -> None:

@@ -17,6 +17,7 @@ async def webhook(turn: WholeTurn, webhooks: Webhooks | None, options: StepOptio
         "conversation": asked.conversation_id,
         "source_mode": asked.source_mode,
         "mode": asked.mode,
+        "platform": asked.platform,
         "message_id": turn.message_id,
         "tools": list(turn.tools),
         "thinkers": list(turn.thinkers),

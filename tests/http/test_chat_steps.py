@@ -1,0 +1,67 @@
+"""Typed turns and the steps around them: which run goes by the user's mode and by the platform, consulting included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from backend.agent.given import Note
+from backend.pipeline.base import Amended, Asked, WholeTurn, step
+from tests.http.test_chat import ROUTE, say
+from tests.http.world import world
+from tests.pipeline.world import pipeline
+from tests.support.minds import call
+
+MODES = """
+[terse]
+steps = ["cut"]
+
+[whole]
+"""
+
+
+@step("cut", stage="post")
+async def cut(turn: WholeTurn) -> Amended:
+    """The first word."""
+    return Amended(turn.answer.split()[0])
+
+
+@step("loud", stage="post", modes=["whole"])
+async def loud(turn: WholeTurn) -> Amended:
+    """A mode's own."""
+    return Amended(turn.answer.upper())
+
+
+@step("small_screen", stage="pre", platforms=["phone"])
+async def small_screen(asked: Asked) -> Note:
+    """A platform's own."""
+    return Note("Where it is read", {"platform": asked.platform, "asked_of": asked.domain or "chat"}, personal=False)
+
+
+async def test_a_mode_decides_which_steps_run(tmp_path: Path) -> None:
+    (tmp_path / "modes.toml").write_text(MODES)
+    steps = pipeline(cut, loud)
+    scenes = [["One two."]] * 4
+    async with (
+        world(tmp_path, scenes=scenes, pipeline=steps, modes_file=tmp_path / "modes.toml") as here,
+        here.browser() as browser,
+    ):
+        assert (await say(browser, "Hello."))["text"] == "One"
+        assert (await say(browser, "Hello.", mode="whole"))["text"] == "ONE TWO.", "the last in order stands"
+        assert (await browser.post("/mode/terse")).status_code == 200
+        assert (await say(browser, "Hello."))["text"] == "One"
+        assert (await say(browser, "Hello.", mode="default"))["text"] == "One"
+
+
+@pytest.mark.parametrize(("platform", "told"), [("phone", True), ("terminal", False), ("", False)])
+async def test_a_platform_reaches_the_steps_of_the_turn_and_of_the_thinker_it_consults(
+    tmp_path: Path, platform: str, told: bool
+) -> None:
+    scenes = ([call("route_to_thinker", ROUTE)], ["Because of the air."], ["Because of the air, in short."])
+    async with world(tmp_path, scenes=scenes, pipeline=pipeline(small_screen)) as here, here.browser() as browser:
+        reply = await say(browser, "Why is the sky blue?", platform=platform)
+        assert reply["thinkers"] == ["knowledge"]
+        chat, thinker, _ = ([str(m["content"]) for m in request["messages"]] for request in here.model.requests)
+        assert any('"asked_of": "chat"' in content for content in chat) == told
+        assert any('"asked_of": "knowledge"' in content for content in thinker) == told
