@@ -304,7 +304,7 @@ async def test_twenty_calls_leave_nothing_behind(peer: OfflinePeer, house: Runni
     await until(lambda: not server.net_connections("udp"), 15)
 
     def held() -> int:
-        """Open files and sockets, but for the connections to Redis: how many its pool keeps depends on how busy it was."""
+        """Open files and sockets, but for those to Redis: how many its pool keeps depends on how busy it was."""
         return server.num_fds() - len(server.net_connections("unix"))
 
     before = (held(), server.num_threads())
