@@ -1,4 +1,8 @@
-"""One measured caller: a real WebRTC peer that notes when each packet left and came, and what was in it."""
+"""One measured caller: a real WebRTC peer that notes when each packet left and came, and keeps what was in it.
+
+It is lean, because a hundred of them share a core with the Responder: ICE, DTLS, SRTP and RTP are done as ever, by the
+same code as `backend.client`; its speech was encoded before the call, and what it hears is decoded after it (`heard`).
+"""
 
 from __future__ import annotations
 
@@ -7,47 +11,47 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-import numpy as np
-
-from backend.audio.opus import SILENCE_PACKET, BadPacket, OpusDecoder
+from backend.audio.opus import SILENCE_PACKET
 from backend.client.signalling import Signalling, Ticket
 from backend.errors import TransportLost
 from backend.transports.peer import AudioPeer, PeerState
-from backend.transports.rtp import Packet
 from backend.transports.wire import WireConfig
-from benchmarks.figures import AUDIBLE
+from benchmarks.heard import SOAK_PACKETS, Heard
+from benchmarks.line import Line
 from benchmarks.record import CallRecord, Kind, Utterance
 
 CONNECT_WITHIN_S = 10.0
-RESTED_AFTER = 10
-"""Silent packets after which a decoder has nothing left to ring on with."""
 CONNECTING = (PeerState.NEW, PeerState.CONNECTING)
+SOUND = 0
+"""In place of a number of silent packets."""
 
 
 class MeasuredCaller:
     """One call. `connect`, then `say` and the `until_…` waits, then `close`; everything goes into `record`."""
 
-    def __init__(self, keep: int | None = None) -> None:
-        """`keep`: of how many answers, the newest, the sound is kept; None: of all."""
+    def __init__(self, *, soak: bool = False) -> None:
+        """`soak`: keep the newest packets only."""
         self.record = CallRecord(setup_s=0.0)
-        self.kept: deque[bytes] = deque(maxlen=keep)
-        """What was heard between `keep_hearing` and `stop_keeping`, 24 kHz mono PCM16."""
-        self._keeping: bytearray | None = None
+        self.heard = Heard(SOAK_PACKETS if soak else None)
+        self.answers: deque[tuple[float, float]] = deque(maxlen=4 if soak else None)
+        """From when to when an answer was listened to, on the steady clock."""
+        self._listening_since = 0.0
         self._speech: deque[bytes] = deque()
         self._began = self._ended = 0.0
         self._said = asyncio.Event()
         self._news = asyncio.Event()
-        self._decoder = OpusDecoder()
-        self._quiet_packets = 0
+        self._quiet_packets = 1
+        self._awaited = SOUND
+        self._line: Line | None = None
         self._peer = AudioPeer(
             WireConfig(),
-            next_payload=self._next_payload,
-            on_packet=self._on_packet,
+            next_payload=lambda: SILENCE_PACKET,
+            on_packet=lambda _: None,
             on_state=lambda _: self._news.set(),
         )
 
     def __repr__(self) -> str:
-        return f"MeasuredCaller({self._peer.state}, {len(self.record.packets.at)} packets heard)"
+        return f"MeasuredCaller({self._peer.state}, {self.heard})"
 
     async def connect(self, signalling: Signalling) -> Ticket:
         """Place the call. Raises `CallRefused`, `TransportLost`."""
@@ -59,6 +63,7 @@ class MeasuredCaller:
         if self._peer.state is not PeerState.CONNECTED:
             raise TransportLost("The connection failed.")
         self.record.setup_s = time.monotonic() - posted
+        self._line = await Line.take_over(self._peer, self._next_payload, self._keep)
         return ticket
 
     async def say(self, packets: list[bytes], kind: Kind) -> None:
@@ -72,25 +77,27 @@ class MeasuredCaller:
 
     async def until_audible(self, what: str, within_s: float) -> None:
         """Wait for the next sound, expected to be `what`. Raises `TransportLost` when none comes."""
-        await self._until(what, lambda: self._quiet_packets == 0 and bool(self.record.packets.at), within_s)
+        self._awaited = SOUND
+        await self._until(what, lambda: self._quiet_packets == 0, within_s)
 
     async def until_quiet(self, what: str, packets: int, within_s: float) -> None:
         """Wait until so many packets in a row were silent. Raises `TransportLost` when they never are."""
+        self._awaited = packets
         await self._until(what, lambda: self._quiet_packets >= packets, within_s)
 
-    def keep_hearing(self) -> None:
-        """Keep the sound from the next audible packet on."""
-        self._keeping = bytearray()
+    def listen(self) -> None:
+        """An answer begins with the next audible packet."""
+        self._listening_since = time.monotonic()
 
-    def stop_keeping(self) -> None:
-        """Put what was kept into `kept`."""
-        self.kept.append(bytes(self._keeping or b""))
-        self._keeping = None
+    def stop_listening(self) -> None:
+        """It has been heard to its end."""
+        self.answers.append((self._listening_since, time.monotonic()))
 
     async def close(self) -> None:
         """Hang up."""
+        if self._line is not None:
+            self._line.leave()
         await self._peer.close()
-        self._decoder.close()
 
     async def _until(self, what: str, fact: Callable[[], bool], within_s: float) -> None:
         try:
@@ -116,30 +123,7 @@ class MeasuredCaller:
             self._said.set()
         return packet
 
-    def _on_packet(self, packet: Packet) -> None:
-        now = time.monotonic()
-        peak, pcm = self._listen(packet.payload)
-        packets = self.record.packets
-        packets.at.append(now)
-        packets.sequence.append(packet.sequence_number)
-        packets.timestamp.append(packet.timestamp)
-        packets.peak.append(peak)
-        self._quiet_packets = 0 if peak > AUDIBLE else self._quiet_packets + 1
-        if self._keeping is not None and (self._keeping or peak > AUDIBLE):
-            self._keeping += pcm
-        self._news.set()
-
-    def _listen(self, payload: bytes) -> tuple[int, bytes]:
-        """The loudest sample, and the sound.
-
-        The server's prepared silence, two thirds of all packets, is decoded only until the decoder rests as well: a
-        hundred callers share one core.
-        """
-        resting = payload == SILENCE_PACKET and self._quiet_packets > RESTED_AFTER
-        if resting and self._keeping is None:
-            return 0, b""
-        try:
-            pcm = self._decoder.decode(payload)
-        except BadPacket:
-            return 0, b""
-        return int(np.abs(np.frombuffer(pcm, "<i2").astype(np.int32)).max(initial=0)), pcm
+    def _keep(self, packet: bytes, at: float) -> None:
+        self._quiet_packets = 0 if self.heard.keep(packet, at) else self._quiet_packets + 1
+        if self._quiet_packets == self._awaited:
+            self._news.set()

@@ -12,20 +12,20 @@ import logging
 import random
 import sys
 import time
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
 
 import httpx2
 import msgspec
-import uvloop
 
-from backend.client.signalling import Signalling, Ticket
-from backend.client.sse import page_events
+from backend.client.signalling import Signalling
 from backend.errors import VoiceError
 from backend.offline import parent
 from benchmarks import speech
-from benchmarks.caller import MeasuredCaller
+from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.conversation import Voices, converse, judge
-from benchmarks.record import CallersReport, Packets, encode
+from benchmarks.drained import CallersLoop
+from benchmarks.page_reader import PageReader
+from benchmarks.record import CallersReport, CallRecord, Packets, encode
 
 SETTLE_S = 1.0
 """Between the last call's set-up and the beginning of the measurement."""
@@ -48,42 +48,39 @@ class Plan(msgspec.Struct):
 
 
 async def run(plan: Plan) -> CallersReport:
-    """Place the calls one after another, let them talk, hang up."""
+    """Place the calls one after another, let them talk, hang up, and only then judge what they heard."""
     voices = Voices(
         [speech.packets(pcm) for pcm in speech.questions()], [speech.packets(pcm) for pcm in speech.interruptions()]
     )
     limits = httpx2.Limits(max_connections=plan.calls + 10)
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.url, trust_env=False, limits=limits))
-        callers = [MeasuredCaller(keep=2 if plan.soak else None) for _ in range(plan.calls)]
-        for caller in callers:
-            stack.push_async_callback(caller.close)
-            await _place(caller, http, stack)
+        callers = [MeasuredCaller(soak=plan.soak) for _ in range(plan.calls)]
+        pages = [await _place(caller, http, stack) for caller in callers]
         gc.collect()
         gc.freeze()
         say_phase("connected")
         await asyncio.sleep(SETTLE_S)
-        return await _measure(plan, callers, voices)
+        began, ended, lateness = await _measure(plan, callers, voices)
+    return CallersReport([_judged(*each, plan) for each in zip(callers, pages, strict=True)], began, ended, lateness)
 
 
-async def _place(caller: MeasuredCaller, http: httpx2.AsyncClient, stack: AsyncExitStack) -> None:
+async def _place(caller: MeasuredCaller, http: httpx2.AsyncClient, stack: AsyncExitStack) -> PageReader:
     """Connect, and read the page's events as a page would."""
-    ready = asyncio.Event()
+    stack.push_async_callback(caller.close)
     ticket = await caller.connect(Signalling(http))
-    reading = asyncio.create_task(_read_page(caller, http, ticket, ready))
-    stack.push_async_callback(_end, reading)
-    async with asyncio.timeout(10):
-        await ready.wait()
+    page = PageReader()
+    stack.callback(page.close)
+    await page.open(str(http.base_url), ticket, CONNECT_WITHIN_S)
+    return page
 
 
-async def _read_page(caller: MeasuredCaller, http: httpx2.AsyncClient, ticket: Ticket, ready: asyncio.Event) -> None:
-    async with aclosing(page_events(http, ticket)) as events:
-        async for event in events:
-            if event.type == "session_started":
-                ready.set()
-            elif event.type == "turn_metrics":
-                legs = {name: value for name, value in event.data.items() if name.endswith("_ms")}
-                caller.record.told.append(legs)
+def _judged(caller: MeasuredCaller, page: PageReader, plan: Plan) -> CallRecord:
+    judge(caller)
+    caller.record.told = page.told()
+    if plan.soak:
+        caller.record.packets = Packets()
+    return caller.record
 
 
 async def _end(task: asyncio.Task[None]) -> None:
@@ -91,7 +88,8 @@ async def _end(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-async def _measure(plan: Plan, callers: list[MeasuredCaller], voices: Voices) -> CallersReport:
+async def _measure(plan: Plan, callers: list[MeasuredCaller], voices: Voices) -> tuple[float, float, list[float]]:
+    """When it began and ended, and how late our loop was."""
     began = time.monotonic()
     say_phase("measuring")
     lateness: list[float] = []
@@ -106,11 +104,7 @@ async def _measure(plan: Plan, callers: list[MeasuredCaller], voices: Voices) ->
     await asyncio.wait(talks, timeout=FINISH_WITHIN_S)
     for task in (*talks, ticking):
         await _end(task)
-    for caller in callers:
-        judge(caller)
-        if plan.soak:
-            caller.record.packets = Packets()
-    return CallersReport([caller.record for caller in callers], began, ended, lateness)
+    return began, ended, lateness
 
 
 async def _talk(caller: MeasuredCaller, number: int, plan: Plan, voices: Voices, until: float) -> None:
@@ -150,7 +144,8 @@ def main() -> None:
     logging.basicConfig(level="ERROR")
     plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=Plan)
     parent.when_gone(lambda: None)
-    say(encode(uvloop.run(run(plan))))
+    with asyncio.Runner(loop_factory=CallersLoop) as runner:
+        say(encode(runner.run(run(plan))))
 
 
 if __name__ == "__main__":

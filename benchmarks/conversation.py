@@ -66,17 +66,21 @@ async def _round(caller: MeasuredCaller, voices: Voices, interruption: Kind, cha
     await asyncio.sleep(LISTEN_S + chance.uniform(0.0, 0.2))
     await caller.say(chance.choice(voices.interruptions), interruption)
     await caller.until_quiet("the silence after an interruption", 1, ANSWER_WITHIN_S)
-    caller.keep_hearing()
+    caller.listen()
     await caller.until_audible("the answer to an interruption", ANSWER_WITHIN_S)
     await caller.until_quiet("the end of an answer", PAUSE_PACKETS, ANSWER_WITHIN_S)
-    caller.stop_keeping()
+    caller.stop_listening()
 
 
 def judge(caller: MeasuredCaller) -> None:
-    """Look at the chirps that were heard. Takes a tenth of a second each: after the call."""
-    record = caller.record
-    for heard in caller.kept:
-        found = wholeness(heard, CHIRP)
+    """Decode what was heard, and look at the chirps in it: about a second for a minute of call. After the run."""
+    record, heard = caller.record, caller.heard.decoded()
+    record.packets = heard.packets
+    for began, ended in caller.answers:
+        sound = heard.between(began, ended)
+        if not sound:
+            continue
+        found = wholeness(sound, CHIRP)
         record.chirps += 1
         record.lost += found.lost
         record.repeated += found.repeated

@@ -36,7 +36,7 @@ def _turns(connection: dict[str, Any], clock_ahead_s: float) -> Iterator[Provide
     for event in sent:
         first.setdefault(event["event"]["response_id"], opened + event["at"])
     answered = sorted(first.values())
-    for at, following in zip(asked, [*asked[1:], float("inf")], strict=True):
+    for at, following in zip(asked, [*asked[1:], float("inf")], strict=False):
         audio = next((moment for moment in answered if at <= moment < following), None)
         if audio is not None:
             yield ProviderTurn(at, audio)

@@ -59,6 +59,8 @@ ROWS: tuple[Row, ...] = (
     ("turns too many", lambda r: r.media.turns_split, SUM),
     ("answers measured", lambda r: r.media.added_latency.count, SUM),
     ("rig: callers and Responder, % of the other cores", lambda r: r.rig_percent, ".0f"),
+    ("  callers, ms of CPU per call-second", lambda r: r.callers_cpu_ms, ".1f"),
+    ("  Responder, ms of CPU per call-second", lambda r: r.responder_cpu_ms, ".1f"),
     ("yardstick: encoding a frame on the server's core, µs", lambda r: r.yardstick_us, ".0f"),
     ("disturbance: waited for the core, ms per call-second", lambda r: r.server.waited_ms, ".1f"),
     ("disturbance: callers' loop late p99, ms", lambda r: r.media.callers_lateness.p99, ".1f"),

@@ -53,6 +53,10 @@ class Run:
     server: ServerFigures
     told: dict[str, float]
     """Medians of the server's own `turn_metrics`, in milliseconds."""
+    callers_cpu_ms: float
+    """CPU of the callers' process per call-second."""
+    responder_cpu_ms: float
+    """CPU of the scripted Responder per call-second."""
     rig_percent: float
     """Share of the other cores that callers and Responder used: near 100, the measurement measures itself."""
     yardstick_us: float
@@ -79,6 +83,8 @@ def run(calls: int, seconds: float, cores: Cores, seed: int) -> Run:
         media=media_figures(report, logs if len(logs) == calls else (), SUBTRACTED),
         server=server_figures(idle, spent["server"], calls, lasted),
         told=_told(report),
+        callers_cpu_ms=1000 * spent["callers"].cpu_s / lasted / calls,
+        responder_cpu_ms=1000 * spent["provider"].cpu_s / lasted / calls,
         rig_percent=100 * rig_cpu / lasted / len(cores.others),
         yardstick_us=yardstick_us,
     )

@@ -1,0 +1,89 @@
+"""The callers' event loop and sockets: watched while a call is set up, then read by its `Line` at its own beat.
+
+uvloop wakes for every datagram and has no way to stop; so in this loop a datagram socket is a plain one with a reader,
+which can be taken away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import uvloop
+
+MOST_BYTES = 2048
+"""The longest datagram taken."""
+SO_TIMESTAMPNS = 35 if sys.platform == "linux" else None
+"""Linux's number of it (asm-generic/socket.h), which Python does not name: the kernel notes when a datagram came."""
+
+
+class CallersLoop(uvloop.Loop):
+    """uvloop, but for datagrams."""
+
+    async def create_datagram_endpoint(  # type: ignore[override]
+        self, protocol_factory: Callable[[], asyncio.DatagramProtocol], *, sock: socket.socket
+    ) -> tuple[DrainedSocket, asyncio.DatagramProtocol]:
+        """For a bound socket; we have no others."""
+        protocol = protocol_factory()
+        return DrainedSocket(self, sock, protocol), protocol
+
+
+class DrainedSocket(asyncio.DatagramTransport):
+    """One socket, with what its protocol needs of a transport."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, sock: socket.socket, protocol: asyncio.DatagramProtocol
+    ) -> None:
+        super().__init__({"socket": sock, "sockname": sock.getsockname()})
+        self.socket = sock
+        self.protocol = protocol
+        self._loop = loop
+        self._watched = True
+        if SO_TIMESTAMPNS is not None:
+            sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        loop.add_reader(sock.fileno(), self._readable)
+        protocol.connection_made(self)
+
+    def __repr__(self) -> str:
+        return f"DrainedSocket({self.get_extra_info('sockname')}, {'watched' if self._watched else 'not watched'})"
+
+    def unwatch(self) -> None:
+        """Somebody else reads it from now on."""
+        if self._watched:
+            self._watched = False
+            self._loop.remove_reader(self.socket.fileno())
+
+    def sendto(self, data: Any, addr: Any = None) -> None:
+        """At once, or not at all: a full socket loses it, as the network would."""
+        try:
+            self.socket.sendto(data, addr)
+        except OSError as error:
+            self.protocol.error_received(error)
+
+    def is_closing(self) -> bool:
+        """Whether it was closed."""
+        return self.socket.fileno() < 0
+
+    def close(self) -> None:
+        """Release it, and tell the protocol in the loop's next round."""
+        if not self.is_closing():
+            self.unwatch()
+            self.socket.close()
+            self._loop.call_soon(self.protocol.connection_lost, None)
+
+    def abort(self) -> None:
+        """The same: there is nothing to wait for."""
+        self.close()
+
+    def _readable(self) -> None:
+        try:
+            data, address = self.socket.recvfrom(MOST_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.protocol.error_received(error)
+            return
+        self.protocol.datagram_received(data, address)

@@ -1,0 +1,170 @@
+"""A caller's media once the call stands: every 20 ms one turn takes what has come and sends what is due.
+
+Theory. A hundred callers get and send 5,000 packets a second each way, on the core that the Responder needs as well.
+Waking for each packet costs more than the packet, so nobody does: the kernel notes when a datagram came, and a turn
+that is late still knows the moment to the microsecond. On loopback that is the moment in which the server sent it.
+
+The connection is an `AudioPeer` like any other: ICE, DTLS and its keys are aiortc's, and so are the reports (RTCP),
+whose counts are brought up to date here twice a second. What happens for each packet is in this file and reaches
+inside aiortc and pylibsrtp for it: SRTP on and off in pylibsrtp's own buffer, without its copies.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, cast
+
+from aiortc import clock
+from pylibsrtp import Session
+from pylibsrtp._binding import ffi, lib
+
+from backend.transports.aiortc_media import REPORT_SLOTS, SLOT_TICKS, NextPayload
+from backend.transports.beat import current_beat
+from backend.transports.peer import AudioPeer
+from backend.transports.rtp import HEADER_BYTES, VERSION_2, is_media, read_packet
+from benchmarks.drained import MOST_BYTES, SO_TIMESTAMPNS, DrainedSocket
+
+ANCILLARY_BYTES = 64
+MOMENT = Struct("@ll")
+"""`struct timespec`: seconds and nanoseconds of the wall clock."""
+HEADER = Struct(">BBHII")
+DRY_EVERY = 5
+"""Turns after which everything is taken that is there; in between it is one packet, as one comes in each."""
+
+KeepPacket = Callable[[bytes, float], None]
+"""Gets a whole RTP packet, its protection off, and when it came, on the steady clock."""
+
+
+class Line:
+    """From the moment a call stands until `leave`."""
+
+    @classmethod
+    async def take_over(cls, peer: AudioPeer, next_payload: NextPayload, keep: KeepPacket) -> Line:
+        """From `peer`'s own sender and receiver, once it is connected."""
+        sender: Any = peer._sender
+        await sender._RTCRtpSender__rtp_started.wait()
+        return cls(peer, next_payload, keep)
+
+    def __init__(self, peer: AudioPeer, next_payload: NextPayload, keep: KeepPacket) -> None:
+        """See `take_over`."""
+        self._sender: Any = peer._sender
+        self._receiver: Any = peer._transceiver.receiver
+        self._next_payload, self._keep = next_payload, keep
+        self._sender._place.leave()
+        pair: Any = peer._ice._nominated[1]
+        transport = pair.protocol.transport
+        assert isinstance(transport, DrainedSocket)
+        transport.unwatch()
+        transport.socket.connect(pair.remote_addr)
+        self._socket, self._protocol = transport.socket, transport.protocol
+        self._cover = Srtp(self._sender.transport._tx_srtp)
+        self._uncover = Srtp(self._sender.transport._rx_srtp)
+        self._sequence = self._sender._sequence
+        self._origin = self._sender._origin + (self._sender._place._slot + 1) * SLOT_TICKS
+        self._clock_ahead = 0.0
+        self._newest = b""
+        self._received = self._sent = self._sent_bytes = 0
+        self._place = current_beat().join(self._turn)
+
+    def __repr__(self) -> str:
+        return f"Line({self._place})"
+
+    def leave(self) -> None:
+        """No more turns. Safe to call twice."""
+        self._place.leave()
+
+    def _turn(self, slot: int) -> None:
+        if self._socket.fileno() < 0:
+            self.leave()
+            return
+        until_dry = slot % DRY_EVERY == 0
+        if until_dry:
+            self._clock_ahead = time.time() - time.monotonic()
+        self._receive(until_dry)
+        self._send(slot)
+        if slot % REPORT_SLOTS == 0:
+            self._report(slot)
+
+    def _receive(self, until_dry: bool) -> None:
+        while True:
+            try:
+                data, ancillary, _, address = self._socket.recvmsg(MOST_BYTES, ANCILLARY_BYTES)
+            except OSError:
+                return  # nothing there, or the server is gone: ICE finds out
+            if not is_media(data):
+                self._protocol.datagram_received(data, address)
+                continue
+            packet = self._uncover.unprotect(data)
+            if packet:
+                self._newest = packet
+                self._received += 1
+                self._keep(packet, self._moment(ancillary))
+            if not until_dry:
+                return
+
+    def _moment(self, ancillary: list[tuple[int, int, bytes]]) -> float:
+        """When it came, on the steady clock; where the kernel does not tell, that is now."""
+        if not ancillary or ancillary[0][1] != SO_TIMESTAMPNS:
+            return time.monotonic()
+        seconds, nanoseconds = MOMENT.unpack_from(ancillary[0][2])
+        return cast(float, seconds + nanoseconds * 1e-9 - self._clock_ahead)
+
+    def _send(self, slot: int) -> None:
+        payload = self._next_payload()
+        timestamp = (self._origin + slot * SLOT_TICKS) & 0xFFFFFFFF
+        data = self._cover.protect(self._sender._payload_type, self._sequence, timestamp, self._sender._ssrc, payload)
+        self._sequence = (self._sequence + 1) & 0xFFFF
+        self._sent += 1
+        self._sent_bytes += len(payload)
+        try:
+            self._socket.send(data)
+        except OSError:
+            return  # a full socket loses it, as the network would
+
+    def _report(self, slot: int) -> None:
+        """Bring up to date what aiortc's reports are made of."""
+        sender = self._sender
+        sender._RTCRtpSender__packet_count += self._sent
+        sender._RTCRtpSender__octet_count += self._sent_bytes
+        sender._RTCRtpSender__ntp_timestamp = clock.current_ntp_time()
+        sender._RTCRtpSender__rtp_timestamp = (self._origin + slot * SLOT_TICKS) & 0xFFFFFFFF
+        newest = read_packet(self._newest)
+        if newest is not None:
+            self._receiver._take(newest)
+            self._receiver._counted.packets_received += self._received - 1
+        self._newest = b""
+        self._received = self._sent = self._sent_bytes = 0
+
+
+class Srtp:
+    """One direction's SRTP session: what pylibsrtp does, in its buffer, without an object for each step."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session  # owns what follows
+        self._handle = session._srtp[0]
+        self._cdata, self._buffer = session._cdata, session._buffer
+        self._length = ffi.new("int *")
+
+    def __repr__(self) -> str:
+        return f"Srtp({self._handle})"
+
+    def protect(self, payload_type: int, sequence: int, timestamp: int, source: int, payload: bytes) -> bytes:
+        """An RTP packet of these, protected; empty when libsrtp will not."""
+        end = HEADER_BYTES + len(payload)
+        HEADER.pack_into(self._buffer, 0, VERSION_2, payload_type, sequence, timestamp, source)
+        self._buffer[HEADER_BYTES:end] = payload
+        self._length[0] = end
+        done = lib.srtp_protect(self._handle, self._cdata, self._length)
+        return b"" if done else self._buffer[0 : self._length[0]]
+
+    def unprotect(self, data: bytes) -> bytes:
+        """The RTP packet in it; empty when it is repeated, too old, or not the server's."""
+        size = len(data)
+        if size > len(self._cdata):
+            return b""
+        self._buffer[0:size] = data
+        self._length[0] = size
+        done = lib.srtp_unprotect(self._handle, self._cdata, self._length)
+        return b"" if done else self._buffer[0 : self._length[0]]

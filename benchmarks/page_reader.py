@@ -1,0 +1,68 @@
+"""A page's event stream, read for the little a benchmark needs: when it has begun, and the server's own figures.
+
+A browser reads these events; a hundred browsers are not what is measured. So the answer to `GET /api/events/…` is
+taken off the socket as it comes, what holds a figure is put aside, and it is read as JSON after the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from backend.client.signalling import Ticket
+
+MOST_UNFINISHED = 1 << 20
+"""Bytes of an event that does not end: more is no event of ours."""
+STARTED = b"event: session_started"
+FIGURES = b"event: turn_metrics"
+DATA = re.compile(FIGURES + rb"\ndata: (.*)\n")
+
+
+class PageReader(asyncio.Protocol):
+    """One stream. It ends with the call; a broken one is not opened again."""
+
+    def __init__(self) -> None:
+        self.started = asyncio.Event()
+        self._unfinished = b""
+        self._figures: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+
+    def __repr__(self) -> str:
+        return f"PageReader({len(self._figures)} turns)"
+
+    async def open(self, base_url: str, ticket: Ticket, within_s: float) -> None:
+        """Ask for the stream, and wait for its first news. Raises `TimeoutError`, `OSError`."""
+        host, port = urlsplit(base_url).hostname, urlsplit(base_url).port
+        async with asyncio.timeout(within_s):
+            transport, _ = await asyncio.get_running_loop().create_connection(lambda: self, host, port)
+            self._transport = transport
+            transport.write(
+                f"GET /api/events/{quote(ticket.session_id)} HTTP/1.1\r\nHost: {host}:{port}\r\n"
+                f"Authorization: Bearer {ticket.token}\r\nAccept: text/event-stream\r\n\r\n".encode()
+            )
+            await self.started.wait()
+
+    def close(self) -> None:
+        """Leave."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def told(self) -> list[dict[str, float]]:
+        """The `turn_metrics` that came, in milliseconds."""
+        events = (msgspec.json.decode(found) for piece in self._figures for found in DATA.findall(piece))
+        return [{name: value for name, value in event.items() if name.endswith("_ms")} for event in events]
+
+    def data_received(self, data: bytes) -> None:
+        """A piece of the stream: whole events, nearly always."""
+        piece = self._unfinished + data
+        if not piece.endswith((b"\n\n", b"\n\r\n")) and len(piece) < MOST_UNFINISHED:
+            self._unfinished = piece
+            return
+        self._unfinished = b""
+        if FIGURES in piece:
+            self._figures.append(piece)
+        if not self.started.is_set() and STARTED in piece:
+            self.started.set()
