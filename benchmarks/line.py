@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from aiortc import clock
 from pylibsrtp import Session
-from pylibsrtp._binding import ffi, lib
+from pylibsrtp._binding import ffi, lib  # type: ignore[import-not-found]
 
 from backend.transports.aiortc_media import REPORT_SLOTS, SLOT_TICKS, NextPayload
 from backend.transports.beat import current_beat
@@ -33,6 +33,7 @@ HEADER = Struct(">BBHII")
 DRY_EVERY = 5
 """Turns after which everything is taken that is there; in between it is one packet, as one comes in each."""
 
+Ancillary = list[tuple[int, int, bytes]]
 KeepPacket = Callable[[bytes, float], None]
 """Gets a whole RTP packet, its protection off, and when it came, on the steady clock."""
 
@@ -49,20 +50,20 @@ class Line:
 
     def __init__(self, peer: AudioPeer, next_payload: NextPayload, keep: KeepPacket) -> None:
         """See `take_over`."""
-        self._sender: Any = peer._sender
+        sender: Any = peer._sender
+        self._sender = sender
         self._receiver: Any = peer._transceiver.receiver
         self._next_payload, self._keep = next_payload, keep
-        self._sender._place.leave()
+        sender._place.leave()
         pair: Any = peer._ice._nominated[1]
         transport = pair.protocol.transport
         assert isinstance(transport, DrainedSocket)
         transport.unwatch()
         transport.socket.connect(pair.remote_addr)
         self._socket, self._protocol = transport.socket, transport.protocol
-        self._cover = Srtp(self._sender.transport._tx_srtp)
-        self._uncover = Srtp(self._sender.transport._rx_srtp)
-        self._sequence = self._sender._sequence
-        self._origin = self._sender._origin + (self._sender._place._slot + 1) * SLOT_TICKS
+        self._cover, self._uncover = Srtp(sender.transport._tx_srtp), Srtp(sender.transport._rx_srtp)
+        self._sequence = sender._sequence
+        self._origin = sender._origin + (sender._place._slot + 1) * SLOT_TICKS
         self._clock_ahead = 0.0
         self._newest = b""
         self._received = self._sent = self._sent_bytes = 0
@@ -100,16 +101,9 @@ class Line:
             if packet:
                 self._newest = packet
                 self._received += 1
-                self._keep(packet, self._moment(ancillary))
+                self._keep(packet, moment(ancillary, self._clock_ahead))
             if not until_dry:
                 return
-
-    def _moment(self, ancillary: list[tuple[int, int, bytes]]) -> float:
-        """When it came, on the steady clock; where the kernel does not tell, that is now."""
-        if not ancillary or ancillary[0][1] != SO_TIMESTAMPNS:
-            return time.monotonic()
-        seconds, nanoseconds = MOMENT.unpack_from(ancillary[0][2])
-        return cast(float, seconds + nanoseconds * 1e-9 - self._clock_ahead)
 
     def _send(self, slot: int) -> None:
         payload = self._next_payload()
@@ -136,6 +130,17 @@ class Line:
             self._receiver._counted.packets_received += self._received - 1
         self._newest = b""
         self._received = self._sent = self._sent_bytes = 0
+
+
+def moment(ancillary: Ancillary, clock_ahead: float) -> float:
+    """When a datagram came, on the steady clock; where the kernel does not tell, that is now.
+
+    `clock_ahead`: seconds by which the wall clock, which the kernel goes by, is ahead of the steady one.
+    """
+    if not ancillary or ancillary[0][1] != SO_TIMESTAMPNS:
+        return time.monotonic()
+    seconds, nanoseconds = MOMENT.unpack_from(ancillary[0][2])
+    return cast(float, seconds + nanoseconds * 1e-9 - clock_ahead)
 
 
 class Srtp:

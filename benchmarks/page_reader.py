@@ -35,7 +35,8 @@ class PageReader(asyncio.Protocol):
 
     async def open(self, base_url: str, ticket: Ticket, within_s: float) -> None:
         """Ask for the stream, and wait for its first news. Raises `TimeoutError`, `OSError`."""
-        host, port = urlsplit(base_url).hostname, urlsplit(base_url).port
+        address = urlsplit(base_url)
+        host, port = address.hostname or "", address.port or 80
         async with asyncio.timeout(within_s):
             transport, _ = await asyncio.get_running_loop().create_connection(lambda: self, host, port)
             self._transport = transport

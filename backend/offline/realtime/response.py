@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from backend.offline.realtime.conversation import Conversation
@@ -21,6 +22,8 @@ from backend.offline.realtime.items import Item
 Event = dict[str, Any]
 ARGUMENTS_CHUNK = 16
 """Characters of a function call's arguments in one delta."""
+CHUNKS_KEPT = 512
+"""Encoded pieces of sound, the latest: a script says the same ones again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Response:
         yield from self.begin()
         item = yield from self._ensure_open()
         item.audio_bytes += len(pcm)
-        yield self._at(item, "response.output_audio.delta", delta=base64.b64encode(pcm).decode())
+        yield self._at(item, "response.output_audio.delta", delta=_encoded(pcm))
 
     def call(self, name: str, arguments: str) -> Iterator[Event]:
         """A whole function call."""
@@ -210,6 +213,11 @@ def usage(heard: Sequence[Item], said: Sequence[Item]) -> Event:
         },
         "output_token_details": {"text_tokens": text_out, "audio_tokens": audio_out},
     }
+
+
+@lru_cache(CHUNKS_KEPT)
+def _encoded(pcm: bytes) -> str:
+    return base64.b64encode(pcm).decode()
 
 
 def _text_tokens(item: Item) -> int:

@@ -110,7 +110,8 @@ class Connection:
 
     async def _send(self, message: str) -> None:
         try:
-            await asyncio.wait_for(self._socket.send_text(message), SEND_TIMEOUT_S)
+            async with asyncio.timeout(SEND_TIMEOUT_S):  # without the task that `wait_for` would make
+                await self._socket.send_text(message)
         except (WebSocketDisconnect, RuntimeError, OSError):
             # Starlette tells of a socket that closed under a write in each of these ways.
             raise _Over("client gone while writing") from None

@@ -1,8 +1,12 @@
-"""The sounds a script can ask for, made chunk by chunk: 24 kHz mono PCM16."""
+"""The sounds a script can ask for, made chunk by chunk: 24 kHz mono PCM16.
+
+Chunks of tones and chirps are kept: under a load test a hundred connections say the same ones over and over.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +16,8 @@ from backend.offline.script.schema import Chirp, Reply, Tone
 MS_PER_CHARACTER = 60
 """How long text without a sound of its own 'speaks'."""
 SAMPLES_PER_MS = SAMPLE_RATE // 1000
+CHUNKS_KEPT = 512
+"""Of tones, and of chirps: a few megabytes at most in chunks of 100 ms."""
 
 
 class Sound:
@@ -41,23 +47,29 @@ def sound_of(reply: Reply, speak: Callable[[str], bytes]) -> Sound:
 
 def tone(spec: Tone) -> Sound:
     """A steady sine."""
-    return Sound(spec.ms, lambda start, end: _sine(_samples(start, end) * spec.hz / SAMPLE_RATE, spec.amplitude))
+    return Sound(spec.ms, lambda start, end: _tone_between(spec, start, end))
 
 
 def chirp(spec: Chirp) -> Sound:
     """A sine that rises linearly from `from_hz` to `to_hz` over its length."""
-    rise = (spec.to_hz - spec.from_hz) / (spec.ms / 1000 or 1)
-
-    def make(start: int, end: int) -> bytes:
-        seconds = _samples(start, end) / SAMPLE_RATE
-        return _sine(spec.from_hz * seconds + rise * seconds * seconds / 2, spec.amplitude)
-
-    return Sound(spec.ms, make)
+    return Sound(spec.ms, lambda start, end: _chirp_between(spec, start, end))
 
 
 def recorded(pcm: bytes) -> Sound:
     """Sound that is already there."""
     return Sound(-(-len(pcm) // BYTES_PER_MS), lambda start, end: pcm[start * BYTES_PER_MS : end * BYTES_PER_MS])
+
+
+@lru_cache(CHUNKS_KEPT)
+def _tone_between(spec: Tone, start_ms: int, end_ms: int) -> bytes:
+    return _sine(_samples(start_ms, end_ms) * spec.hz / SAMPLE_RATE, spec.amplitude)
+
+
+@lru_cache(CHUNKS_KEPT)
+def _chirp_between(spec: Chirp, start_ms: int, end_ms: int) -> bytes:
+    rise = (spec.to_hz - spec.from_hz) / (spec.ms / 1000 or 1)
+    seconds = _samples(start_ms, end_ms) / SAMPLE_RATE
+    return _sine(spec.from_hz * seconds + rise * seconds * seconds / 2, spec.amplitude)
 
 
 def _samples(start_ms: int, end_ms: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -1,0 +1,127 @@
+"""A measured caller: what it reports is what was on the wire, however late it looks."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+import time
+from itertools import pairwise
+
+import numpy as np
+
+from backend.audio.opus import SILENCE_PACKET
+from backend.client.signalling import Signalling, Ticket
+from backend.transports.peer import AudioPeer
+from backend.transports.rtp import Packet, write_packet
+from backend.transports.wire import WireConfig
+from benchmarks import speech
+from benchmarks.caller import MeasuredCaller
+from benchmarks.drained import SO_TIMESTAMPNS, CallersLoop
+from benchmarks.figures import AUDIBLE
+from benchmarks.heard import Heard
+from benchmarks.line import ANCILLARY_BYTES, moment
+from benchmarks.page_reader import PageReader
+from benchmarks.record import Kind
+
+TONE = (np.sin(np.arange(24_000) * 2 * math.pi * 440 / 24_000) * 8000).astype("<i2").tobytes()
+
+SLOTS = range(960, 96_000, 960)
+"""Between neighbours' timestamps: a slot, or more when this machine stalled."""
+
+
+class OneCall(Signalling):
+    """Offers straight to a peer in the same process."""
+
+    def __init__(self, peer: AudioPeer) -> None:
+        self._peer = peer
+
+    async def offer(self, sdp: str, conversation_id: str | None = None) -> tuple[str, Ticket]:
+        return await self._peer.answer(sdp), Ticket("session", "token")
+
+
+def test_a_call_is_heard_on_both_sides_in_order_and_whole() -> None:
+    with asyncio.Runner(loop_factory=CallersLoop) as runner:
+        runner.run(_call())
+
+
+async def _call() -> None:
+    tone, at_server = speech.packets(TONE), list[Packet]()
+    left = [SILENCE_PACKET] * 50 + tone
+    server = AudioPeer(
+        WireConfig(),
+        next_payload=lambda: left.pop(0) if left else SILENCE_PACKET,
+        on_packet=at_server.append,
+        on_state=lambda _: None,
+    )
+    caller = MeasuredCaller()
+    try:
+        await caller.connect(OneCall(server))
+        caller.listen()
+        await caller.say(tone, Kind.QUESTION)
+        await caller.until_audible("a tone", 10)
+        await caller.until_quiet("its end", 10, 10)
+        caller.stop_listening()
+    finally:
+        await caller.close()
+        await server.close()
+    heard = caller.heard.decoded()
+    assert sum(peak > 6000 for peak in heard.packets.peak) in (50, 51)  # the codec rings on into the next packet
+    assert all((later - earlier) % (1 << 32) in SLOTS for earlier, later in pairwise(heard.packets.timestamp))
+    assert np.abs(np.frombuffer(heard.between(*caller.answers[0]), "<i2").astype(int)).max() > 7000
+    assert [packet.payload for packet in at_server if packet.payload in tone] == tone
+    assert all((later - earlier) % 65536 == 1 for earlier, later in pairwise([p.sequence_number for p in at_server]))
+    assert all((later - earlier) % (1 << 32) in SLOTS for earlier, later in pairwise([p.timestamp for p in at_server]))
+    said = caller.record.said[0]
+    assert 0.9 < said.ended - said.began < 3.0
+
+
+def test_a_late_reader_knows_when_a_datagram_came() -> None:
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as writer,
+    ):
+        reader.settimeout(5)
+        reader.bind(("127.0.0.1", 0))
+        reader.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS or 0, 1)
+        arrivals = []
+        for _ in range(3):  # the kernel begins to note moments a little after it is told to
+            writer.sendto(b"media", reader.getsockname())
+            sent = time.monotonic()
+            time.sleep(0.2)  # late
+            _, ancillary, _, _ = reader.recvmsg(100, ANCILLARY_BYTES)
+            arrivals.append(moment(ancillary, time.time() - time.monotonic()) - sent)
+    assert abs(arrivals[-1]) < 0.1
+
+
+def test_what_was_heard_is_decoded_as_it_came_and_silence_known_unheard() -> None:
+    heard = Heard()
+    payloads = [SILENCE_PACKET] * 30 + speech.packets(TONE) + [SILENCE_PACKET] * 30
+    sounding = [
+        heard.keep(write_packet(96, number, number * 960, 7, payload), number * 0.02)
+        for number, payload in enumerate(payloads)
+    ]
+    decoded = heard.decoded()
+    assert decoded.packets.sequence == list(range(110))
+    assert not any(sounding[:30]) and all(sounding[30:80]) and not any(sounding[80:])
+    audible = [peak > AUDIBLE for peak in decoded.packets.peak]
+    assert audible.index(True) == 30 and all(audible[30:80]) and not any(audible[82:])
+    assert len(decoded.between(0.0, 2.2)) == 80 * 960
+
+
+def test_an_answer_that_is_no_longer_kept_is_not_judged() -> None:
+    heard = Heard(most=10)
+    for number in range(20):
+        heard.keep(write_packet(96, number, number * 960, 7, SILENCE_PACKET), number * 0.02)
+    assert heard.decoded().between(0.0, 0.4) == b""
+
+
+def test_figures_are_read_from_a_stream_however_it_is_cut() -> None:
+    event = b'event: turn_metrics\ndata: {"turn":1,"heard_ms":3.5,"spoken_ms":140}\nid: 4\n\n'
+    stream = b"HTTP/1.1 200 OK\r\n\r\n2a\r\nevent: session_started\ndata: {}\nid: 1\n\n\r\n4f\r\n" + event + b"\r\n"
+    for cut in range(1, len(stream)):
+        page = PageReader()
+        page.data_received(stream[:cut])
+        page.data_received(stream[cut:])
+        assert page.started.is_set()
+        assert page.told() == [{"heard_ms": 3.5, "spoken_ms": 140.0}], cut
