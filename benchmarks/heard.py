@@ -55,14 +55,17 @@ class Heard:
             [packet.timestamp for _, packet in read],
             [peak for peak, _ in sounds],
         )
-        return Decoded(packets, [pcm for _, pcm in sounds])
+        full = len(self._at) == self._at.maxlen
+        return Decoded(packets, [pcm for _, pcm in sounds], self._at[0] if full else 0.0)
 
 
 class Decoded:
     """The same with its samples."""
 
-    def __init__(self, packets: Packets, pcm: list[bytes]) -> None:
+    def __init__(self, packets: Packets, pcm: list[bytes], since: float) -> None:
+        """`since`: what came before may have been thrown away."""
         self.packets = packets
+        self._since = since
         self._pcm = pcm
 
     def __repr__(self) -> str:
@@ -71,7 +74,7 @@ class Decoded:
     def between(self, began: float, ended: float) -> bytes:
         """24 kHz mono PCM16 from the first audible packet after `began`; empty when that is no longer kept."""
         at, peaks = self.packets.at, self.packets.peak
-        if not at or began < at[0]:
+        if began < self._since:
             return b""
         first, last = bisect_left(at, began), bisect_left(at, ended)
         audible = next((index for index in range(first, last) if peaks[index] > AUDIBLE), last)
