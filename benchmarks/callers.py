@@ -116,6 +116,7 @@ async def _talk(caller: MeasuredCaller, number: int, plan: Plan, voices: Voices,
             await converse(caller, voices, until, chance)
         except (VoiceError, TimeoutError) as error:
             caller.record.trouble = str(error) or type(error).__name__
+            caller.record.troubles += 1
         if not plan.soak or time.monotonic() > until - ROUND_S:
             return
         await asyncio.sleep(1)

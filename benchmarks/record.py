@@ -59,6 +59,8 @@ class CallRecord:
     """The server's own `turn_metrics`."""
     trouble: str = ""
     """Why the call went wrong, if it did; its figures are left out then."""
+    troubles: int = 0
+    """How many rounds went wrong: in a soak, which goes on, there may be several."""
 
 
 @dataclass(slots=True)

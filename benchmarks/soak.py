@@ -4,8 +4,8 @@ The same callers, Responder and server as in `benchmarks.calls`, except that a c
 next one. Every ten seconds the server is looked at from outside: its resident memory, threads, open files and sockets.
 The first third is for warming up: what is loaded at first use is loaded, and buffers fill (a call's events for the page
 take about eight minutes). After that the median of the last third may be higher than that of the first by `--growth-mb`
-a call, by two files and one thread. Exit status 1 otherwise. A busy machine disturbs only the calls; how many had
-trouble is said.
+a call, by two files and one thread. Exit status 1 otherwise. A busy machine disturbs only the calls; how many of
+their rounds went wrong, and why, is said.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from rich.console import Console
 from benchmarks import conversation, processes
 from benchmarks.callers import Plan
 from benchmarks.processes import Cores
+from benchmarks.record import CallersReport
 from benchmarks.run import SERVER_SETTINGS, place
 
 EVERY_S = 10.0
@@ -62,10 +63,8 @@ def main() -> int:
         report, _ = place(Plan(url, options.calls, seconds, seed=2, soak=True), cores, {})
         over.set()
         watcher.join()
-    faults = grown([s for s in samples if s.at_s >= seconds * WARM_UP], options.growth_mb * options.calls)
-    troubled = sum(bool(call.trouble) for call in report.calls)
-    said = sum(len(call.said) for call in report.calls)
-    console.print(f"{said} utterances in {options.calls} calls, {troubled} of which had trouble in some round.")
+    faults = grown(warm(samples, seconds), options.growth_mb * options.calls)
+    console.print(heard(report), markup=False)
     for fault in faults:
         console.print(fault, markup=False)
     console.print("[red]Something grows.[/]" if faults else f"Flat over {options.minutes:g} minutes.")
@@ -91,6 +90,21 @@ def look(server: psutil.Process, at_s: float) -> Sample:
     """One sample."""
     with server.oneshot():
         return Sample(at_s, server.memory_info().rss / 1e6, server.num_fds(), server.num_threads())
+
+
+def heard(report: CallersReport) -> str:
+    """What became of the calls, in words."""
+    calls = report.calls
+    said, wrong = sum(len(call.said) for call in calls), sum(call.troubles for call in calls)
+    lost, chirps = sum(call.lost + call.repeated for call in calls), sum(call.chirps for call in calls)
+    told = f"{said} utterances in {len(calls)} calls; {wrong} rounds went wrong."
+    reasons = sorted({call.trouble for call in calls if call.trouble})
+    return " ".join([told, f"{lost} samples lost or repeated in the last {chirps} answers.", *reasons])
+
+
+def warm(samples: Sequence[Sample], seconds: float) -> list[Sample]:
+    """Those after the first third of the run."""
+    return [sample for sample in samples if sample.at_s >= seconds * WARM_UP]
 
 
 def grown(samples: Sequence[Sample], allowed_mb: float) -> list[str]:
