@@ -31,7 +31,7 @@ ARROWS: dict[str, set[str]] = {
     "audio": COMMON,
     "session": COMMON
     | {"settings", "conversation", "audio", "pipeline", "thinkers", "modes", "transports.base", "responder.base"}
-    | {"background.tasks"}
+    | {"agent.prompt", "background.tasks"}
     | {"memory.base", "memory.notices", "memory.outbox", "memory.relay", "memory.user", "models.base", "tracing.base"},
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
@@ -42,7 +42,7 @@ ARROWS: dict[str, set[str]] = {
     "tracing": COMMON,
     "pipeline": COMMON
     | {"settings", "agent", "tools", "models.base", "models.embedding"}
-    | {"memory.base", "memory.user", "memory.memories", "memory.notes", "memory.ranking"},
+    | {"memory.base", "memory.user", "memory.memories", "memory.notes", "memory.finding"},
     "reasoning": COMMON | {"agent", "tools", "models", "settings_reasoning"},
     "background": COMMON
     | {
@@ -58,7 +58,9 @@ ARROWS: dict[str, set[str]] = {
         "models.base",
         "thinkers",
     },
-    "tools": COMMON | {"settings", "calendar", "memory.base", "memory.notes", "memory.user"},
+    "tools": COMMON
+    | {"settings", "calendar", "models.embedding"}
+    | {"memory.base", "memory.user", "memory.memories", "memory.notes", "memory.finding"},
     "mcp": COMMON | {"settings_mcp", "tools"},
     "thinkers": COMMON
     | {

@@ -79,6 +79,8 @@ class Agent:
     """Messages of the conversation a model is shown, at most."""
     router: ToolRouter | None = None
     """Picks the tools of each turn; None: all of them are offered."""
+    profile: str = ""
+    """The name of the mode that is on; tools are told."""
 
     def create_session(
         self,
@@ -129,8 +131,9 @@ class Agent:
         rounds: int | None = None,
         message_limit: int | None = None,
         router: ToolRouter | None = None,
+        profile: str = "",
     ) -> Agent:
-        """The same agent with other tools, another model, closer limits, kept conversations, or a router."""
+        """The same agent with other tools, another model, closer limits, kept conversations, a router, or a mode."""
         return replace(
             self,
             toolbox=toolbox or self.toolbox,
@@ -139,6 +142,7 @@ class Agent:
             rounds=self.rounds if rounds is None else rounds,
             message_limit=self.message_limit if message_limit is None else message_limit,
             router=router or self.router,
+            profile=profile or self.profile,
         )
 
 
@@ -236,7 +240,9 @@ class ThinkerSession:
             model_name=self._agent.model_name,
             toolbox=self._agent.toolbox,
             context=context,
-            principal=Principal(self._user_id, self._conversation_id, f"{self._turns}@{time.time_ns()}", client),
+            principal=Principal(
+                self._user_id, self._conversation_id, f"{self._turns}@{time.time_ns()}", client, self._agent.profile
+            ),
             system=self._system(self._agent.toolbox, mode, client),
             mode=mode,
             emit=self._emit,

@@ -41,7 +41,7 @@ HISTORY_WITHIN_S = 0.4
 """The same for the conversation; less than the agent gives its store."""
 RESULT_SHOWN = 2_000
 """Characters of a tool's result shown in an event."""
-OWN_TOOLS = ("remember_preference",)
+OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
 """Tools of Thinkers that a conversation needs at hand itself."""
 
 CANCELLED = ThinkerResponse("", "", (), 0, 0, 0, State.CANCELLED, cacheable=False)
@@ -150,6 +150,7 @@ class Answering:
             toolbox=box,
             model_name=desk.model_name("fast", mode),
             rounds=mode.limits.tool_rounds,
+            profile=mode.name,
             message_limit=mode.limits.history_messages,
             store=self._store(),
             router=desk.router if mode.tools is None else None,
@@ -307,4 +308,4 @@ def situation_of(known: Mapping[str, Any]) -> Situation:
         told["facts"] = list(context.facts)
     if context.summary:
         told["summary"] = context.summary
-    return Situation(zone=str(zone) if zone else None, known=told)
+    return Situation(zone=str(zone) if zone else None, known=told, instructions=context.instructions)

@@ -43,7 +43,7 @@ class Thinking:
 async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIterator[Thinking]:
     """All of it, ended with the block. Raises `BadPlugin`."""
     async with AsyncExitStack() as stack:
-        enter, folders = stack.enter_async_context, settings.plugin_folders
+        enter, folders, services = stack.enter_async_context, settings.plugin_folders, _services(kept, minds)
         pipeline = await enter(
             open_pipeline(
                 settings,
@@ -51,7 +51,7 @@ async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIt
                 memory=kept.memory,
                 http=minds.http,
                 folders=folders,
-                services=_for_steps(kept, minds),
+                services=services,
             )
         )
         others, asking = await enter(other_servers(settings.mcp)), Asking()
@@ -65,15 +65,15 @@ async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIt
             tool_sources=[others] if others else [],
             modes_file=settings.modes_file,
             user_tasks=asking,
-            services={Notes: kept.notes},
+            services=services,
         )
         summaries = Summaries(minds.model, settings.thinker_model, kept.memory)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
         yield Thinking(thinkers, pipeline, others, asking, summaries)
 
 
-def _for_steps(kept: Kept, minds: Minds) -> dict[Any, Any]:
-    """What steps may ask for beside the usual; a step that needs vectors is told when there are none."""
+def _services(kept: Kept, minds: Minds) -> dict[Any, Any]:
+    """What steps and tools may ask for beside the usual; who needs vectors is told when there are none."""
     services: dict[Any, Any] = {Memories: kept.memories, Notes: kept.notes}
     if not isinstance(minds.embedder, NoEmbeddings):
         services[Embedder] = minds.embedder

@@ -25,7 +25,7 @@ router = APIRouter(tags=["me"])
 
 @router.get("/api/me")
 async def show_me(here: Here, caller: Caller) -> dict[str, Any]:
-    """Preferences, facts, summary and signals. 503 when memory is out of reach."""
+    """Preferences, facts, summary, signals and standing instructions. 503 when memory is out of reach."""
     return _shown(here, UserContext.read(await here.services.memory.user_context(caller.user)))
 
 
@@ -67,7 +67,7 @@ async def forget_me(here: Here, caller: Caller) -> dict[str, Any]:
 
 
 def _shown(here: Context, known: UserContext) -> dict[str, Any]:
-    empty: dict[str, Any] = {"preferences": {}, "facts": [], "summary": "", "signals": {}}
+    empty: dict[str, Any] = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": []}
     return empty | known.stored() | {"retention_days": here.services.settings.user_retention_days}
 
 

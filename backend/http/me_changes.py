@@ -8,10 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from backend.memory.user import (
     FACT_CHARS,
+    INSTRUCTION_CHARS,
     SUMMARY_CHARS,
     AddFact,
+    AddInstruction,
     ContextUpdate,
     DropFact,
+    DropInstruction,
     DropPreference,
     PreferenceName,
     SetPreference,
@@ -22,6 +25,7 @@ from backend.memory.user import (
 CHANGES_LIMIT = 50
 """Changes one request may hold."""
 
+Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=INSTRUCTION_CHARS)]
 Fact = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=FACT_CHARS)]
 
 
@@ -97,8 +101,30 @@ class Summarise(_Change):
         return WriteSummary(self.text)
 
 
+class AddOneInstruction(_Change):
+    """How the caller wants to be answered from now on."""
+
+    op: Literal["add_instruction"]
+    text: Instruction
+
+    def update(self) -> ContextUpdate:
+        """For memory. Raises `BadRequest` for a text without words."""
+        return AddInstruction(self.text)
+
+
+class DropOneInstruction(_Change):
+    """Drops one; one that is not there is dropped already."""
+
+    op: Literal["drop_instruction"]
+    text: Instruction
+
+    def update(self) -> ContextUpdate:
+        """For memory."""
+        return DropInstruction(self.text)
+
+
 Change = Annotated[
-    SetOne | DropOne | Watch | AddOneFact | DropOneFact | Summarise,
+    SetOne | DropOne | Watch | AddOneFact | DropOneFact | Summarise | AddOneInstruction | DropOneInstruction,
     Field(discriminator="op"),
 ]
 

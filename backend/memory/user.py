@@ -2,13 +2,15 @@
 
     context + update → context
 
-The context is kept as JSON at `user:{id}:context`: preferences (overwritten), at most 20 facts (deduplicated), a
-rolling summary (merged), signals (counted). Reading is lenient, for what is stored may be older than this code;
-making an update is strict, for what it holds will stand in prompts and steer tools.
+The context is kept as JSON at `user:{id}:context`: preferences (overwritten), at most 20 facts (deduplicated), at most
+10 standing instructions (one more is refused), a rolling summary (merged), signals (counted). Reading is lenient, for
+what is stored may be older than this code; making an update is strict, for what it holds will stand in prompts and
+steer tools.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -31,6 +33,9 @@ FACT_CHARS = 200
 SUMMARY_CHARS = 1_500
 TOPIC_LIMIT = 50
 """Topics counted for a user; the rarest falls off."""
+INSTRUCTION_LIMIT = 10
+"""Standing instructions of a user. One more is refused: what somebody counts on must not fall off unsaid."""
+INSTRUCTION_CHARS = 300
 
 # --- the context ----------------------------------------------------------------------------------------
 
@@ -54,6 +59,8 @@ class UserContext:
     signals: Signals = field(default_factory=Signals)
     mode: str = ""
     """The name of the mode the user has chosen; empty: none."""
+    instructions: tuple[str, ...] = ()
+    """How the user always wants to be answered, in their own words, oldest first."""
 
     def __repr__(self) -> str:  # without the user's words
         return f"UserContext({len(self.preferences)} preferences, {len(self.facts)} facts, {self.signals})"
@@ -68,6 +75,7 @@ class UserContext:
             summary=summary if isinstance(summary, str) else "",
             signals=_read_signals(stored.get("signals")),
             mode=mode if isinstance(mode := stored.get("mode"), str) else "",
+            instructions=instructions_of(stored),
         )
 
     def stored(self) -> dict[str, Any]:
@@ -84,8 +92,16 @@ class UserContext:
             "summary": self.summary,
             "signals": {name: value for name, value in counted.items() if value},
             "mode": self.mode,
+            "instructions": list(self.instructions),
         }
         return {name: part for name, part in whole.items() if part}
+
+
+def instructions_of(stored: Mapping[str, Any]) -> tuple[str, ...]:
+    """The standing instructions of a context in its stored form."""
+    kept = stored.get("instructions")
+    texts = [one for one in kept if isinstance(one, str)] if isinstance(kept, list) else []
+    return tuple(text[:INSTRUCTION_CHARS] for text in texts[:INSTRUCTION_LIMIT])
 
 
 def _read_signals(stored: Any) -> Signals:
@@ -172,6 +188,26 @@ class MergeSummary:
     over: str = ""
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class AddInstruction:
+    """How the user wants to be answered from now on. Said again, it stays where it is.
+
+    Raises `BadRequest` for a text that is none, here, and when there is no room for it, as it is applied.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", checked_instruction(self.text))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DropInstruction:
+    """Drops one, as it is kept, or as it was said."""
+
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class SetMode:
     """The user has chosen this mode; whoever makes it has looked that there is one."""
@@ -194,7 +230,7 @@ class CountSession:
     at: float
 
 
-ContextUpdate = SetMode | (
+ContextUpdate = (
     SetPreference
     | DropPreference
     | WatchTicker
@@ -202,13 +238,16 @@ ContextUpdate = SetMode | (
     | DropFact
     | WriteSummary
     | MergeSummary
+    | AddInstruction
+    | DropInstruction
+    | SetMode
     | CountTopic
     | CountSession
 )
 
 
 def apply(context: UserContext, update: ContextUpdate) -> UserContext:
-    """The context after one update."""
+    """The context after one update. Raises `BadRequest` for an instruction there is no room for."""
     match update:
         case SetPreference(name, value):
             kept = list(value) if isinstance(value, tuple) else value
@@ -228,6 +267,11 @@ def apply(context: UserContext, update: ContextUpdate) -> UserContext:
             return replace(context, summary=_merged(context.summary, over, text))
         case SetMode(name):
             return replace(context, mode=name)
+        case AddInstruction(text):
+            return replace(context, instructions=_with_instruction(context.instructions, text))
+        case DropInstruction(text):
+            others = tuple(one for one in context.instructions if _normal(one) != _normal(text))
+            return replace(context, instructions=others)
         case CountTopic(domain, at):
             topics = _counted(context.signals.topics, domain)
             return replace(context, signals=replace(_active(context.signals, at), topics=topics))
@@ -237,7 +281,7 @@ def apply(context: UserContext, update: ContextUpdate) -> UserContext:
 
 
 async def update_user(memory: Memory, user_id: str, *updates: ContextUpdate) -> UserContext:
-    """Apply `updates` in order, atomically, to what memory has. Raises `MemoryUnavailable`."""
+    """Apply `updates` in order, atomically, to what memory has. Raises `MemoryUnavailable`, or what `apply` does."""
 
     def change(stored: dict[str, Any]) -> dict[str, Any]:
         context = UserContext.read(stored)
@@ -264,6 +308,17 @@ def _with_fact(facts: tuple[str, ...], text: str) -> tuple[str, ...]:
         return facts
     others = tuple(one for one in facts if _normal(one) != _normal(fact))
     return (*others, fact)[-FACT_LIMIT:]
+
+
+def _with_instruction(instructions: tuple[str, ...], text: str) -> tuple[str, ...]:
+    if any(_normal(one) == _normal(text) for one in instructions):
+        return instructions
+    if len(instructions) >= INSTRUCTION_LIMIT:
+        raise BadRequest(
+            f"There are {INSTRUCTION_LIMIT} standing instructions already, and no room for another.",
+            hint="Delete one first.",
+        )
+    return (*instructions, text)
 
 
 def _merged(stored: str, over: str, text: str) -> str:
@@ -326,6 +381,19 @@ def checked_value(name: PreferenceName, value: str) -> str:
         case "name" | "default_location" | "language" if not re.fullmatch(r"[\w .,'’()-]+", value):
             raise BadRequest("That does not look like a name of a person, place or language.")
     return value
+
+
+def checked_instruction(text: str) -> str:
+    """A standing instruction in the form it is kept in: one line. Raises `BadRequest`."""
+    line = " ".join(text.split())
+    if not _normal(line) or len(line) > INSTRUCTION_CHARS:
+        raise BadRequest(f"A standing instruction has 1 to {INSTRUCTION_CHARS} characters, in words.")
+    return line
+
+
+def instruction_id(text: str) -> str:
+    """A short name for an instruction, the same wherever and whenever it is asked for."""
+    return f"ins_{hashlib.sha256(_normal(text).encode()).hexdigest()[:8]}"
 
 
 def checked_ticker(symbol: str) -> str:

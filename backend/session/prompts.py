@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from backend.agent.prompt import standing
 from backend.conversation.commands import Purpose
+from backend.memory.user import instructions_of
 from backend.modes.base import Mode
 from backend.responder.base import Briefing
 from backend.thinkers.registry import Thinkers
@@ -64,6 +66,8 @@ def brief(
         tool = thinkers.route_tool()
         tools = (tool,)
         parts.append(ROUTING.format(tool=tool["name"], guide=thinkers.guide()))
+    if instructions := instructions_of(known):
+        parts.append(standing(instructions))
     if facts := _facts(known):
         parts.append(KNOWN.format(facts=facts))
     purposes = dict(PURPOSES)

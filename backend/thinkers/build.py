@@ -21,12 +21,14 @@ from backend.pipeline.pipeline import NO_STEPS, Pipeline
 from backend.reasoning.reasoner import Reasoner
 from backend.settings import Settings
 from backend.thinkers.preferences import MemoryPreferences
+from backend.thinkers.profiles import ModeProfiles
 from backend.thinkers.registry import ROUTE_TOOL, Thinkers
 from backend.thinkers.work import Desk
 from backend.tools import registry as tools
 from backend.tools.background_tasks import NoTasks, UserTasks
 from backend.tools.clock import Clock
 from backend.tools.discovery import folder_modules
+from backend.tools.get_personality import Profiles
 from backend.tools.remember_preference import Preferences
 from backend.tools.runner import Toolbox, ToolSource
 
@@ -52,6 +54,7 @@ def build(
     """
     folders = tuple(folders)
     _check_plugins(folders)
+    profiles = ModeProfiles(memory)
     known: dict[Any, Any] = {
         httpx2.AsyncClient: http,
         Settings: settings,
@@ -60,11 +63,13 @@ def build(
         Preferences: MemoryPreferences(memory),
         Calendars: open_calendars(settings, http),
         UserTasks: user_tasks or NoTasks(),
+        Profiles: profiles,
         **(services or {}),
     }
     toolbox = tools.discover(known, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
     modes = load_modes(modes_file, tools=_ForModes(toolbox), check_steps=pipeline.check_names)
+    profiles.modes = modes
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
     desk = Desk(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, _router(settings, model))

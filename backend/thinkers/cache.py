@@ -50,7 +50,13 @@ def slot_for(manifest: Manifest, question: Question, situation: Situation, day: 
         return None
     given: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [each for each in given if each.personal]
-    personal = [dict(situation.known), list(situation.history), situation.zone, [_material(each) for each in own]]
+    personal = [
+        dict(situation.known),
+        list(situation.instructions),
+        list(situation.history),
+        situation.zone,
+        [_material(each) for each in own],
+    ]
     shared = manifest.cache_scope == "shared" and not any(personal)
     if not shared and not question.user_id:
         return None

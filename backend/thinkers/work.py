@@ -21,6 +21,7 @@ from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call
 from backend.errors import MemoryUnavailable, NoAnswer
 from backend.memory.base import HISTORY_LIMIT, Memory
+from backend.memory.user import instructions_of
 from backend.modes.base import Mode, Modes
 from backend.pipeline.base import Asked
 from backend.pipeline.pipeline import NO_STEPS, Pipeline, Prepared
@@ -106,6 +107,7 @@ class Consultation:
             toolbox=self.desk.toolbox.only(names),
             model_name=self.desk.model_name(self.manifest.tier, self.profile),
             rounds=self.profile.limits.tool_rounds,
+            profile=self.question.mode,
         )
         session = agent.create_session(
             self.question.session_id,
@@ -160,7 +162,7 @@ class Consultation:
     def principal(self) -> Principal:
         """On whose behalf tools run."""
         question = self.question
-        return Principal(question.user_id, question.session_id, str(self.began), question.source_mode)
+        return Principal(question.user_id, question.session_id, str(self.began), question.source_mode, question.mode)
 
     @property
     def profile(self) -> Mode:
@@ -182,7 +184,10 @@ class Consultation:
         zone = known.pop("time_zone", None)
         if self.manifest.summary and isinstance(summary := context.get("summary"), str) and summary:
             known["summary"] = summary[:SUMMARY_LIMIT]
-        return prepared.add_to(Situation(zone=str(zone) if zone else None, known=known, history=history))
+        instructions = instructions_of(context)
+        return prepared.add_to(
+            Situation(zone=str(zone) if zone else None, known=known, instructions=instructions, history=history)
+        )
 
     async def _prepared(self) -> Prepared:
         """What the pre-steps find for this question."""
@@ -199,8 +204,8 @@ class Consultation:
         return await self.desk.pipeline.before(asked, names=question.steps)
 
     async def _context(self) -> Mapping[str, Any]:
-        """What memory knows of the user, if the manifest wants any of it."""
-        if not (self.manifest.preferences or self.manifest.summary) or not self.question.user_id:
+        """What memory knows of the user: the manifest wants some of it, and every answer their instructions."""
+        if not self.question.user_id:
             return {}
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):

@@ -57,6 +57,8 @@ class Principal:
     """Names the user's turn; a confirmation counts only when it was given in a later one."""
     client: Client = "internal"
     """What kind of client it asks through; a tool that is not for it does not exist."""
+    mode: str = ""
+    """The name of the mode that is on; empty: what the user has chosen."""
 
     @property
     def authenticated(self) -> bool:

@@ -13,7 +13,7 @@ from backend.memory.user import AddFact, CountSession, SetPreference, update_use
 from tests.http.test_identity import background_work, user_of
 from tests.http.world import FINGERPRINT, World, message_of, place_call, world
 
-NOTHING = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "retention_days": 0}
+NOTHING = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": [], "retention_days": 0}
 
 
 async def learn(here: World, browser: httpx2.AsyncClient) -> str:
@@ -36,6 +36,7 @@ async def test_a_caller_is_shown_what_is_known_of_them(tmp_path: Path) -> None:
             "facts": ["has a dog"],
             "summary": "",
             "signals": {"last_active": 5.0, "session_count": 1},
+            "instructions": [],
             "retention_days": 30,
         }
 

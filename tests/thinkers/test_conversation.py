@@ -22,6 +22,7 @@ CONVERSATION = {
     "assistant": ("calendar_create_event", {"title": "Dentist", "start": "tomorrow at three"}),
     "reason": ("calculate", {"expression": "6 * 7"}),
     "tasks": ("background_tasks", {"action": "list"}),
+    "memory": ("manage_prompt", {"action": "list"}),
     "research": (None, {}),
     "knowledge": (None, {}),
 }
@@ -49,7 +50,7 @@ async def test_every_thinker_answers_from_its_services(tmp_path: Path) -> None:
     assert answers.pop("knowledge").source == "model"
     assert {domain: answer.source for domain, answer in answers.items()} == dict.fromkeys(answers, "live")
     assert answers.pop("reason").citations == ()  # a sum needs no source
-    for own in ("assistant", "tasks"):
+    for own in ("assistant", "memory", "tasks"):
         assert answers.pop(own).citations == ()  # nor do the user's own affairs
     assert all(answer.citations for answer in answers.values())
     assert "Handbook, Holidays" in answers["research"].citations

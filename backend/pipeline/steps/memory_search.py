@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.agent.given import Note
-from backend.errors import PeerError
 from backend.memory.base import Memory, Message
+from backend.memory.finding import fitting
 from backend.memory.memories import Memories
-from backend.memory.ranking import by_vectors, by_words
 from backend.memory.user import UserContext
 from backend.models.embedding import Embedder
 from backend.pipeline.base import Asked, StepOptions, step
@@ -25,10 +24,6 @@ MESSAGES = 20
 """Messages of each."""
 TEXT_LIMIT = 400
 """Characters shown of one finding."""
-EMBED_WITHIN_S = 0.6
-"""Seconds the embedding model may take; then words must do."""
-CANDIDATES = 64
-"""Texts compared by meaning, at most: the ones that were said last."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,6 +45,7 @@ class Candidate:
         "knowledge",
         "assistant",
         "reason",
+        "memory",
     ),  # for an answer to this user alone
     options={"limit": 4},
     deadline_s=1.0,
@@ -64,22 +60,9 @@ async def memory_search(
         _memories(memories, asked.user_id), _facts(memory, asked.user_id), _conversations(memory, asked)
     )
     candidates = list({candidate.text: candidate for candidate in (*said, *known, *kept)}.values())[::-1]
-    places = await _fitting(asked.text, candidates, embedder, int(options.values["limit"]))
-    return Note(TITLE, [candidates[place].shown() for place in places]) if places else None
-
-
-async def _fitting(question: str, candidates: list[Candidate], embedder: Embedder | None, limit: int) -> list[int]:
-    """By meaning if that can be had in time, else by words."""
     texts = [candidate.text for candidate in candidates]
-    if embedder is not None and texts:
-        try:
-            async with asyncio.timeout(EMBED_WITHIN_S):
-                vectors = await embedder.embed([question, *texts[:CANDIDATES]])
-        except (PeerError, TimeoutError):
-            vectors = []
-        if len(vectors) > 1:
-            return by_vectors(vectors[0], vectors[1:], limit)
-    return by_words(question, texts, limit)
+    places = await fitting(asked.text, texts, embedder, int(options.values["limit"]))
+    return Note(TITLE, [candidates[place].shown() for place in places]) if places else None
 
 
 async def _memories(memories: Memories | None, user_id: str) -> list[Candidate]:

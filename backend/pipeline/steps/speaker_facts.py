@@ -15,7 +15,7 @@ TITLE = "Who is speaking, as they have said of themselves"
 @step(
     "speaker_facts",
     stage="pre",
-    domains=("knowledge", "assistant", "reason"),  # the others are shown just what their manifests ask for
+    domains=("knowledge", "assistant", "reason", "memory"),  # the others are shown just what their manifests ask for
     options={"facts": 10},
     deadline_s=0.5,
 )

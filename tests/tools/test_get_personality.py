@@ -1,0 +1,55 @@
+"""Which mode is on, told through the tool: the turn's, the user's choice, or a named one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from backend.memory.fake import FakeMemory
+from backend.memory.user import SetMode, update_user
+from backend.modes.load import load_modes
+from backend.thinkers.profiles import ModeProfiles
+from backend.tools.base import Principal
+from backend.tools.get_personality import Profiles, get_personality
+from tests.support.minds import toolbox
+
+
+async def told(who: Principal, mode: str = "", *, memory: Any = None) -> dict[str, Any]:
+    profiles = ModeProfiles(memory or FakeMemory())
+    profiles.modes = load_modes()
+    arguments = json.dumps({"mode": mode} if mode else {})
+    result = await toolbox(get_personality, services={Profiles: profiles}).run("get_personality", arguments, who)
+    content: dict[str, Any] = json.loads(result.content)
+    return content
+
+
+async def test_the_users_choice_is_on_and_a_stranger_has_the_default() -> None:
+    memory = FakeMemory()
+    await update_user(memory, "ada", SetMode("concise"))
+    ada = await told(Principal("ada"), memory=memory)
+    assert (ada["mode"], ada["is_on"]) == ("concise", True)
+    assert ada["personality"] == "Matter-of-fact and quick; no pleasantries."
+    assert ada["told"].startswith("Answer in one short sentence")
+    for nobody in (Principal(""), Principal("bo")):
+        stranger = await told(nobody, memory=memory)
+        assert (stranger["mode"], stranger["personality"]) == ("default", "as usual")
+    assert stranger["modes"] == ["default", "concise", "expert"]
+
+
+async def test_the_mode_of_this_turn_goes_before_the_users_choice() -> None:
+    memory = FakeMemory()
+    await update_user(memory, "ada", SetMode("concise"))
+    assert (await told(Principal("ada", mode="expert"), memory=memory))["mode"] == "expert"
+
+
+async def test_a_named_mode_is_told_of_and_an_unknown_one_answered_with_all() -> None:
+    named = await told(Principal("ada"), "Expert")
+    assert (named["mode"], named["model"], named["is_on"]) == ("expert", "advanced", False)
+    error = (await told(Principal("ada"), "pirate"))["error"]
+    assert error["message"] == "There is no such mode. The modes are: default, concise, expert."
+
+
+async def test_of_a_mode_the_operator_has_taken_away_the_default_is_told() -> None:
+    memory = FakeMemory()
+    await update_user(memory, "ada", SetMode("gone"))
+    assert (await told(Principal("ada"), memory=memory))["mode"] == "default"

@@ -1,0 +1,145 @@
+"""Standing instructions through the tool: added, listed, deleted; bounded, and the user's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import BadRequest
+from backend.memory.base import Memory
+from backend.memory.embedded import open_memory
+from backend.memory.fake import FakeMemory
+from backend.memory.user import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, AddInstruction, SetPreference, update_user
+from backend.tools.base import EVERYONE, Client, Principal
+from backend.tools.manage_prompt import manage_prompt
+from backend.tools.registry import Registry
+from tests.support.minds import toolbox
+
+ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")
+
+
+def box(memory: Any = None) -> Registry:
+    return toolbox(manage_prompt, services={Memory: memory or FakeMemory()})
+
+
+async def run(tools: Registry, who: Principal = ADA, **arguments: Any) -> dict[str, Any]:
+    """What came of a call: its data, or its error."""
+    content: dict[str, Any] = json.loads((await tools.run("manage_prompt", json.dumps(arguments), who)).content)
+    return content
+
+
+def texts(answer: dict[str, Any]) -> list[str]:
+    return [one["text"] for one in answer["instructions"]]
+
+
+async def test_instructions_are_added_listed_and_deleted_by_their_id() -> None:
+    tools = box()
+    assert texts(await run(tools, action="add", text=" Always answer\nin one sentence. ")) == [
+        "Always answer in one sentence."
+    ]
+    added = await run(tools, action="add", text="Call me captain.")
+    assert added["added"] == "Call me captain." and len(added["instructions"]) == 2
+    listed = await run(tools, action="list")
+    assert listed["instructions"] == added["instructions"]
+    first = listed["instructions"][0]["id"]
+    assert (await run(tools, action="delete", instruction_id=first))["deleted"] == "Always answer in one sentence."
+    assert texts(await run(tools, action="list")) == ["Call me captain."]
+
+
+async def test_said_again_it_is_one_instruction_with_the_same_id() -> None:
+    tools = box()
+    first = await run(tools, action="add", text="Call me captain.")
+    again = await run(tools, action="add", text="call me Captain")
+    assert again["instructions"] == first["instructions"]
+
+
+async def test_one_too_many_is_refused_and_none_is_lost() -> None:
+    tools = box()
+    for number in range(INSTRUCTION_LIMIT):
+        await run(tools, action="add", text=f"Rule {number}.")
+    refused = await run(tools, action="add", text="One more.")
+    assert refused["error"]["message"].endswith("no room for another. Delete one first.")
+    assert texts(await run(tools, action="list")) == [f"Rule {number}." for number in range(INSTRUCTION_LIMIT)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"action": "add"}, "add takes the text"),
+        ({"action": "add", "text": " ... "}, "A standing instruction has 1 to"),
+        ({"action": "add", "text": "x", "instruction_id": "ins_1"}, "add takes the text"),
+        ({"action": "add", "text": "x" * (INSTRUCTION_CHARS + 1)}, "text:"),
+        ({"action": "delete"}, "delete takes an instruction_id, and nothing else. List them"),
+        ({"action": "delete", "text": "x", "instruction_id": "ins_1"}, "delete takes an instruction_id"),
+        ({"action": "delete", "instruction_id": "ins_1"}, "The user has no standing instruction of this id. There are"),
+        ({"action": "list", "text": "x"}, "list takes nothing else."),
+        ({"action": "replace"}, "action:"),
+    ],
+)
+async def test_what_cannot_be_done_is_said_with_what_can(arguments: dict[str, Any], told: str) -> None:
+    tools = box()
+    assert (await run(tools, **arguments))["error"]["message"].startswith(told)
+    assert texts(await run(tools, action="list")) == []
+
+
+async def test_they_are_their_users_alone_and_leave_all_else_as_it_is() -> None:
+    memory = FakeMemory()
+    await update_user(memory, "ada", SetPreference("name", "Ada"))
+    tools = box(memory)
+    id_ = (await run(tools, action="add", text="Call me captain."))["instructions"][0]["id"]
+    assert texts(await run(tools, BO, action="list")) == []
+    assert "error" in await run(tools, BO, action="delete", instruction_id=id_)
+    assert await memory.user_context("ada") == {
+        "preferences": {"name": "Ada"},
+        "instructions": ["Call me captain."],
+    }
+    assert (await run(tools, Principal(""), action="list"))["error"]["type"] == "not_allowed"
+
+
+async def test_whoever_watches_the_user_hears_of_it_at_once() -> None:
+    memory = FakeMemory()
+    heard: list[dict[str, Any]] = []
+    memory.watch_user("ada", heard.append)
+    await run(box(memory), action="add", text="Call me captain.")
+    assert heard == [{"instructions": ["Call me captain."]}]
+
+
+async def test_at_the_same_time_no_more_are_kept_than_there_is_room_for(tmp_path: Path) -> None:
+    opened = await open_memory(None, tmp_path)
+    try:
+        tools = box(opened.memory)
+        answers = await asyncio.gather(*(run(tools, action="add", text=f"Rule {n}.") for n in range(15)))
+        kept = (await opened.memory.user_context("ada"))["instructions"]
+        exported = await opened.memory.everything_of("ada")
+        await opened.memory.forget_user("ada")
+        assert texts(await run(tools, action="list")) == []
+    finally:
+        await opened.memory.close()
+    assert len(kept) == INSTRUCTION_LIMIT == sum("added" in answer for answer in answers)
+    assert exported["user:ada:context"]["instructions"] == kept
+
+
+async def test_while_memory_is_down_it_is_said_that_asking_again_may_help() -> None:
+    memory = FakeMemory()
+    memory.down = True
+    error = (await run(box(memory), action="add", text="Call me captain."))["error"]
+    assert error["retryable"] is True
+
+
+@pytest.mark.parametrize("client", sorted(EVERYONE))
+async def test_strangers_programs_do_not_have_it(client: Client) -> None:
+    error = (await run(box(), Principal("ada", client=client), action="list")).get("error", {})
+    assert error.get("type") == ("unknown_tool" if client == "external" else None)
+
+
+async def test_what_others_wrote_into_memory_is_bounded_as_it_is_read() -> None:
+    memory = FakeMemory()
+    await memory.update_user_context("ada", lambda _: {"instructions": ["x" * 5_000, 7, *("y" * 30)]})
+    kept = texts(await run(box(memory), action="list"))
+    assert len(kept) == INSTRUCTION_LIMIT and max(map(len, kept)) == INSTRUCTION_CHARS
+    with pytest.raises(BadRequest, match="no room"):
+        await update_user(memory, "ada", AddInstruction("One more."))

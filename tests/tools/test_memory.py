@@ -1,0 +1,173 @@
+"""What the user wants remembered, through the tool: every action, what it refuses, and whose it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import pytest
+from fakeredis import FakeAsyncRedis
+
+from backend.memory.memories import LIMIT, TEXT_LIMIT, Memories, RedisMemories
+from backend.models.embedding import Embedder
+from backend.tools.base import EVERYONE, Client, Principal
+from backend.tools.memory import NEEDS, TAKES, Action, memory
+from backend.tools.registry import Registry
+from tests.support.minds import toolbox
+
+ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")
+
+
+class Animals:
+    """An embedder for which there are animals, and everything else."""
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return [[1.0, 0.0] if {"pet", "Rex"} & set(text.rstrip("?.").split()) else [0.0, 1.0] for text in texts]
+
+
+def box(store: Memories | None = None, embedder: Embedder | None = None) -> Registry:
+    """The tool over a store of its own."""
+    kept = store or RedisMemories(FakeAsyncRedis())
+    return toolbox(memory, services={Memories: kept, Embedder: embedder})
+
+
+async def done(tools: Registry, who: Principal = ADA, **arguments: Any) -> dict[str, Any]:
+    """What came of a call that must succeed."""
+    result = await tools.run("memory", json.dumps(arguments), who)
+    assert result.error is None, result.content
+    assert not result.cacheable
+    content: dict[str, Any] = json.loads(result.content)
+    return content
+
+
+async def refused(tools: Registry, who: Principal = ADA, **arguments: Any) -> tuple[str | None, str]:
+    """The kind of failure, and what the model is told."""
+    result = await tools.run("memory", json.dumps(arguments), who)
+    return result.error, json.loads(result.content)["error"]["message"]
+
+
+async def test_a_memory_is_created_found_read_changed_and_deleted() -> None:
+    tools = box()
+    made = (await done(tools, action="create", text="My sister's name is Anna.", tags=["Family"]))["created"]
+    assert (made["text"], made["tags"]) == ("My sister's name is Anna.", ["family"])
+    await done(tools, action="create", text="The bike is in the cellar.")
+    found = await done(tools, action="search", query="What is my sister called?")
+    assert [one["id"] for one in found["memories"]] == [made["id"]]
+    assert found["of"] == 2
+    id_ = made["id"]
+    changed = await done(tools, action="update", memory_id=id_, text="My sister's name is Anne.")
+    assert changed["updated"]["text"] == "My sister's name is Anne." and changed["updated"]["tags"] == ["family"]
+    filed = await done(tools, action="update", memory_id=id_, tags=["people"])
+    assert (await done(tools, action="get", memory_id=id_))["memory"] == filed["updated"]
+    assert filed["updated"]["tags"] == ["people"]
+    assert (await done(tools, action="delete", memory_id=id_))["deleted"]["text"] == "My sister's name is Anne."
+    assert await refused(tools, action="get", memory_id=id_) == (
+        "failed",
+        "The user has no memory of this id. Search or list to get the ids there are.",
+    )
+    assert [one["text"] for one in (await done(tools, action="list"))["memories"]] == ["The bike is in the cellar."]
+
+
+async def test_the_newest_are_listed_first_and_long_ones_shortened_but_read_whole() -> None:
+    tools = box()
+    await done(tools, action="create", text="First.")
+    long = (await done(tools, action="create", text="word " * 150))["created"]
+    listed = await done(tools, action="list", limit=1)
+    assert listed["of"] == 2
+    assert listed["memories"][0]["text"].endswith("…") and len(listed["memories"][0]["text"]) < 310
+    assert (await done(tools, action="get", memory_id=long["id"]))["memory"]["text"] == ("word " * 150).strip()
+
+
+async def test_said_again_it_is_one_memory() -> None:
+    tools = box()
+    made = await done(tools, action="create", text="The bike is in the cellar.")
+    again = await done(tools, action="create", text="the bike  is in the CELLAR.")
+    assert again["memory"]["id"] == made["created"]["id"] and "already" in again["note"]
+    assert (await done(tools, action="list"))["of"] == 1
+
+
+async def test_where_meanings_can_be_compared_they_are_what_is_searched_by() -> None:
+    tools = box(embedder=Animals())
+    await done(tools, action="create", text="Her dog is called Rex.")
+    await done(tools, action="create", text="The bike is in the cellar.")
+    found = await done(tools, action="search", query="Has she got a pet?")
+    assert [one["text"] for one in found["memories"]] == ["Her dog is called Rex."]
+
+
+async def test_nobody_reaches_anothers() -> None:
+    tools = box()
+    id_ = (await done(tools, action="create", text="A secret of Ada's."))["created"]["id"]
+    assert (await done(tools, BO, action="list"))["memories"] == []
+    assert (await done(tools, BO, action="search", query="secret of Ada"))["memories"] == []
+    for arguments in ({"action": "get"}, {"action": "delete"}, {"action": "update", "text": "Mine."}):
+        kind, told = await refused(tools, BO, memory_id=id_, **arguments)
+        assert kind == "failed" and "secret" not in told
+    assert (await done(tools, action="get", memory_id=id_))["memory"]["text"] == "A secret of Ada's."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"action": "search"}, "search needs query."),
+        ({"action": "search", "query": "  "}, "search needs query."),
+        ({"action": "create"}, "create needs text. Send action create with: text, tags?."),
+        ({"action": "create", "text": "x", "memory_id": "mem_1"}, "create does not take memory_id."),
+        ({"action": "update", "text": "x"}, "update needs memory_id."),
+        ({"action": "update", "memory_id": "mem_1"}, "update needs a new text, or new tags."),
+        ({"action": "delete"}, "delete needs memory_id."),
+        ({"action": "delete", "memory_id": "mem_1", "query": "sister"}, "delete does not take query."),
+        ({"action": "list", "text": "x"}, "list does not take text."),
+        ({"action": "get", "memory_id": "mem_1", "limit": 3}, "get does not take limit."),
+    ],
+)
+async def test_what_does_not_fit_the_action_is_refused_with_what_would(arguments: dict[str, Any], told: str) -> None:
+    kind, message = await refused(box(), **arguments)
+    assert kind == "failed" and message.startswith(told), message
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"action": "forget"},
+        {"action": "create", "text": "x" * (TEXT_LIMIT + 1)},
+        {"action": "create", "text": "x", "tags": ["t"] * 9},
+        {"action": "create", "text": "x", "tags": [""]},
+        {"action": "list", "limit": 0},
+        {"action": "list", "user_id": "bo"},
+    ],
+)
+async def test_what_is_no_argument_never_reaches_the_store(arguments: dict[str, Any]) -> None:
+    tools = box()
+    kind, _ = await refused(tools, **arguments)
+    assert kind == "invalid_arguments"
+    assert (await done(tools, action="list"))["of"] == 0
+
+
+async def test_when_there_is_no_more_room_it_is_said_what_gives_way() -> None:
+    store = RedisMemories(FakeAsyncRedis())
+    for number in range(LIMIT):
+        await store.add("ada", f"Memory {number}.")
+    tools = box(store)
+    answer = await done(tools, action="create", text="One more.")
+    assert "oldest was dropped" in answer["note"]
+    assert (await done(tools, action="search", query="memory 0"))["of"] == LIMIT
+
+
+async def test_only_a_known_user_has_any_and_only_where_they_are_kept() -> None:
+    assert (await refused(box(), Principal(""), action="list"))[0] == "not_allowed"
+    kind, told = await refused(toolbox(memory, services={Memories: None, Embedder: None}), action="list")
+    assert (kind, told) == ("failed", "Nothing can be remembered on this server.")
+
+
+@pytest.mark.parametrize("client", sorted(EVERYONE))
+async def test_strangers_programs_do_not_have_it_whoever_they_act_for(client: Client) -> None:
+    tools = box()
+    shown = {tool["name"] for tool in tools.get_mcp_tools(client)}
+    result = await tools.run("memory", '{"action": "list"}', Principal("ada", client=client))
+    assert (shown, result.error) == ((set(), "unknown_tool") if client == "external" else ({"memory"}, None))
+
+
+def test_every_action_says_what_it_needs_and_takes() -> None:
+    assert set(NEEDS) == set(TAKES) == set(get_args(Action))
