@@ -17,6 +17,8 @@ from backend.offline.chat.notes import notes
 from backend.offline.chat.reports import plan, report
 from backend.offline.chat.skill import Asked, Skill, skill_for
 from backend.offline.demonstration import wording
+from backend.offline.demonstration.keeping import whole
+from backend.offline.demonstration.obeying import obeyed
 from backend.offline.demonstration.wording import spoken
 
 Message = Mapping[str, Any]
@@ -47,7 +49,8 @@ def think(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], tool_
     asked = Asked(task or _last_user(messages), known)
     thought = _thought(asked, messages, tools, may_call=tool_choice != "none")
     if thought.text:
-        thought = Thought(with_due_notes(thought.text, known), thought.calls)
+        text = thought.text if thought.calls else obeyed(thought.text, known)
+        thought = Thought(with_due_notes(text, known), thought.calls)
     return thought if task is None or thought.calls else Thought(delivered(thought.text))
 
 
@@ -176,7 +179,9 @@ def _reason(error: Any) -> str:
 
 
 def _last_user(messages: Sequence[Message]) -> str:
-    return next((text_of(each.get("content")) for each in reversed(messages) if each.get("role") == "user"), "")
+    """What was said last; where it leans on what was said before, made whole."""
+    *before, last = ["", *(text for role, text in _said(messages) if role == "user")]
+    return whole(last, before)
 
 
 def _system(messages: Sequence[Message]) -> str:

@@ -13,6 +13,8 @@ from backend.audio.frame import BYTES_PER_MS
 from backend.offline.chat.facts import recall
 from backend.offline.demonstration import wording
 from backend.offline.demonstration.intents import Question, Talk, understand
+from backend.offline.demonstration.keeping import whole
+from backend.offline.demonstration.obeying import obeyed
 from backend.offline.demonstration.remembering import remembered
 from backend.offline.demonstration.routing import routing_of
 from backend.offline.demonstration.tidy import tidy
@@ -124,26 +126,28 @@ class DemonstrationBrain:
         if special:
             return Plan(special)
         if order.purpose == "notice":
-            return Plan(wording.news(order.instructions, notes_of(order.items)))
+            return Plan(obeyed(wording.news(order.instructions, notes_of(order.items)), order.instructions))
         fresh = [(item.id, told) for item in _since(order.items, newest) if (told := _told_by(item))]
         fresh = [(id_, told) for id_, told in fresh if id_ not in self._told]
         if fresh:
             self._told.update(id_ for id_, _ in fresh)
             words = wording.result([told for _, told in fresh])
             self._to_confirm = self._asked if wording.YES_OR_NO in words else None
-            return Plan(words)
-        return self._respond(order, newest)
+            return Plan(words)  # whoever found it has worded it as the caller wants it
+        plan = self._respond(order, newest)
+        return plan if plan.call else Plan(obeyed(plan.words, order.instructions))
 
     def _respond(self, order: Order, newest: Item | None) -> Plan:
         if newest and (told := remembered(newest.words, _said_before(order.items, newest), order.instructions)):
             return Plan(told)
         routing = routing_of(order.tools) if order.tool_choice != "none" else None
         domains = routing.domains if routing else BY_HEART
-        wish = understand(newest.words if newest else "", domains, last_domain=self._last_domain)
+        said = [text for role, text in _said_before(order.items, newest) if role == "user"] if newest else []
+        wish = understand(whole(newest.words, said) if newest else "", domains, last_domain=self._last_domain)
         wish = self._agreed(wish)
         if not isinstance(wish, Question):
-            said = wording.talk(wish, turn=self._turns, now=self._clock(), last_said=_last_said(order.items))
-            return Plan(said)
+            last_said = _last_said(order.items)
+            return Plan(wording.talk(wish, turn=self._turns, now=self._clock(), last_said=last_said))
         self._last_domain, self._asked = wish.domain, wish
         if routing is None:
             return Plan(recall(wish.query))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from backend.offline.demonstration.keeping import keeping
 from backend.offline.demonstration.phrases import COMPANIES
 from backend.offline.demonstration.place_names import places_in
 
@@ -101,6 +102,7 @@ _DOMAINS: tuple[tuple[str, str, str], ...] = (
         r"\b(?:headaches?|fever|symptoms?|vitamins?|diseases?|diabetes|medicines?|doctor|flu|bmi|cough|asthma|migraines?|"
         r"body mass index|body surface|blood pressure|creatinine|coma scale|anion gap|egfr|cholesterol)\b",
     ),
+    ("memory", r"^memory$|remember", r"(?!)"),  # asked for by what `keeping` finds, before all else
     ("search", r"search|web|browse", r"\b(?:search|research|look up|google|find out|website)\b"),
 )  # fmt: skip
 _WEATHER = next(asked for name, _called, asked in _DOMAINS if name == "weather")
@@ -137,6 +139,8 @@ def understand(words: str, domains: Sequence[str], *, last_domain: str | None = 
         wish = understand(rest[0].upper() + rest[1:], domains, last_domain=last_domain)
         if isinstance(wish, Question) or wish is Talk.TOLD:
             return wish
+    if keeping(words) and (keeper := _called("memory", domains)):
+        return Question(keeper, words.strip())
     for talk, pattern in _TALK:
         if re.search(pattern, plain):
             return talk
@@ -187,13 +191,16 @@ def _is_new(domain: str) -> bool:
     return not any(re.search(called, domain) for _name, called, _asked in _DOMAINS) and not re.search(_GENERAL, domain)
 
 
+def _called(subject: str, domains: Sequence[str]) -> str | None:
+    """The offered domain that is called as `subject` may be."""
+    wanted = next(called for name, called, _asked in _DOMAINS if name == subject)
+    return next((domain for domain in domains if re.search(wanted, domain)), None)
+
+
 def _offered(subject: str | None, domains: Sequence[str]) -> str | None:
     """The offered domain for a subject; the general one, or the last, for everything else."""
-    for name, called, _asked in _DOMAINS:
-        if name == subject:
-            for domain in domains:
-                if re.search(called, domain):
-                    return domain
+    if subject and (named := _called(subject, domains)):
+        return named
     general = [domain for domain in domains if re.search(_GENERAL, domain)]
     return next(iter(general or domains[-1:]), None)
 

@@ -89,6 +89,8 @@ LISTS = {
     "height": HEIGHTS,
     "remedy": REMEDIES,
     "issue": ISSUES,
+    "thing": ("bike", "car", "key", "passport", "umbrella"),
+    "room": ("cellar", "kitchen", "garage", "garden", "hall"),
 }
 
 PATTERNS: tuple[tuple[str, int], ...] = (
@@ -186,6 +188,15 @@ PATTERNS: tuple[tuple[str, int], ...] = (
     ("research {issue}", 10),
     ("think hard three tickets cost twelve dollars each what change do i get from fifty", 10),
     ("think carefully what is {kilos} percent of two hundred", 2),
+    ("remember that my sister's name is {name}", 3),
+    ("remember that my {thing} is in the {room}", 1),
+    ("what do you know about my sister", 12),
+    ("where is my {thing}", 3),
+    ("what do you remember", 8),
+    ("forget that", 15),
+    ("from now on answer in one sentence", 12),
+    ("from now on call me captain", 6),
+    ("what is your personality", 6),
     ("what about that research", 6),
     ("how is my research going", 6),
     ("cancel the research", 6),
