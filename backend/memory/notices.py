@@ -89,6 +89,10 @@ class NoticeStore:
         removed = await self._guard(pipe.execute)
         return bool(removed[0])
 
+    async def told(self, user_id: str, notice_id: str) -> bool:
+        """Whether it was told, or is not to be told any more."""
+        return await self._guard(lambda: self._redis.zscore(_told(user_id), notice_id)) is not None
+
     async def take_floor(self, user_id: str, call: str) -> None:
         """From now on `call` is the one that tells: the newest call is where the user is."""
         await self._guard(lambda: self._redis.set(_teller(user_id), call, ex=LEASE_S))

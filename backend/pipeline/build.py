@@ -14,7 +14,7 @@ from backend.memory.base import Memory
 from backend.models.base import ChatModel
 from backend.pipeline.discovery import discover
 from backend.pipeline.pipeline import Pipeline
-from backend.pipeline.webhooks import Webhooks
+from backend.pipeline.webhooks import Webhooks, hosts_of
 from backend.settings import Settings
 from backend.tools.clock import Clock
 
@@ -63,6 +63,5 @@ def _webhooks(settings: Settings) -> Webhooks | None:
     chosen = settings.pipeline
     if not chosen.webhook_url:
         return None
-    hosts = [host for host in chosen.webhook_hosts.split(",") if host.strip()]
-    secret = chosen.webhook_secret.get_secret_value() if chosen.webhook_secret else ""
-    return Webhooks(url=chosen.webhook_url, secret=secret, hosts=hosts)
+    secret = chosen.webhook_secret.get_secret_value()
+    return Webhooks(url=chosen.webhook_url, secret=secret, hosts=hosts_of(chosen.webhook_hosts))

@@ -1,4 +1,4 @@
-"""Tells other servers of finished turns: signed, to allowed hosts only, tried again with growing pauses.
+"""Tells other servers of what happened, such as a finished turn: signed, to allowed hosts only, tried again with growing pauses.
 
 A signature is `sha256=` and the hex HMAC-SHA256, with the shared secret, of the timestamp header, a full stop, and the
 body's bytes: whoever receives it can tell that it is ours, whole, and new. A host's address is looked up once, judged,
@@ -34,18 +34,18 @@ TIMEOUT_S = 4.0
 PAUSES_S = (0.5, 2.0, 5.0)
 """Before the second attempt, the third, the fourth."""
 BODY_LIMIT = 64 * 1024
-"""Bytes told of one turn."""
+"""Bytes told at once."""
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Host and port to addresses. Raises `OSError`."""
 
 
 class WebhookFailed(PeerError):
-    """What was to be told was not taken; `str(error)` says why, without the turn's words."""
+    """What was to be told was not taken; `str(error)` says why, without anybody's words."""
 
 
 class Webhooks:
-    """Where turns are told. Whoever makes it closes it."""
+    """Another server that is told. Whoever makes it closes it."""
 
     def __init__(
         self,
@@ -56,8 +56,9 @@ class Webhooks:
         pauses_s: Sequence[float] = PAUSES_S,
         resolve: Resolve | None = None,
         clock: Callable[[], float] = time.time,
+        setting: str = "PIPELINE__WEBHOOK",
     ) -> None:
-        """`hosts` are the allowed ones, by name or address; a private address must be among them itself, or its
+        """`setting` is what the settings it comes from begin with. `hosts` are the allowed ones, by name or address; a private address must be among them itself, or its
         network, e.g. `10.0.0.0/8`. Raises `SettingsError`."""
         self._url = url
         self._secret = secret.encode()
@@ -66,18 +67,22 @@ class Webhooks:
         self._pauses_s = pauses_s
         self._resolve = resolve or _resolved
         self._clock = clock
+        self._setting = setting
         self._client = httpx2.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False, trust_env=False)
         self._check()
 
     def __repr__(self) -> str:
         return f"Webhooks({urlsplit(self._url).hostname})"
 
-    async def tell(self, event: str, data: Mapping[str, Any]) -> None:
-        """POST `data`, until it is taken or every attempt failed. Raises `WebhookFailed`."""
-        delivery = secrets.token_hex(8)
+    async def tell(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
+        """POST `data`, until it is taken or every attempt failed. Raises `WebhookFailed`.
+
+        `delivery` names what is told, for a receiver that might be told twice; empty: a name of its own.
+        """
+        delivery = delivery or secrets.token_hex(8)
         body = json.dumps({"event": event, "delivery": delivery, **data}, ensure_ascii=False, default=str).encode()
         if len(body) > BODY_LIMIT:
-            raise _refused(f"The turn is over {BODY_LIMIT // 1024} KB.")
+            raise _refused(f"What is told is over {BODY_LIMIT // 1024} KB.")
         for pause_s in (*self._pauses_s, None):
             try:
                 await self._attempt(delivery, body)
@@ -142,15 +147,21 @@ class Webhooks:
 
     def _check(self) -> None:
         parts = urlsplit(self._url)
-        hint = "Set PIPELINE__WEBHOOK_URL, _HOSTS and _SECRET together; see docs/howto/steps.md."
+        name = self._setting
+        hint = f"Set {name}_URL, _HOSTS and _SECRET together; see docs/howto/steps.md."
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
-            raise SettingsError("PIPELINE__WEBHOOK_URL is not an http(s) address without a password.", hint=hint)
+            raise SettingsError(f"{name}_URL is not an http(s) address without a password.", hint=hint)
         named = _network(parts.hostname)
         listed = named is not None and any(named.network_address in network for network in self._networks)
         if parts.hostname not in self._hosts and not listed:
-            raise SettingsError(f"The webhook's host {parts.hostname} is not among PIPELINE__WEBHOOK_HOSTS.", hint=hint)
+            raise SettingsError(f"The webhook's host {parts.hostname} is not among {name}_HOSTS.", hint=hint)
         if len(self._secret) < 16:
-            raise SettingsError("PIPELINE__WEBHOOK_SECRET has less than 16 characters.", hint=hint)
+            raise SettingsError(f"{name}_SECRET has less than 16 characters.", hint=hint)
+
+
+def hosts_of(listed: str) -> list[str]:
+    """The hosts of a setting, which are comma-separated."""
+    return [host for host in listed.split(",") if host.strip()]
 
 
 def signature(secret: bytes, timestamp: str, body: bytes) -> str:

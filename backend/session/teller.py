@@ -14,7 +14,7 @@ import contextlib
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from typing import Any, Literal
 
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
 from backend.errors import MemoryUnavailable
@@ -32,6 +32,8 @@ CLOSE_WITHIN_S = 1.5
 ACKS_LIMIT = 1_000
 """Deletions under way at once; beyond it a told notice may be told again."""
 
+HearTold = Callable[[str, str, Literal["call", "page"]], None]
+"""User id, notice id, and where it was told."""
 Attend = Callable[[str, "TellMachine"], "Attendance"]
 TellMachine = Callable[[NoticeArrived | NoticeWithdrawn], None]
 
@@ -110,6 +112,7 @@ class Teller:
         self._attending: dict[str, list[Attendance]] = {}
         self._errands: set[asyncio.Task[None]] = set()
         self._deleting: set[tuple[str, str]] = set()
+        self._hearers: list[HearTold] = []
         relay.on_news(self._wake)
 
     def __repr__(self) -> str:
@@ -119,6 +122,21 @@ class Teller:
         """See `memory.notices.Tells`. The same id again is told once all the same."""
         if await self._store.put(user_id, notice):
             await self._relay.news(user_id)
+
+    def on_told(self, hear: HearTold) -> None:
+        """Have `hear` called, which must not wait, after a notice was told here and deleted."""
+        self._hearers.append(hear)
+
+    async def told(self, user_id: str, notice_id: str) -> bool:
+        """Whether it was told, wherever, or withdrawn. Raises `MemoryUnavailable`."""
+        return await self._store.told(user_id, notice_id)
+
+    async def seen(self, user_id: str, notice_id: str) -> bool:
+        """A page shows it to its user, who need not be told any more. Whether it still waited."""
+        was_there = await self.withdraw(user_id, notice_id)
+        if was_there:
+            self._say_told(user_id, notice_id, "page")
+        return was_there
 
     async def waiting(self, user_id: str) -> list[Notice]:
         """What has not been told yet, oldest first."""
@@ -187,7 +205,12 @@ class Teller:
                 await asyncio.sleep(RETRY_S)
             else:
                 self._deleting.discard((user_id, notice_id))
+                self._say_told(user_id, notice_id, "call")
                 return
+
+    def _say_told(self, user_id: str, notice_id: str, way: Literal["call", "page"]) -> None:
+        for hear in self._hearers:
+            hear(user_id, notice_id, way)
 
     async def _let_go(self, user_id: str, call: str) -> None:
         with contextlib.suppress(MemoryUnavailable):

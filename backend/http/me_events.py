@@ -1,0 +1,57 @@
+"""`GET /api/me/events`: what happens to the caller outside of calls, for an open page; and what that page has shown."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter, Response
+from fastapi.sse import format_sse_event
+
+from backend.errors import MemoryUnavailable, NotFound
+from backend.http.context import Caller, Context, Here
+from backend.http.events import HEARTBEAT, RETRY_MS, EventStream, encode, with_heartbeat
+from backend.session.pages import Page
+
+router = APIRouter(tags=["events"])
+
+
+@router.get("/api/me/events", responses={200: {"content": {"text/event-stream": {}}}})
+async def my_events(here: Here, caller: Caller) -> Response:
+    """First what waits to be told, as `notice` events; then what happens. 429 when too many pages are open."""
+    if here.services.pages is None:
+        raise NotFound("This server tells pages nothing outside of calls.")
+    page = here.services.pages.stream(caller.user)
+    return EventStream(_stream(page, here), headers={"X-Accel-Buffering": "no"})
+
+
+@router.post("/api/me/notices/{notice_id}/seen")
+async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bool]:
+    """The caller has it before their eyes: it need not be told any more. `still_waited`: false if it was told."""
+    here.messages.take(f"seen {caller.user}", here.now())
+    return {"still_waited": await here.services.seen(caller.user, notice_id[:200])}
+
+
+async def _stream(page: Page, here: Context) -> AsyncGenerator[bytes, None]:
+    try:
+        await page.enter()
+        yield format_sse_event(retry=RETRY_MS)
+        for notice in await _waiting(page, here):
+            page.feed.publish("notice", notice)
+        async with aclosing(with_heartbeat(page.read(), here.heartbeat_s)) as stream:
+            async for event in stream:
+                if event is None:
+                    await page.still_open()
+                yield HEARTBEAT if event is None else encode(event)
+    finally:
+        await page.leave()
+
+
+async def _waiting(page: Page, here: Context) -> list[dict[str, Any]]:
+    try:
+        waiting = await here.services.notices(page.user_id)
+    except MemoryUnavailable:
+        return []
+    return [msgspec.to_builtins(notice) | {"state": "waiting"} for notice in waiting]

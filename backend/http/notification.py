@@ -1,0 +1,131 @@
+"""`/notification`: reminders of a user. Who may: the user, by the cookie; and the operator's programs, by a token.
+
+A cookie acts for its own user, and no other: another's reminders are neither told apart from none nor set. A bearer
+token is one of the internal kind that the tools' inner door takes as well (`MCP__INTERNAL_TOKENS`), with the same
+meaning: `user:token` acts for that user, one without a user for whomever it names. Tokens of other kinds may not.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from backend.errors import Forbidden, NotAdmitted, NotFound
+from backend.http.bodies import documented, read_body
+from backend.http.context import Context, Here, bearer, context_of, identity_of
+from backend.http.limits import address_key
+from backend.notifications.reminding import Reminding
+
+ME = "me"
+"""What a caller may call themselves."""
+USER_ID = r"^[A-Za-z0-9._@-]{1,128}$"
+
+router = APIRouter(tags=["notifications"])
+
+
+class NewNotification(BaseModel):
+    """`POST /notification`. `user` is the caller when left out; `id` makes sending it again harmless."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    user: Annotated[str, StringConstraints(pattern=USER_ID)] = ME
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
+    at: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+    repeat: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] = "none"
+    time_zone: Annotated[str, StringConstraints(strip_whitespace=True, max_length=64)] = ""
+    id: Annotated[str, StringConstraints(strip_whitespace=True, max_length=64)] = ""
+
+
+class Actor:
+    """Who asks: a user, or a program that acts for one, or for any."""
+
+    def __init__(self, user: str, *, program: bool) -> None:
+        """`user` is empty for a program that may name anybody."""
+        self.user = user
+        self.program = program
+
+    @property
+    def key(self) -> str:
+        """Whose bucket of requests it is."""
+        return f"notification {self.user or 'program'}"
+
+    def whom(self, named: str) -> str | None:
+        """The user meant by `named`; None when this caller may not act for them."""
+        if named == ME:
+            return self.user or None
+        return named if not self.user or named == self.user else None
+
+
+async def actor(request: Request) -> Actor:
+    """Raises `NotAdmitted` for a token that is none of ours, `Forbidden` for one that may not."""
+    token = bearer(request)
+    if token is None:
+        return Actor(identity_of(request).user, program=False)
+    here = context_of(request)
+    here.attempts.check(address_key(request), here.now())
+    shown = here.services.bearers(token)
+    if shown is None:
+        here.attempts.take(address_key(request), here.now())
+        raise NotAdmitted("That token is none of ours.", hint="Send one of MCP__INTERNAL_TOKENS, or only the cookie.")
+    if shown.client != "internal":
+        raise Forbidden("This token may set no reminders.", hint="Only MCP__INTERNAL_TOKENS may.")
+    return Actor(shown.user_id, program=True)
+
+
+Acting = Annotated[Actor, Depends(actor)]
+
+
+@router.post("/notification", status_code=201, openapi_extra=documented(NewNotification))
+async def set_notification(request: Request, here: Here, acting: Acting) -> dict[str, Any]:
+    """Set one. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
+    here.messages.take(acting.key, here.now())
+    body = await read_body(request, NewNotification)
+    user = acting.whom(body.user)
+    if user is None:
+        hint = "Name the user." if body.user == ME else "Leave `user` out: it is you."
+        raise Forbidden("Reminders can only be set for yourself.", hint=hint)
+    return await _reminding(here).set(user, body.text, body.at, body.repeat, body.time_zone, body.id)
+
+
+@router.post("/notification/execute")
+async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
+    """Deliver what is due now: the caller's, or, for a program that may act for anybody, everybody's.
+
+    What is being delivered already is waited for, and nothing is delivered twice.
+    """
+    here.messages.take(acting.key, here.now())
+    return await _reminding(here).execute(acting.user or None)
+
+
+@router.get("/notification/{user_id}")
+async def list_notifications(user_id: str, here: Here, acting: Acting) -> dict[str, Any]:
+    """All of the user's, the next one first; `me` is the caller."""
+    return {"notifications": await _reminding(here).list(_own(user_id, acting))}
+
+
+@router.delete("/notification/{user_id}/{notification_id}")
+async def cancel_notification(user_id: str, notification_id: str, here: Here, acting: Acting) -> dict[str, Any]:
+    """Call it off, also while it is due and was not heard."""
+    canceled = await _reminding(here).cancel(_own(user_id, acting), notification_id)
+    if canceled is None:
+        raise _nothing()
+    return {"canceled": canceled}
+
+
+def _own(user_id: str, acting: Actor) -> str:
+    user = acting.whom(user_id[:128])
+    if user is None:
+        raise _nothing()
+    return user
+
+
+def _reminding(here: Context) -> Reminding:
+    if here.services.reminding is None:
+        raise _nothing()
+    return here.services.reminding
+
+
+def _nothing() -> NotFound:
+    return NotFound("No such notification.", hint="GET /notification/me lists yours.")

@@ -1,0 +1,141 @@
+"""A reminder, and what may become of it: pure decisions, of which `book` keeps the outcome.
+
+    set ──► due ──► delivered ──► gone, or, repeating, set for its next time
+             │ └─ nobody reached: tried again, later and later, for KEEP days; then gone, told to nobody
+             └─ the next time of a repeating one comes: it takes the place of this one
+
+A reminder counts as delivered when the notice it is told by was told (see `memory.notices`): heard in a call, shown on
+an open page, or taken by the webhook, whichever came first.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from backend.memory.notices import Notice
+from backend.notifications.when import Series, anchored, last_time, next_time
+
+Way = Literal["call", "page", "webhook"]
+"""How it reached its user."""
+
+PAUSES_S = (60.0, 120.0, 300.0, 900.0, 3_600.0)
+"""Before the second try, the third, …; the last one for all that follow."""
+CALL_S = 15.0
+"""Seconds a call is given to tell it before the call is asked about again."""
+CALL_TRIES = 3
+"""Times; then the other ways are tried beside it."""
+DESERTED_S = 60 * 86_400
+"""Seconds after which a repeating reminder ends that reached nobody all that time,"""
+MISSES = 3
+"""if so many of its times came and went."""
+
+
+class Reminder(msgspec.Struct, frozen=True):
+    """One reminder. Times are Unix times in seconds, 0 for never."""
+
+    id: str
+    owner: str
+    text: str
+    created_at: float
+    at: float
+    """The next time; 0: there is none after the one that is due."""
+    zone: str = ""
+    """Its user's, when known."""
+    series: Series | None = None
+    """The times of one that repeats."""
+    due: float = 0.0
+    """The time that has come and was not delivered yet."""
+    tries: int = 0
+    again: float = 0.0
+    """When it is tried again."""
+    missed: int = 0
+    """How many of its times, one after the other, were delivered to nobody."""
+    told_at: float = 0.0
+    """When one of its times was delivered last."""
+
+    def __repr__(self) -> str:  # without the user's words
+        return f"Reminder({self.id}, {'due' if self.due else 'set'}, {self.tries} tries)"
+
+    @property
+    def notice_id(self) -> str:
+        """The notice the due time is told by: the same however often, and by whomever, it is begun."""
+        return f"reminder-{self.id}-{self.due:.0f}"
+
+    @property
+    def wakes_at(self) -> float:
+        """When something is to be done about it."""
+        return min(time for time in (self.at, self.again if self.due else 0) if time)
+
+    def shown(self) -> dict[str, Any]:
+        """For its user, the page and the model: times as ISO 8601 on the user's clock."""
+        return {
+            "id": self.id,
+            "text": self.text,
+            "at": iso(self.due or self.at, self.zone),
+            "repeat": self.series.rule if self.series else "none",
+            "state": "due" if self.due else "set",
+            "next": iso(self.at, self.zone) if self.due and self.at else None,
+            "tries": self.tries,
+        }
+
+
+def notice_of(reminder: Reminder) -> Notice:
+    """What is told of it."""
+    return Notice(reminder.notice_id, f"A reminder: {reminder.text}", "reminder", reminder.id, reminder.due)
+
+
+def begun(reminder: Reminder, now: float, *, keep_s: float, lease_s: float) -> Reminder | None:
+    """What has come due by `now` is due; what nobody could be told for `keep_s` is given up. None: it is gone.
+
+    One that is to be delivered now is not looked at again for `lease_s`.
+    """
+    if reminder.at and reminder.at <= now:
+        reminder = _next(reminder, now)
+    if reminder.due and now - reminder.due > keep_s:
+        reminder = _changed(reminder, due=0.0, tries=0, again=0.0, missed=reminder.missed + 1)
+    if reminder.missed >= MISSES and now - max(reminder.told_at, reminder.created_at) > DESERTED_S:
+        return None
+    if reminder.due and reminder.again <= now:
+        reminder = _changed(reminder, again=now + lease_s)
+    return reminder if reminder.due or reminder.at else None
+
+
+def tried(reminder: Reminder, now: float, *, on_call: bool) -> Reminder:
+    """It was tried, and is not known to be delivered: when it is tried again."""
+    pause_s = CALL_S if on_call else PAUSES_S[min(reminder.tries, len(PAUSES_S) - 1)]
+    return _changed(reminder, tries=reminder.tries + 1, again=now + pause_s)
+
+
+def delivered(reminder: Reminder, notice_id: str, now: float) -> Reminder | None:
+    """That notice was told. Of another time than the one that is due: nothing changes. None: it is done."""
+    if not reminder.due or reminder.notice_id != notice_id:
+        return reminder
+    if not reminder.at:
+        return None
+    return _changed(reminder, due=0.0, tries=0, again=0.0, missed=0, told_at=now)
+
+
+def iso(at: float, zone: str) -> str | None:
+    """A time as ISO 8601 on that zone's clock, or UTC; None for never."""
+    if not at:
+        return None
+    return datetime.fromtimestamp(at, ZoneInfo(zone) if zone else UTC).isoformat(timespec="seconds")
+
+
+def _next(reminder: Reminder, now: float) -> Reminder:
+    """Its time has come: of several that came while nobody looked, the last; one that was still due is missed."""
+    due, at, series = reminder.at, 0.0, reminder.series
+    if series is not None:
+        due = last_time(anchored(series, reminder.at), now) or reminder.at
+        at = next_time(series, now) or 0.0
+        series = anchored(series, at) if at else series
+    missed = reminder.missed + bool(reminder.due)
+    return _changed(reminder, due=due, at=at, series=series, tries=0, again=now, missed=missed)
+
+
+def _changed(reminder: Reminder, **changes: Any) -> Reminder:
+    return msgspec.structs.replace(reminder, **changes)

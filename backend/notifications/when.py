@@ -1,0 +1,179 @@
+"""When a reminder is due: what was said of it, and the times of one that repeats. Pure.
+
+A repeating one keeps its place on its user's clock: "every day at nine" is nine before and after the clocks change. Its
+rule is reckoned on wall-clock times, and only the outcome becomes an instant: a time the clocks jump over is moved
+ahead by the jump, one that comes twice is the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+from dateutil.rrule import rrulestr
+
+from backend.calendar.base import BadEvent
+from backend.calendar.rules import WORDS, checked
+from backend.calendar.when import parse_when, settled
+from backend.calendar.words import plain
+from backend.errors import BadRequest
+
+LATE_S = 5.0
+"""Seconds a time may have passed on its way here."""
+FARTHEST = timedelta(days=10 * 366)
+ONCE = frozenset({"", "none", "once", "never", "no"})
+"""What says that it does not repeat."""
+MARGIN = timedelta(days=1, hours=2)
+"""How far a clock may be put forward or back at once; Samoa once left out a day."""
+HINT = "Send ISO 8601 with an offset, such as 2026-11-27T15:00+01:00, or say it: in ten minutes, tomorrow at nine."
+NO_ZONE = "Send an offset or a time_zone such as Europe/Oslo, or keep the user's with PATCH /api/me."
+_SECONDS = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3_600, "hr": 3_600, "day": 86_400, "week": 604_800}
+_PART = rf"(?P<n>\d+(?:\.\d+)?) (?P<unit>{'|'.join(_SECONDS)})s?(?P<half> and 1? ?(?:a )?half)?"
+_AHEAD = re.compile(rf"(?:in |after )?{_PART}(?:(?: and| ,)? {_PART.replace('P<', 'P<more_')})?(?: from now)?")
+
+
+class Series(msgspec.Struct, frozen=True):
+    """The times of a repeating reminder: `rule` (RFC 5545) from `start` (ISO, the wall clock in `zone`) on."""
+
+    start: str
+    rule: str
+    zone: str
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The time zone. Raises `BadRequest`."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise BadRequest("There is no such time zone.", hint="Send an IANA name, e.g. Europe/Oslo.") from None
+
+
+def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[float, Series | None]:
+    """The first time, as Unix time in seconds, and the series if it repeats. `zone` is the user's, None when unknown.
+
+    Raises `BadRequest` for what cannot be understood, has passed, or needs a time zone that nobody knows.
+    """
+    here = datetime.fromtimestamp(now, zone or UTC)
+    moment = _moment(at, here, zone)
+    if repeat.strip().lower() not in ONCE:
+        return _repeating(moment, repeat, now, zone)
+    if moment.timestamp() < now - LATE_S:
+        raise BadRequest("That time has passed.", hint=f"It is {here.isoformat(timespec='seconds')} now.")
+    if moment - here > FARTHEST:
+        raise BadRequest("That is too far ahead.", hint="Set it within ten years.")
+    return moment.timestamp(), None
+
+
+def next_time(series: Series, after: float) -> float | None:
+    """The first of its times later than `after`; None when there is none any more."""
+    return next((at for at in _times(series, after) if at > after), None)
+
+
+def last_time(series: Series, until: float) -> float | None:
+    """The last of its times that is not later than `until`."""
+    last = None
+    for at in _times(series, None):
+        if at > until:
+            break
+        last = at
+    return last
+
+
+def anchored(series: Series, at: float) -> Series:
+    """The same times from `at`, one of them, on: what has passed need not be reckoned through again."""
+    if "COUNT=" in series.rule:
+        return series
+    wall = next((wall for wall in _walls(series, at) if _instant(wall, series.zone) >= at), None)
+    return series if wall is None else Series(wall.isoformat(), series.rule, series.zone)
+
+
+def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
+    if (ahead := _ahead(plain(text), here)) is not None:
+        return ahead
+    try:
+        moment = _with_seconds(text.strip(), zone) or parse_when(text, here, zone)
+    except (BadEvent, OverflowError) as error:
+        raise BadRequest(str(error) or "There is no such time.", hint=HINT) from None
+    if not isinstance(moment, datetime):
+        raise BadRequest("The time of day is missing.", hint="Ask at what hour." if zone else HINT)
+    if moment.tzinfo is None:
+        raise BadRequest("The time zone is not known.", hint=NO_ZONE)
+    return moment
+
+
+def _ahead(phrase: str, here: datetime) -> datetime | None:
+    """'in ten seconds', 'in two days': seconds to hours by the stopwatch, days and weeks on the wall clock."""
+    phrase = re.sub(r"^(?:in )?(?:about )?half an hour", "in 30 minutes", phrase)
+    phrase = re.sub(r"\b(?:a|an) (?=second\b)", "1 ", phrase)
+    found = _AHEAD.fullmatch(phrase)
+    if found is None:
+        return None
+    parts = found.groupdict()
+    seconds = 0.0
+    for mark in ("", "more_"):
+        if parts[f"{mark}n"]:
+            count = float(parts[f"{mark}n"]) + (0.5 if parts[f"{mark}half"] else 0)
+            seconds += count * _SECONDS[parts[f"{mark}unit"]]
+    try:
+        if not seconds % 86_400:
+            return settled(here.replace(tzinfo=None) + timedelta(seconds=seconds), here.tzinfo)
+        return (here.astimezone(UTC) + timedelta(seconds=seconds)).astimezone(here.tzinfo)
+    except OverflowError:
+        raise BadRequest("That is too far ahead.", hint="Set it within ten years.") from None
+
+
+def _with_seconds(text: str, zone: tzinfo | None) -> datetime | None:
+    """ISO 8601 to the second, and with any offset it allows."""
+    if not re.fullmatch(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d:?\d\d(:?\d\d([.,]\d+)?)?\s*([Zz]|[+-]\d\d(:?\d\d)?)?", text):
+        return None
+    try:
+        moment = datetime.fromisoformat(re.sub(r"\s+(?=[Zz+-])", "", text).upper())
+    except ValueError:
+        raise BadRequest("There is no such date or time.", hint=HINT) from None
+    if moment.tzinfo is None:
+        return settled(moment, zone)
+    return moment.astimezone(zone) if zone else moment
+
+
+def _repeating(moment: datetime, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[float, Series]:
+    if zone is None:
+        raise BadRequest("It repeats, and the user's time zone is not known.", hint=NO_ZONE)
+    try:
+        rule, first = checked(repeat, moment.astimezone(zone))
+    except BadEvent as error:
+        words = ", ".join(WORDS)
+        raise BadRequest(str(error), hint=f"Send none, {words}, or an RRULE such as FREQ=WEEKLY;BYDAY=MO.") from None
+    assert isinstance(first, datetime)
+    series = Series(first.replace(tzinfo=None).isoformat(), rule, zone.key)
+    at = next_time(series, now - LATE_S)
+    if at is None or at - now > FARTHEST.total_seconds():
+        raise BadRequest("It would never be due.", hint=f"The rule is {rule}.")
+    return at, series
+
+
+def _times(series: Series, around: float | None) -> Iterator[float]:
+    """Its times in order; with `around`, from a little before it on."""
+    until = re.search(r"UNTIL=(\w+)", series.rule)
+    last = datetime.strptime(until[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if until else None
+    for wall in _walls(series, around):
+        at = _instant(wall, series.zone)
+        if last is not None and at > last:
+            return
+        yield at
+
+
+def _walls(series: Series, around: float | None) -> Iterator[datetime]:
+    rule = ";".join(part for part in series.rule.split(";") if not part.startswith("UNTIL="))
+    found = rrulestr(rule, dtstart=datetime.fromisoformat(series.start))
+    if around is None:
+        return iter(found)
+    wall = datetime.fromtimestamp(around, ZoneInfo(series.zone)).replace(tzinfo=None)
+    walls: Iterator[datetime] = found.xafter(wall - MARGIN, inc=True)
+    return walls
+
+
+def _instant(wall: datetime, zone: str) -> float:
+    return wall.replace(tzinfo=ZoneInfo(zone)).timestamp()

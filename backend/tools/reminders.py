@@ -1,0 +1,100 @@
+"""Reminders at a time, set and called off in conversation: told in a call, on the page, or wherever the user is then.
+
+Where they are kept, and how they reach the user, is not this tool's business: `UserReminders` is injected.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import Field
+
+from backend.errors import BadRequest
+from backend.tools.base import Principal, Result, tool
+
+LISTED = 8
+"""Reminders a list shows; more than anybody wants to hear."""
+
+
+class UserReminders(Protocol):
+    """A user's reminders, each as JSON data with `id`, `text`, `at`, `repeat`. May raise `MemoryUnavailable`."""
+
+    async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> dict[str, Any]:
+        """Raises `BadRequest` for a time that cannot be, `TooMany`."""
+        ...
+
+    async def list(self, owner: str) -> list[dict[str, Any]]:
+        """The next one first."""
+        ...
+
+    async def cancel(self, owner: str, reminder_id: str) -> dict[str, Any] | None:
+        """What it was; None when there is no such one."""
+        ...
+
+
+class NoReminders:
+    """`UserReminders` of a process that has none."""
+
+    async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> dict[str, Any]:
+        raise BadRequest("Nobody could be reminded here.", hint="Ask again in a call or a conversation.")
+
+    async def list(self, owner: str) -> list[dict[str, Any]]:
+        return []
+
+    async def cancel(self, owner: str, reminder_id: str) -> dict[str, Any] | None:
+        return None
+
+
+@tool(
+    "reminders",
+    "Reminders that reach the user at a given time: create one, list them, or cancel one. Create takes text and at; "
+    "cancel takes reminder_id, or text that only one of them holds.",
+    requires_auth=True,
+    cache=False,
+    guidance="Reminders: for 'remind me …' with a time, create one; the calendar is for events that take place. Send "
+    "relative times as they were said ('in ten minutes'), and others as ISO 8601 on the user's clock, without an "
+    "offset. The text is what to remind of, in the user's words: 'take the bread out'. Say when it will be.",
+)
+async def reminders(
+    principal: Principal,
+    kept: UserReminders,
+    action: Literal["create", "list", "cancel"],
+    text: Annotated[str, Field(max_length=2_000, description="What to remind of; for cancel, words of it.")] = "",
+    at: Annotated[
+        str, Field(max_length=100, description="e.g. 'in ten minutes', 'tomorrow at nine', '2026-11-27T15:00'.")
+    ] = "",
+    repeat: Annotated[
+        str,
+        Field(max_length=200, description="none, daily, weekly, weekdays, monthly, yearly, or an RRULE (RFC 5545)."),
+    ] = "none",
+    reminder_id: Annotated[str, Field(max_length=64, description="Its id, as listed.")] = "",
+    time_zone: Annotated[
+        str, Field(max_length=64, description="IANA name, only if the user means another place's time than their own.")
+    ] = "",
+) -> Result:
+    """Raises `BadRequest` for a time that cannot be and for no such reminder, `TooMany`, `MemoryUnavailable`."""
+    owner = principal.user_id
+    if action == "list":
+        found = await kept.list(owner)
+        return Result({"reminders": found[:LISTED], "more": max(0, len(found) - LISTED)})
+    if action == "create":
+        if not text.strip() or not at.strip():
+            raise BadRequest("What to remind of, or when, is missing.", hint="Ask the user for it.")
+        return Result({"set": await kept.set(owner, text, at, repeat, time_zone)})
+    chosen = reminder_id or _only_one(await kept.list(owner), text)
+    canceled = await kept.cancel(owner, chosen)
+    if canceled is None:
+        raise BadRequest("The user has no such reminder.", hint="List them first.")
+    return Result({"canceled": canceled})
+
+
+def _only_one(reminders: list[dict[str, Any]], text: str) -> str:
+    """The id of the one that holds the words; of the only one there is, without words. Raises `BadRequest`."""
+    words = set(re.findall(r"\w+", text.lower()))
+    fitting = [each for each in reminders if words <= set(re.findall(r"\w+", each["text"].lower()))]
+    if not fitting:
+        raise BadRequest("The user has no such reminder.", hint="List them first.")
+    if len(fitting) > 1:
+        raise BadRequest("Several reminders fit.", hint="List them, and ask the user which one is meant.")
+    return str(fitting[0]["id"])
