@@ -32,6 +32,7 @@ from backend.mcp.build import served_tools
 from backend.memory.embedded import open_memory
 from backend.session.clips import load_clips
 from backend.session.directory import Directory
+from backend.session.pages import Pages
 from backend.settings import Settings
 
 
@@ -41,6 +42,7 @@ class House:
 
     app: FastAPI
     directory: Directory
+    pages: Pages
     drain_s: float
     """Seconds calls may go on once the server is to end."""
     lines: tuple[str, ...]
@@ -78,4 +80,4 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         app = build_app(services)
         gc.collect()
         gc.freeze()  # what start-up made lives as long as we do: keep the collector from looking at it in a call
-        yield House(app, calls.directory, settings.drain_s, start_up_lines(settings, kept, thinking, work))
+        yield House(app, calls.directory, calls.pages, settings.drain_s, start_up_lines(settings, kept, thinking, work))

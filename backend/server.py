@@ -72,6 +72,7 @@ class Server(uvicorn.Server):
             await directory.drain(self._house.drain_s)
             await directory.close("shutdown")
         finally:
+            self._house.pages.close()
             self.should_exit = True
 
 

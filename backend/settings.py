@@ -18,6 +18,7 @@ from backend.errors import SettingsError
 from backend.settings_background import BackgroundSettings
 from backend.settings_coordinator import CoordinatorSettings
 from backend.settings_mcp import McpSettings
+from backend.settings_notifications import NotificationSettings
 from backend.settings_pipeline import PipelineSettings
 from backend.settings_reasoning import ReasoningSettings
 from backend.settings_tools import ToolSettings
@@ -141,6 +142,7 @@ class Settings(BaseSettings):
 
     # Background tasks
     background: BackgroundSettings = Field(default_factory=BackgroundSettings)  # type: ignore[arg-type]
+    notifications: NotificationSettings = Field(default_factory=NotificationSettings)  # type: ignore[arg-type]
     coordinator: CoordinatorSettings = Field(default_factory=CoordinatorSettings)  # type: ignore[arg-type]
 
     # Choosing tools

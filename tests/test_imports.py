@@ -20,10 +20,11 @@ ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "settings": {"errors"}
     | {"settings_pipeline", "settings_reasoning", "settings_background", "settings_coordinator"}
-    | {"settings_mcp", "settings_tools"},
+    | {"settings_mcp", "settings_tools", "settings_notifications"},
     "settings_reasoning": set(),
     "settings_mcp": set(),
     "settings_tools": set(),
+    "settings_notifications": set(),
     "settings_pipeline": set(),
     "settings_background": set(),
     "settings_coordinator": set(),
@@ -32,7 +33,7 @@ ARROWS: dict[str, set[str]] = {
     "session": COMMON
     | {"settings", "conversation", "audio", "pipeline", "thinkers", "modes", "transports.base", "responder.base"}
     | {"agent.prompt", "background.tasks"}
-    | {"memory.base", "memory.notices", "memory.outbox", "memory.relay", "memory.user", "models.base", "tracing.base"},
+    | {"memory.base", "memory.notices", "memory.outbox", "memory.presence", "memory.relay", "memory.user", "models.base", "tracing.base"},
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "memory": COMMON | {"conversation.events", "conversation.commands", "audio"},
@@ -58,6 +59,9 @@ ARROWS: dict[str, set[str]] = {
         "models.base",
         "thinkers",
     },
+    "notifications": COMMON
+    | {"settings_notifications", "calendar", "pipeline.webhooks"}
+    | {"memory.base", "memory.guard", "memory.notices", "memory.presence", "memory.relay"},
     "tools": COMMON
     | {"settings", "calendar", "models.embedding"}
     | {"memory.base", "memory.user", "memory.memories", "memory.notes", "memory.finding"},
@@ -112,7 +116,8 @@ ARROWS: dict[str, set[str]] = {
         "reasoning",
         "tools.base",
     }
-    | {"background.tasks", "background.archive", "background.channels", "background.coordinating"},
+    | {"background.tasks", "background.archive", "background.channels", "background.coordinating"}
+    | {"mcp.tokens", "notifications.reminding"},
     "fleet": COMMON | {"session.directory", "session.feed", "session.handles", "session.placing"},
 }
 """Room → what it may import besides itself. `main` and `cli` see all."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from prometheus_client import generate_latest
 
@@ -24,6 +25,7 @@ from backend.session.call import Line, run_call
 from backend.session.directory import QUEUES, Directory
 from backend.session.load import Load
 from backend.session.metrics import Metrics
+from backend.session.pages import Pages
 from backend.session.placing import AcceptOffer
 from backend.settings import Settings
 from backend.transports.webrtc import accept_offer
@@ -38,6 +40,8 @@ class Calls:
     responder: ResponderLine
     line: Line
     accept_offer: AcceptOffer
+    pages: Pages
+    """What is told outside of calls."""
     fleet: Fleet | None
     """The other processes; None: this one serves alone."""
 
@@ -56,11 +60,27 @@ async def open_calls(
         offers = partial(accept_offer, wire=_wire(settings))
         fleet = await _fleet(settings, kept, directory, offers, load, metrics, stack)
         stack.push_async_callback(directory.close)
-        await stack.enter_async_context(work.background.crying(directory.is_here, directory.publish))
+        pages = Pages(kept.presence)
+        metrics.watch_queue("open_pages", lambda: pages.open)
+        await stack.enter_async_context(_crying(work, directory, pages))
         kept.relay.on_page(directory.publish)
+        kept.relay.on_page(pages.publish)
         kept.relay.begin()
         stack.push_async_callback(kept.relay.close)
-        yield Calls(directory, responder, line, offers, fleet)
+        yield Calls(directory, responder, line, offers, pages, fleet)
+
+
+def _crying(work: Work, directory: Directory, pages: Pages) -> AbstractAsyncContextManager[None]:
+    """Pages are told of tasks, in calls and outside of them."""
+
+    def here(owner: str) -> bool:
+        return directory.is_here(owner) or pages.is_here(owner)
+
+    def publish(owner: str, type_: str, data: dict[str, Any]) -> None:
+        directory.publish(owner, type_, data)
+        pages.publish(owner, type_, data)
+
+    return work.background.crying(here, publish)
 
 
 def _directory(settings: Settings, line: Line, load: Load, metrics: Metrics) -> Directory:

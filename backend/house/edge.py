@@ -18,6 +18,7 @@ from backend.house.minds import Minds
 from backend.house.thinking import Thinking
 from backend.house.work import Work
 from backend.http.services import Services
+from backend.mcp.tokens import Tokens
 from backend.offline_child import OfflineChild
 from backend.session.handles import LocalSwitchboard
 from backend.session.metrics import Metrics
@@ -59,6 +60,10 @@ def services_of(
         keepers=keepers_of(settings, kept, minds, thinking, work, calls, chat),
         frontend=FRONTEND,
         notices=work.teller.waiting,
+        seen=work.teller.seen,
+        pages=calls.pages,
+        reminding=thinking.reminding,
+        bearers=Tokens(settings.mcp).bearer,
         coordinating=work.coordinating,
         tools=lambda client: {"tools": registry.described(client), "servers": others.states() if others else {}},
         doors=doors,

@@ -27,6 +27,7 @@ def keepers_of(
         Keeper("tasks", tasks.export, tasks.erase),
         _of_memory(kept, thinking, chat),
         Keeper("coordinator", coordinating.export, coordinating.erase),
+        Keeper("reminders", thinking.reminding.export, thinking.reminding.erase),
         Keeper("notices", notices.export, notices.erase),
         Keeper("memories", memories.export, memories.erase),
         Keeper("notes", kept.notes.export, kept.notes.erase),

@@ -12,6 +12,7 @@ from backend.memory.memories import RedisMemories
 from backend.memory.notes import RedisNotes
 from backend.memory.notices import NoticeStore
 from backend.memory.outbox import Outbox
+from backend.memory.presence import Presence
 from backend.memory.relay import Relay
 from backend.settings import Settings
 
@@ -32,6 +33,8 @@ class Kept:
     memories: RedisMemories
     notes: RedisNotes
     notices: NoticeStore
+    presence: Presence
+    """Who has a page open."""
     relay: Relay
     """To the other processes; whoever has hearers for it lets it begin."""
 
@@ -46,7 +49,8 @@ async def open_kept(opened: OpenedMemory, settings: Settings) -> AsyncIterator[K
         memories = RedisMemories(opened.redis, ttl_s=kept_for_s(settings))
         notes = RedisNotes(opened.redis, ttl_s=kept_for_s(settings))
         relay = Relay(opened.redis, opened.waiting)
-        yield Kept(opened, opened.memory, outbox, memories, notes, NoticeStore(opened.redis), relay)
+        notices, presence = NoticeStore(opened.redis), Presence(opened.redis)
+        yield Kept(opened, opened.memory, outbox, memories, notes, notices, presence, relay)
 
 
 def kept_for_s(settings: Settings) -> int | None:

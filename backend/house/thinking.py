@@ -14,12 +14,14 @@ from backend.mcp.build import OtherServers, other_servers
 from backend.memory.memories import Memories
 from backend.memory.notes import Notes
 from backend.models.embedding import Embedder, NoEmbeddings
+from backend.notifications.reminding import Reminding
 from backend.pipeline.build import open_pipeline
 from backend.pipeline.pipeline import Pipeline
 from backend.session.knowing_summary import Summaries
 from backend.settings import Settings
 from backend.thinkers.build import build as build_thinkers
 from backend.thinkers.registry import Thinkers
+from backend.tools.reminders import UserReminders
 
 SUMMARIES_WITHIN_S = 2.0
 """Seconds a server that ends gives the summaries of the calls it has just ended."""
@@ -35,6 +37,8 @@ class Thinking:
     """The tools of other servers; None: none are named."""
     asking: Asking
     """A user's tasks, for the tool that asks for them: none until it is opened."""
+    reminding: Reminding
+    """A user's reminders, for the tool that sets them; who delivers them is opened later."""
     summaries: Summaries
     """What is made of conversations when they are over."""
 
@@ -55,6 +59,7 @@ async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIt
             )
         )
         others, asking = await enter(other_servers(settings.mcp)), Asking()
+        reminding = Reminding(settings.notifications, kept.opened.redis, kept.memory)
         thinkers = build_thinkers(
             settings,
             model=minds.model,
@@ -65,11 +70,11 @@ async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIt
             tool_sources=[others] if others else [],
             modes_file=settings.modes_file,
             user_tasks=asking,
-            services=services,
+            services=services | {UserReminders: reminding},
         )
         summaries = Summaries(minds.model, settings.thinker_model, kept.memory)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
-        yield Thinking(thinkers, pipeline, others, asking, summaries)
+        yield Thinking(thinkers, pipeline, others, asking, reminding, summaries)
 
 
 def _services(kept: Kept, minds: Minds) -> dict[Any, Any]:

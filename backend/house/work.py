@@ -12,6 +12,7 @@ from backend.background.thinking import background_kinds
 from backend.house.kept import Kept
 from backend.house.minds import Minds
 from backend.house.thinking import Thinking
+from backend.notifications.build import open_notifications
 from backend.session.handover import Handover
 from backend.session.metrics import Metrics
 from backend.session.teller import Teller
@@ -47,6 +48,17 @@ async def open_work(
         )
         teller = Teller(kept.notices, kept.relay)
         stack.push_async_callback(teller.close)
+        await stack.enter_async_context(
+            open_notifications(
+                settings.notifications,
+                thinking.reminding,
+                teller,
+                relay=kept.relay,
+                presence=kept.presence,
+                registry=metrics.registry,
+            )
+        )
+        teller.on_told(thinking.reminding.told)
         thinking.asking.open(background.board, teller)
         coordinating = await stack.enter_async_context(
             open_coordinating(

@@ -68,7 +68,8 @@ class IdentityMiddleware:
         path: str = scope["path"]
         if not self._visits_count and scope["method"] in ("GET", "HEAD"):
             return False
-        return path in ("/", "/index.html", "/mode", "/embedding") or path.startswith(("/api/", "/mode/"))
+        visits = ("/", "/index.html", "/mode", "/embedding", "/notification")
+        return path in visits or path.startswith(("/api/", "/mode/", "/notification/"))
 
     def _cookie(self, user: str, scheme: str) -> str:
         secure = "; Secure" if scheme == "https" else ""

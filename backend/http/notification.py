@@ -102,7 +102,7 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
 @router.get("/notification/{user_id}")
 async def list_notifications(user_id: str, here: Here, acting: Acting) -> dict[str, Any]:
     """All of the user's, the next one first; `me` is the caller."""
-    return {"notifications": await _reminding(here).list(_own(user_id, acting))}
+    return {"notifications": await _reminding(here).all_of(_own(user_id, acting))}
 
 
 @router.delete("/notification/{user_id}/{notification_id}")

@@ -14,13 +14,16 @@ from backend.background.archive import Archive
 from backend.background.coordinating import Coordinating
 from backend.background.tasks import Tasks
 from backend.chat.chat import Chat
+from backend.mcp.tokens import Bearer
 from backend.memory.base import Memory
 from backend.memory.notices import Notice
 from backend.models.embedding import Embedder
+from backend.notifications.reminding import Reminding
 from backend.reasoning.reasoner import Reasoner
 from backend.session.directory import Directory
 from backend.session.handles import Switchboard
 from backend.session.metrics import Metrics
+from backend.session.pages import Pages
 from backend.session.placing import AcceptOffer
 from backend.settings import Settings
 from backend.transports.base import Transport
@@ -39,6 +42,10 @@ class Keeper:
 
 async def _nothing(user_id: str) -> list[Notice]:
     return []
+
+
+async def _unseen(user_id: str, notice_id: str) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,14 @@ class Services:
     """Thinks about what happened; None: nobody does."""
     notices: Callable[[str], Awaitable[list[Notice]]] = _nothing
     """User id → what waits to be told, oldest first."""
+    seen: Callable[[str, str], Awaitable[bool]] = _unseen
+    """User id and notice id: a page shows it; whether it still waited."""
+    pages: Pages | None = None
+    """What pages are told outside of calls; None: nothing."""
+    reminding: Reminding | None = None
+    """Reminders; None: this server has none."""
+    bearers: Callable[[str], Bearer | None] = lambda token: None
+    """A token → the program that shows it; None for a stranger's."""
     tools: Callable[[Literal["voice", "chat"]], dict[str, Any]] = lambda client: {"tools": [], "servers": {}}
     """The kind of client → what `GET /api/tools` tells it."""
     doors: Mapping[str, ASGIApp] = field(default_factory=dict)

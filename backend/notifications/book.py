@@ -4,8 +4,8 @@
     user:{id}:reminder:{id}:taken     held by the process that delivers it, for a lease
     reminders:due                     sorted set: user and id → the second at which something is to be done about it
 
-A record and its place in the sorted set change in one transaction. Every change is `change`: read, decide (in pure code,
-see `reminders`), write unless somebody else wrote meanwhile. Everything may raise `MemoryUnavailable`.
+A record and its place in the sorted set change in one transaction. Every change is `change`: read, decide (in pure
+code, see `reminders`), write unless somebody else wrote meanwhile. Everything may raise `MemoryUnavailable`.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _write(pipe: Any, reminder: Reminder) -> None:
     pipe.zadd(DUE, {_member(reminder.owner, reminder.id): reminder.wakes_at})
 
 
-def _decode(raw: bytes) -> Reminder:
+def _decode(raw: bytes | str) -> Reminder:
     try:
         return _decoder.decode(raw)
     except msgspec.DecodeError as error:

@@ -166,7 +166,7 @@ class Delivery:
         await self._show(reminder.owner, "notice", data)
         try:
             async with asyncio.timeout(SHOWN_WITHIN_S):
-                while not await self._tellings.told(reminder.owner, notice.id):
+                while not await self._tellings.told(reminder.owner, notice.id):  # noqa: ASYNC110 - in any process
                     await asyncio.sleep(LOOK_EVERY_S)
         except TimeoutError:
             return False

@@ -73,7 +73,7 @@ class Reminding:
         await self._tell(owner, kept.id, "set")
         return self._shown(kept)
 
-    async def list(self, owner: str) -> list[dict[str, Any]]:
+    async def all_of(self, owner: str) -> list[dict[str, Any]]:
         """All of a user's, the next one first. Raises `MemoryUnavailable`."""
         return [self._shown(reminder) for reminder in await self._book.of(owner)]
 

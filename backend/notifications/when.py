@@ -91,7 +91,8 @@ def anchored(series: Series, at: float) -> Series:
 
 
 def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
-    if (ahead := _ahead(plain(text), here)) is not None:
+    seconds = re.sub(r"\b(?:an?|one|1) second\b", "1 sec", text.lower())  # else it would be the 2nd of something
+    if (ahead := _ahead(plain(seconds), here)) is not None:
         return ahead
     try:
         moment = _with_seconds(text.strip(), zone) or parse_when(text, here, zone)
@@ -107,7 +108,6 @@ def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
 def _ahead(phrase: str, here: datetime) -> datetime | None:
     """'in ten seconds', 'in two days': seconds to hours by the stopwatch, days and weeks on the wall clock."""
     phrase = re.sub(r"^(?:in )?(?:about )?half an hour", "in 30 minutes", phrase)
-    phrase = re.sub(r"\b(?:a|an) (?=second\b)", "1 ", phrase)
     found = _AHEAD.fullmatch(phrase)
     if found is None:
         return None

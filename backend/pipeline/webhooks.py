@@ -1,4 +1,4 @@
-"""Tells other servers of what happened, such as a finished turn: signed, to allowed hosts only, tried again with growing pauses.
+"""Tells other servers what happened, a finished turn, say: signed, to allowed hosts only, tried again and again.
 
 A signature is `sha256=` and the hex HMAC-SHA256, with the shared secret, of the timestamp header, a full stop, and the
 body's bytes: whoever receives it can tell that it is ours, whole, and new. A host's address is looked up once, judged,
@@ -58,8 +58,8 @@ class Webhooks:
         clock: Callable[[], float] = time.time,
         setting: str = "PIPELINE__WEBHOOK",
     ) -> None:
-        """`setting` is what the settings it comes from begin with. `hosts` are the allowed ones, by name or address; a private address must be among them itself, or its
-        network, e.g. `10.0.0.0/8`. Raises `SettingsError`."""
+        """`hosts` are the allowed ones, by name or address; a private address must be among them itself, or its
+        network, e.g. `10.0.0.0/8`. `setting` is how the names of its settings begin. Raises `SettingsError`."""
         self._url = url
         self._secret = secret.encode()
         self._hosts = frozenset(host.strip().lower() for host in hosts)

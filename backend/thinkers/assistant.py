@@ -1,4 +1,4 @@
-"""The user's calendar and notes: what is on, what is to be come back to, and changes to both."""
+"""The user's calendar, reminders and notes: what is on, what to be told of and when, what to come back to."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ MANIFEST = Manifest(
     domain="assistant",
     label="Assistant",
     description=(
-        "the user's calendar: appointments, meetings, reminders by date; also their yes or no to a change of it that "
-        "was just asked about, with the change named in full; and their notes: to make, list or snooze one, or that "
-        "it is done"
+        "the user's calendar: appointments, meetings; reminders ('remind me …': set, list, cancel), with the time as "
+        "it was said; their notes: to make, list or snooze one, or that it is done; also their yes or no to a change "
+        "that was just asked about, with the change named in full"
     ),
     example="Put the dentist in my calendar for tomorrow at three.",
     prompt=(
-        "You keep the user's calendar with the calendar tools. Reckon dates from today's, in the user's time zone, and "
+        "You keep the user's calendar with the calendar tools, and their reminders with reminders. "
+        "Reckon dates from today's, in the user's time zone, and "
         "send them as ISO; if a day or an hour is missing, ask for it. Before you change or delete an event, list it "
         "to get its id; if several fit, ask which. For one of a repeating event, ask whether only that one or all are "
         "meant, unless it is plain. If a tool says that the user has to agree first, nothing has been done: say "
@@ -24,6 +25,7 @@ MANIFEST = Manifest(
         "what has a place and an hour, such as an appointment, is for the calendar."
     ),
     tools=(
+        "reminders",
         "notes",
         "calendar_create_event",
         "calendar_list_events",

@@ -24,26 +24,13 @@ class UserReminders(Protocol):
         """Raises `BadRequest` for a time that cannot be, `TooMany`."""
         ...
 
-    async def list(self, owner: str) -> list[dict[str, Any]]:
+    async def all_of(self, owner: str) -> list[dict[str, Any]]:
         """The next one first."""
         ...
 
     async def cancel(self, owner: str, reminder_id: str) -> dict[str, Any] | None:
         """What it was; None when there is no such one."""
         ...
-
-
-class NoReminders:
-    """`UserReminders` of a process that has none."""
-
-    async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> dict[str, Any]:
-        raise BadRequest("Nobody could be reminded here.", hint="Ask again in a call or a conversation.")
-
-    async def list(self, owner: str) -> list[dict[str, Any]]:
-        return []
-
-    async def cancel(self, owner: str, reminder_id: str) -> dict[str, Any] | None:
-        return None
 
 
 @tool(
@@ -58,7 +45,7 @@ class NoReminders:
 )
 async def reminders(
     principal: Principal,
-    kept: UserReminders,
+    kept: UserReminders | None,
     action: Literal["create", "list", "cancel"],
     text: Annotated[str, Field(max_length=2_000, description="What to remind of; for cancel, words of it.")] = "",
     at: Annotated[
@@ -74,15 +61,17 @@ async def reminders(
     ] = "",
 ) -> Result:
     """Raises `BadRequest` for a time that cannot be and for no such reminder, `TooMany`, `MemoryUnavailable`."""
+    if kept is None:
+        raise BadRequest("Nobody can be reminded here.")
     owner = principal.user_id
     if action == "list":
-        found = await kept.list(owner)
+        found = await kept.all_of(owner)
         return Result({"reminders": found[:LISTED], "more": max(0, len(found) - LISTED)})
     if action == "create":
         if not text.strip() or not at.strip():
             raise BadRequest("What to remind of, or when, is missing.", hint="Ask the user for it.")
         return Result({"set": await kept.set(owner, text, at, repeat, time_zone)})
-    chosen = reminder_id or _only_one(await kept.list(owner), text)
+    chosen = reminder_id or _only_one(await kept.all_of(owner), text)
     canceled = await kept.cancel(owner, chosen)
     if canceled is None:
         raise BadRequest("The user has no such reminder.", hint="List them first.")

@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_VERBS = (
-    r"add|put|book|create|enter|schedule|set up|remind me (?:of|about|to)|cancel|delete|remove|move|reschedule|change"
-)
+_VERBS = r"add|put|book|create|enter|schedule|set up|cancel|delete|remove|move|reschedule|change"
 _VERB = re.compile(rf"^(?:yes\W+)?(?:please\s+)?(?:can you |could you )?(?P<verb>{_VERBS})\s+", re.IGNORECASE)
 _CALENDAR = re.compile(r"\s*\b(?:in|into|to|on|from)\s+(?:my|the)\s+(?:calendar|schedule)\b", re.IGNORECASE)
 _WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"

@@ -78,6 +78,7 @@ _DOMAINS: tuple[tuple[str, str, str], ...] = (
     ),
     ("reason", r"reason|think", r"\bthink\b(?: \w+){0,3} (?:hard|carefully|deeply|through|over)\b|\bstep by step\b|"
                                 r"\bthink (?:hard|carefully|deeply)\b|\b(?:puzzles?|riddles?)\b"),
+    ("reminders", r"remind|assistant|calendar", r"\bremind me\b|\breminders?\b"),
     ("weather", r"weather", r"\b(?:weather|rain|snow|sunny|windy|temperature|forecast|umbrella|jacket|degrees|storm)|"
                             r"\b(?:cold|hot|warm|humid)\b.*\b(?:in|outside|today|tomorrow)\b"),
     (
@@ -89,7 +90,7 @@ _DOMAINS: tuple[tuple[str, str, str], ...] = (
     (
         "calendar",
         r"calendar|schedul|assistant",
-        r"\b(?:calendar|meetings?|appointments?|schedule)\b|\bam i free\b|\bremind me\b|"
+        r"\b(?:calendar|meetings?|appointments?|schedule)\b|\bam i free\b|"
         r"\bdo i have (?:anything|any|to)\b|"
         r"^(?:please )?(?:add|book|schedule|cancel|delete|remove|move|reschedule|rename|put)\b",
     ),

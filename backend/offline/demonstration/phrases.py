@@ -73,6 +73,14 @@ ISSUES = (
     *("how cities cut their traffic", "how cities cut their traffic and what worked", "electric cars", "solar power"),
     *("remote work", "the history of jazz", "artificial intelligence", "climate change", "vaccines", "black holes"),
 )
+SPANS = (
+    *("five seconds", "ten seconds", "twenty seconds", "thirty seconds", "a minute", "two minutes", "five minutes"),
+    *("ten minutes", "twenty minutes", "half an hour", "an hour", "two hours"),
+)
+CHORES = (
+    *("take the bread out", "call ana", "call tom", "take my pills", "water the plants", "feed the cat"),
+    *("turn off the oven", "drink some water", "leave for the train", "open the window"),
+)
 NAMES = ("ana", "tom", "maria", "peter", "anna", "david", "sarah", "john", "emma", "paul")
 LISTS = {
     "place": tuple(place.lower() for place in PLACES),
@@ -91,6 +99,8 @@ LISTS = {
     "issue": ISSUES,
     "thing": ("bike", "car", "key", "passport", "umbrella"),
     "room": ("cellar", "kitchen", "garage", "garden", "hall"),
+    "span": SPANS,
+    "chore": CHORES,
 }
 
 PATTERNS: tuple[tuple[str, int], ...] = (
@@ -197,6 +207,9 @@ PATTERNS: tuple[tuple[str, int], ...] = (
     ("from now on answer in one sentence", 12),
     ("from now on call me captain", 6),
     ("what is your personality", 6),
+    ("remind me in {span} to {chore}", 1),
+    ("what reminders do i have", 10),
+    ("cancel my reminder", 6),
     ("what about that research", 6),
     ("how is my research going", 6),
     ("cancel the research", 6),

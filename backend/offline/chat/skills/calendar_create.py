@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend.offline.chat.dates import said, wish_of
+from backend.offline.chat.reminding import about_reminders
 from backend.offline.chat.skill import Arguments, Asked, Skill, field_named
 
 
 def _fits(sentence: str) -> bool:
-    return wish_of(sentence).creates
+    return wish_of(sentence).creates and not about_reminders(sentence)
 
 
 def _fill(asked: Asked, schema: Mapping[str, Any]) -> list[Arguments]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend.offline.chat.dates import new_start, said, wish_of
+from backend.offline.chat.reminding import about_reminders
 from backend.offline.chat.skill import Arguments, Asked, Skill, field_named
 
 _MOST = 4
@@ -14,7 +15,7 @@ _MOST = 4
 
 
 def _fits(sentence: str) -> bool:
-    return not wish_of(sentence).creates
+    return not (wish_of(sentence).creates or about_reminders(sentence))
 
 
 def _fill(asked: Asked, schema: Mapping[str, Any]) -> list[Arguments]:
