@@ -170,6 +170,7 @@ class Delivery:
                     await asyncio.sleep(LOOK_EVERY_S)
         except TimeoutError:
             return False
+        await self._settle(reminder.owner, notice.id, "page")
         return True
 
     async def _sent(self, reminder: Reminder) -> bool:

@@ -1,4 +1,4 @@
-"""When a reminder is due: what people say is understood, and a place on the clock outlives every change of the clocks."""
+"""When a reminder is due: what people say is understood, and a place on the clock outlives every change of it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,251 @@
+"""Delivering reminders: in a call, on a page, by webhook; nothing lost, nothing twice, whoever dies and whenever."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.errors import TooMany
+from backend.notifications.reminders import CALL_S, DESERTED_S
+from tests.notifications.world import KEEP_S, LEASE_S, NOW, USER, Process, World
+from tests.support.crashing import Crash
+from tests.support.waiting import until
+
+DAY_S = 86_400
+
+
+async def test_nothing_happens_before_it_is_due() -> None:
+    async with Process(World()) as one:
+        await one.set()
+        assert await one.book.due(NOW + 599, 10) == ([], NOW + 600)
+        assert await one.delivery.deliver(USER, "r1") == "nothing"
+        assert await one.book.due(NOW + 600, 10) == ([(USER, "r1")], None)
+        assert not one.world.waiting
+
+
+async def test_a_live_call_has_it_to_tell_and_it_is_gone_once_it_was_heard() -> None:
+    world = World(on_call=True, page=True)
+    async with Process(world) as one:
+        reminder = await one.set()
+        assert await one.deliver(reminder) == "call"
+        (notice,) = world.waiting.values()
+        assert (notice.text, notice.kind, notice.source) == ("A reminder: take the bread out, r1", "reminder", "r1")
+        assert notice.at == NOW + 600 and not world.posts and not world.shown
+        assert (await one.book.of(USER))[0].shown()["state"] == "due", "it stays until it was heard"
+        world.hear()
+        one.delivery.told(USER, notice.id, "call")
+        await asyncio.sleep(0.05)
+        assert await one.book.of(USER) == []
+        assert world.shown == [("reminder", {"id": "r1", "event": "delivered", "way": "call"})]
+
+
+async def test_one_that_was_heard_by_a_process_that_died_is_found_told() -> None:
+    world = World(on_call=True)
+    async with Process(world) as one:
+        reminder = await one.set()
+        await one.deliver(reminder)
+        world.hear()
+        assert (await one.book.due(world.now + CALL_S - 1, 9))[0] == []
+        assert await one.deliver(reminder) == "call"
+        assert await one.book.of(USER) == []
+
+
+async def test_without_a_call_an_open_page_shows_it() -> None:
+    world = World(page=True)
+    async with Process(world) as one:
+        reminder = await one.set()
+        assert await one.deliver(reminder) == "page" and not world.waiting and not world.posts
+        assert world.shown[0][1] == {
+            "id": "reminder-r1-1795263000",
+            "kind": "reminder",
+            "text": "A reminder: take the bread out, r1",
+            "source": "r1",
+            "state": "waiting",
+        }
+        assert await one.deliver(reminder) == "nothing"
+
+
+async def test_with_nobody_there_the_webhook_is_told_and_no_call_after_it() -> None:
+    world = World()
+    async with Process(world) as one:
+        reminder = await one.set()
+        assert await one.deliver(reminder) == "webhook"
+        assert world.posts == {"reminder-r1-1795263000": 1}
+        assert not world.waiting and await one.book.of(USER) == []
+
+
+async def test_a_webhook_that_refuses_is_asked_again_later_and_later() -> None:
+    world = World(hook_fails=2)
+    async with Process(world) as one:
+        reminder = await one.set()
+        tries = []
+        while await one.deliver(reminder) == "waiting":
+            tries.append(world.now - NOW - 600)
+        assert tries == [0, 60] and world.now - NOW - 600 == 60 + 120
+        assert world.posts.total() == 1
+
+
+async def test_with_every_way_closed_it_waits_for_the_next_call() -> None:
+    world = World(hook=False)
+    async with Process(world) as one:
+        reminder = await one.set()
+        assert await one.deliver(reminder) == "waiting"
+        assert list(world.waiting) == ["reminder-r1-1795263000"], "the next call tells it"
+        world.hear()
+        assert await one.deliver(reminder) == "call" and await one.book.of(USER) == []
+
+
+async def test_what_reaches_nobody_is_given_up_in_the_end() -> None:
+    world = World(hook=False)
+    async with Process(world) as one:
+        reminder = await one.set()
+        await one.deliver(reminder)
+        world.now += KEEP_S + 700
+        assert await one.delivery.deliver(USER, "r1") == "nothing"
+        assert await one.book.of(USER) == [] and not world.waiting
+
+
+async def test_one_called_off_while_it_is_due_is_not_told() -> None:
+    world = World(on_call=True)
+    async with Process(world) as one:
+        reminder = await one.set()
+        await one.deliver(reminder)
+        await one.delivery.call_off(USER, "r1")
+        assert await one.book.remove(USER, "r1") is not None
+        assert not world.waiting and await one.book.remove(USER, "r1") is None
+        assert await one.book.due(NOW + 10 * DAY_S, 9) == ([], None)
+
+
+async def test_a_repeating_one_comes_again_and_takes_the_place_of_one_nobody_heard() -> None:
+    world = World(on_call=True)
+    async with Process(world) as one:
+        reminder = await one.set("tomorrow at nine", "daily")
+        await one.deliver(reminder)
+        world.hear()
+        assert await one.deliver(reminder) == "call"
+        (kept,) = await one.book.of(USER)
+        assert kept.due == 0 and kept.at == reminder.at + DAY_S and kept.told_at
+        world.now = kept.at
+        await one.delivery.deliver(USER, "r1")
+        (second,) = world.waiting
+        world.now += DAY_S
+        await one.delivery.deliver(USER, "r1")
+        (third,) = world.waiting
+        assert second != third, "Tuesday's reminder takes the place of Monday's"
+
+
+async def test_a_process_that_was_away_for_days_reminds_once() -> None:
+    world = World()
+    async with Process(world) as one:
+        reminder = await one.set("tomorrow at nine", "daily")
+        world.now = reminder.at + 5 * DAY_S + 60
+        assert await one.delivery.deliver(USER, "r1") == "webhook"
+        assert list(world.posts) == [f"reminder-r1-{reminder.at + 5 * DAY_S:.0f}"]
+        (kept,) = await one.book.of(USER)
+        assert kept.at == reminder.at + 6 * DAY_S
+
+
+async def test_a_repeating_one_ends_when_nobody_was_reached_for_months() -> None:
+    world = World(hook=False)
+    async with Process(world) as one:
+        await one.set("tomorrow at nine", "daily")
+        for _ in range(200):
+            if not (kept := await one.book.of(USER)):
+                break
+            world.now = kept[0].at
+            await one.delivery.deliver(USER, "r1")
+        assert await one.book.of(USER) == [] and not world.waiting
+        assert DESERTED_S < world.now - NOW < DESERTED_S + 3 * DAY_S
+
+
+async def test_the_same_id_is_set_once_and_a_user_has_so_many() -> None:
+    async with Process(World()) as one:
+        first = await one.set(id_="r0")
+        assert await one.set("in two hours", id_="r0") == first
+        for number in range(1, 5):
+            await one.set(id_=f"r{number}")
+        with pytest.raises(TooMany):
+            await one.set(id_="r5")
+
+
+async def test_of_several_processes_one_delivers() -> None:
+    world = World()
+    async with Process(world) as one, Process(world) as two:
+        for number in range(5):
+            await one.set(id_=f"r{number}")
+        world.now += 600
+        first, second = await asyncio.gather(one.runner.execute(), two.runner.execute())
+        assert first["webhook"] + second["webhook"] == 5
+        assert world.posts.total() == 5 and set(world.posts.values()) == {1}
+        assert await one.runner.execute() == dict.fromkeys(first, 0), "executing again does nothing"
+
+
+async def test_execute_delivers_those_of_one_user_only() -> None:
+    world = World()
+    async with Process(world) as one:
+        await one.set()
+        world.now += 600
+        assert (await one.runner.execute("somebody else"))["due"] == 0
+        assert (await one.runner.execute(USER))["webhook"] == 1
+
+
+async def test_a_runner_sleeps_until_one_is_due_and_hears_of_new_ones() -> None:
+    world = World()
+    async with Process(world) as one:
+        running = asyncio.create_task(one.runner.run())
+        await asyncio.sleep(0)
+        await one.set()
+        world.now += 600
+        one.runner.wake()
+        await until(lambda: bool(world.posts))
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_what_a_process_had_taken_when_it_died_is_delivered_by_another_after_its_lease() -> None:
+    world = World()
+    async with Process(world) as one, Process(world) as two:
+        reminder = await one.set()
+        world.now = reminder.at
+        async with one.book.taken(USER, "r1") as ours:
+            assert ours
+            assert await two.delivery.deliver(USER, "r1") == "elsewhere"
+        assert await two.delivery.deliver(USER, "r1") == "webhook"
+
+
+@settings(max_examples=80, deadline=None)
+@given(deaths=st.lists(st.integers(0, 45), max_size=4), way=st.sampled_from(["call", "page", "webhook"]))
+async def test_whoever_dies_and_whenever_it_is_delivered_and_not_twice(deaths: list[int], way: str) -> None:
+    world = World(on_call=way == "call", page=way == "page")
+    async with Process(world) as first:
+        await first.set()
+    world.now += 600
+    for dies_after in [*deaths, None, None, None]:
+        async with Process(world, dies_after) as process:
+            with suppress(Crash):
+                await process.delivery.deliver(USER, "r1")
+        await forget_leases(world)
+        world.now += max(LEASE_S, CALL_S) + 1
+        if way == "call" and world.waiting:
+            world.hear()
+    async with Process(world) as last:
+        assert await last.book.of(USER) == [] and await last.book.due(world.now + DAY_S, 9) == ([], None)
+    assert not world.waiting
+    delivery = "reminder-r1-1795263000"
+    if way == "webhook":
+        assert world.posts[delivery] >= 1, "at least once, and always by the same name"
+        assert set(world.posts) == {delivery}
+        assert world.posts[delivery] <= 1 + len(deaths)
+    else:
+        assert delivery in world.told and not world.posts
+
+
+async def forget_leases(world: World) -> None:
+    """As much real time passes as a lease takes."""
+    async with Process(world) as process:
+        for key in await process.redis.keys("user:*:taken"):
+            await process.redis.delete(key)

@@ -1,0 +1,159 @@
+"""What reminders are delivered with, in tests: a clock, and a Redis, notices and a webhook that outlive processes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from fakeredis import FakeServer
+
+from backend.memory.notices import Notice
+from backend.notifications.book import Book
+from backend.notifications.delivery import Delivery, Outcome
+from backend.notifications.figures import ReminderFigures
+from backend.notifications.reminders import Reminder
+from backend.notifications.runner import Runner
+from backend.notifications.when import planned
+from backend.pipeline.webhooks import WebhookFailed
+from tests.support.crashing import Countdown, CrashingRedis
+
+USER = "ada"
+OSLO = ZoneInfo("Europe/Oslo")
+NOW = 1_795_262_400.0
+KEEP_S = 14 * 86_400.0
+LEASE_S = 10.0
+
+
+@dataclass
+class World:
+    """What outlives a process. `now` is moved by hand."""
+
+    server: FakeServer = field(default_factory=FakeServer)
+    now: float = NOW
+    waiting: dict[str, Notice] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
+    """Notices that need not be told any more, in the order that came true."""
+    on_call: bool = False
+    page: bool = False
+    """Whether a page is open, and shows what it is told at once."""
+    hook: bool = True
+    hook_fails: int = 0
+    posts: Counter[str] = field(default_factory=Counter)
+    """How often each delivery was taken by the webhook."""
+    shown: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def clock(self) -> float:
+        return self.now
+
+    def hear(self, *notice_ids: str) -> None:
+        """These notices are told in a call."""
+        for notice_id in notice_ids or tuple(self.waiting):
+            del self.waiting[notice_id]
+            self.told.append(notice_id)
+
+
+@dataclass
+class FakeTellings:
+    """`Tellings` that outlive the process, each notice once by its id."""
+
+    world: World
+    fate: Countdown
+
+    async def tell(self, user_id: str, notice: Notice) -> None:
+        self.fate()
+        if notice.id not in self.world.told:
+            self.world.waiting.setdefault(notice.id, notice)
+        self.fate()
+
+    async def waiting(self, user_id: str) -> list[Notice]:
+        self.fate()
+        return list(self.world.waiting.values())
+
+    async def told(self, user_id: str, notice_id: str) -> bool:
+        self.fate()
+        return notice_id in self.world.told
+
+    async def withdraw(self, user_id: str, notice_id: str) -> bool:
+        self.fate()
+        self.world.told.append(notice_id)
+        was_there = self.world.waiting.pop(notice_id, None) is not None
+        self.fate()
+        return was_there
+
+    async def listening(self, user_id: str) -> bool:
+        self.fate()
+        return self.world.on_call
+
+
+@dataclass
+class FakeHook:
+    """A webhook's server that may refuse at first."""
+
+    world: World
+    fate: Countdown
+
+    async def tell(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
+        self.fate()
+        if self.world.hook_fails:
+            self.world.hook_fails -= 1
+            raise WebhookFailed("The webhook's server is not ready (503).")
+        assert event == "reminder" and data["user"] == USER
+        self.world.posts[delivery] += 1
+        self.fate()
+
+
+class Process:
+    """One process that delivers reminders, and may die at any await."""
+
+    def __init__(self, world: World, dies_after: int | None = None) -> None:
+        self.world = world
+        self.fate = Countdown(dies_after)
+        self.redis = CrashingRedis(world.server, self.fate)
+        self.book = Book(self.redis, per_user=5, lease_s=LEASE_S)
+        self.figures = ReminderFigures()
+        self.tellings = FakeTellings(world, self.fate)
+        self.delivery = Delivery(
+            self.book,
+            self.tellings,
+            show=self._show,
+            on_page=self._on_page,
+            hook=FakeHook(world, self.fate) if world.hook else None,
+            figures=self.figures,
+            keep_s=KEEP_S,
+            lease_s=LEASE_S,
+            clock=world.clock,
+        )
+        self.runner = Runner(self.book, self.delivery, world.clock)
+
+    async def __aenter__(self) -> Process:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.delivery.close()
+        await self.redis.bury()
+
+    async def set(self, at: str = "in ten minutes", repeat: str = "", id_: str = "r1") -> Reminder:
+        """A reminder of the bread, in Oslo."""
+        first, series = planned(at, repeat, self.world.now, OSLO)
+        reminder = Reminder(id_, USER, f"take the bread out, {id_}", self.world.now, first, "Europe/Oslo", series)
+        return await self.book.put(reminder)
+
+    async def deliver(self, reminder: Reminder) -> Outcome:
+        """See to it, at the moment it wakes."""
+        current = await self.book.get(USER, reminder.id)
+        if current is not None:
+            self.world.now = max(self.world.now, current.wakes_at)
+        return await self.delivery.deliver(USER, reminder.id)
+
+    async def _show(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
+        self.fate()
+        self.world.shown.append((type_, data))
+        if type_ == "notice" and self.world.page:
+            await self.tellings.withdraw(user_id, data["id"])
+
+    async def _on_page(self, user_id: str) -> bool:
+        self.fate()
+        return self.world.page
