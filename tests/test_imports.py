@@ -33,7 +33,16 @@ ARROWS: dict[str, set[str]] = {
     "session": COMMON
     | {"settings", "conversation", "audio", "pipeline", "thinkers", "modes", "transports.base", "responder.base"}
     | {"agent.prompt", "background.tasks"}
-    | {"memory.base", "memory.notices", "memory.outbox", "memory.presence", "memory.relay", "memory.user", "models.base", "tracing.base"},
+    | {
+        "memory.base",
+        "memory.notices",
+        "memory.outbox",
+        "memory.presence",
+        "memory.relay",
+        "memory.user",
+        "models.base",
+        "tracing.base",
+    },
     "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "memory": COMMON | {"conversation.events", "conversation.commands", "audio"},
