@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 from backend.house.calls import open_calls
 from backend.house.edge import services_of
-from backend.house.figures import open_metrics
+from backend.house.figures import open_metrics, open_tracer
 from backend.house.kept import kept_for_s, open_kept
 from backend.house.minds import open_minds, with_offline_child
 from backend.house.thinking import open_thinking
@@ -58,11 +58,12 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         kept = await enter(open_kept(opened, settings))
         settings, child = await with_offline_child(settings, stack)
         minds = await enter(open_minds(settings, kept))
-        thinking = await enter(open_thinking(settings, kept, minds))
-        metrics = open_metrics(kept, thinking)
-        work = await enter(open_work(settings, kept, minds, thinking, metrics))
-        calls = await enter(open_calls(settings, kept, thinking, work, metrics))
-        chat = await enter(open_typed(settings, kept, thinking, work, metrics))
+        tracer = await enter(open_tracer(settings))
+        thinking = await enter(open_thinking(settings, kept, minds, tracer))
+        metrics = open_metrics(kept, thinking, tracer)
+        work = await enter(open_work(settings, kept, minds, thinking, metrics, tracer))
+        calls = await enter(open_calls(settings, kept, thinking, work, metrics, tracer))
+        chat = await enter(open_typed(settings, kept, thinking, work, metrics, tracer))
         doors = await enter(served_tools(settings.mcp, thinking.thinkers.desk.toolbox, settings.allowed_origins))
         services = services_of(
             settings,

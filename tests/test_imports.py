@@ -67,6 +67,7 @@ ARROWS: dict[str, set[str]] = {
         "memory.outbox",
         "models.base",
         "thinkers",
+        "tracing.base",
     },
     "notifications": COMMON
     | {"settings_notifications", "calendar", "pipeline.webhooks"}
@@ -100,7 +101,7 @@ ARROWS: dict[str, set[str]] = {
         "session.knowing",
         "session.knowing_summary",
     }
-    | {"session.knowing_words"},
+    | {"session.knowing_words", "tracing.base"},
     "offline": COMMON | {"audio"},
     "offline_child": COMMON,
     "client": COMMON

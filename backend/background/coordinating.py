@@ -22,6 +22,7 @@ from backend.background.tasks import Task, Tasks
 from backend.memory.notices import Notice, Tells
 from backend.models.base import ChatModel
 from backend.settings_coordinator import CoordinatorSettings
+from backend.tracing.base import NO_TRACER, Tracer
 
 TASKS_SHOWN = 20
 
@@ -119,13 +120,14 @@ async def open_coordinating(
     waiting: Callable[[str], Awaitable[list[Notice]]],
     listening: Callable[[str], Awaitable[bool]],
     show: Show,
+    tracer: Tracer = NO_TRACER,
 ) -> AsyncIterator[Coordinating]:
     """A coordinator at work, until the block is left. The caller keeps ownership of everything passed in."""
     name, pace = secrets.token_hex(6), pace_of(settings)
     channels, notebook = Channels(redis, name, claim_after_s=0.0), Notebook(redis)
     mind: Decides = PlainMind()
     if settings.enabled:
-        mind = Mind(model, model_name, archive.scope, kinds, pace, settings.think_within_s)
+        mind = Mind(model, model_name, archive.scope, kinds, pace, settings.think_within_s, tracer)
     coordinator = Coordinator(
         channels,
         Leases(redis, name, settings.lease_s),

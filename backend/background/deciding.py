@@ -15,6 +15,7 @@ from backend.background.tasks import Task
 from backend.errors import NoAnswer
 from backend.models.base import ChatModel
 from backend.tools.runner import Toolbox
+from backend.tracing.base import NO_TRACER, Tracer, rooted
 
 INVALID_LIMIT = 20
 """Refused calls recorded of one digest."""
@@ -37,7 +38,14 @@ class Mind:
     """Thinks about digests with `model`, the one every Thinker uses, its fallback included."""
 
     def __init__(
-        self, model: ChatModel, model_name: str, scope: Scope, kinds: Collection[str], pace: Pace, within_s: float
+        self,
+        model: ChatModel,
+        model_name: str,
+        scope: Scope,
+        kinds: Collection[str],
+        pace: Pace,
+        within_s: float,
+        tracer: Tracer = NO_TRACER,
     ) -> None:
         self._model = model
         self._model_name = model_name
@@ -45,6 +53,7 @@ class Mind:
         self._kinds = kinds
         self._pace = pace
         self._within_s = within_s
+        self._tracer = tracer
 
     def __repr__(self) -> str:
         return f"Mind({self._model_name})"
@@ -70,7 +79,11 @@ class Mind:
             f"digest-{digest_id}", system_prompt=PROMPT, user_id=user_id, on_event=follow, client="internal"
         )
         try:
-            with self._scope(f"digest-{digest_id}", user_id):
+            with (
+                self._scope(f"digest-{digest_id}", user_id),
+                rooted(self._tracer, "digest", "digest", f"digest-{digest_id}") as span,
+            ):
+                span.note(happened=len(happened), tasks=len(shown))
                 async with asyncio.timeout(self._within_s):
                     response = await session.think(question(happened, history, shown, self._pace), "voice")
         except TimeoutError:

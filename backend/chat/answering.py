@@ -29,6 +29,7 @@ from backend.pipeline.pipeline import Pipeline, Prepared
 from backend.session.handover import Handover
 from backend.thinkers.registry import ROUTE_TOOL, Thinkers
 from backend.tools.runner import Toolbox
+from backend.tracing.base import NO_TRACER, Span, Tracer, rooted
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ class House:
     handover: Handover | None = None
     """Takes long work to the background; None: there is none."""
     on_turn: OnTurn = lambda asked, reply: None
+    tracer: Tracer = NO_TRACER
 
     @property
     def modes(self) -> Modes:
@@ -97,6 +99,14 @@ class Answering:
 
     async def run(self) -> Reply:
         """Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
+        asked = self._asked
+        with rooted(self._house.tracer, "turn", "typed turn", asked.conversation_id or asked.message_id) as span:
+            span.asked(asked.text)
+            reply = await self._run()
+            _describe(span, asked, reply)
+        return reply
+
+    async def _run(self) -> Reply:
         situation = await self._begun()
         if situation is None:
             return self._reply(CANCELLED)
@@ -242,6 +252,15 @@ class Answering:
                 self._turn.publish("tool_call", asdict(event))
             case ToolFinished():
                 self._turn.publish("tool_result", asdict(event) | {"content": event.content[:RESULT_SHOWN]})
+
+
+def _describe(span: Span, asked: TypedTurn, reply: Reply) -> None:
+    """What a turn came to, for its trace."""
+    span.said(reply.text)
+    span.note(typed=True, platform=asked.platform or None, mode=reply.mode, history=reply.history)
+    span.note(tool_calls=reply.tool_calls, thinkers=",".join(reply.thinkers) or None, total_ms=reply.latency_ms)
+    if reply.state != "complete":
+        span.end("cancelled")
 
 
 def _cancel(task: asyncio.Future[Any]) -> None:

@@ -16,6 +16,7 @@ from backend.session.knowing import Overhear
 from backend.session.knowing_summary import Summaries
 from backend.settings import Settings
 from backend.thinkers.registry import Thinkers
+from backend.tracing.base import NO_TRACER, Tracer
 
 
 @asynccontextmanager
@@ -29,10 +30,11 @@ async def open_chat(
     pipeline: Pipeline = NO_STEPS,
     handover: Handover | None = None,
     overhear: Overhear | None = None,
+    tracer: Tracer = NO_TRACER,
 ) -> AsyncIterator[Chat]:
     """All typed turns; those that still run at the end are cancelled. The caller keeps ownership of the rest."""
     learning = Learning(keep, summaries, overhear)
-    chat = Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, handover, learning))
+    chat = Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, handover, learning, tracer))
     try:
         yield chat
     finally:

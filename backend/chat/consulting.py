@@ -18,6 +18,7 @@ from backend.session.handover import GOES_ON, STARTED, Handover
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.registry import ROUTE_TOOL, Thinkers
 from backend.tools.base import Principal, Result, Tool
+from backend.tracing.base import opened
 
 SLACK_S = 5.0
 """Seconds the tool has beyond the slowest Thinker's deadline: it is the Thinker that says what took long."""
@@ -113,11 +114,14 @@ class Consulting:
         if background and taken:
             return await self._given(work, STARTED)
         try:
-            work.answer = await self._thinkers.answer(
-                question,
-                lambda progress: self._publish("thinker", work.shown("working") | progress.shown()),
-                steps=work.steps,
-            )
+            with opened("thinker", work.domain) as span:
+                span.asked(work.query)
+                work.answer = await self._thinkers.answer(
+                    question,
+                    lambda progress: self._publish("thinker", work.shown("working") | progress.shown()),
+                    steps=work.steps,
+                )
+                span.note(source=work.answer.source, citations=len(work.answer.citations))
         except TookTooLong:
             if not taken:
                 raise

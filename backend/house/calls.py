@@ -13,7 +13,7 @@ from typing import Any
 from prometheus_client import generate_latest
 
 from backend.fleet.fleet import Fleet, Link, open_fleet
-from backend.house.figures import open_tracer, running, watched_load
+from backend.house.figures import running, watched_load
 from backend.house.kept import Kept
 from backend.house.line import line_of
 from backend.house.responder_line import ResponderLine
@@ -28,6 +28,7 @@ from backend.session.metrics import Metrics
 from backend.session.pages import Pages
 from backend.session.placing import AcceptOffer
 from backend.settings import Settings
+from backend.tracing.base import Tracer
 from backend.transports.webrtc import accept_offer
 from backend.transports.wire import IceServer, WireConfig
 
@@ -48,11 +49,10 @@ class Calls:
 
 @asynccontextmanager
 async def open_calls(
-    settings: Settings, kept: Kept, thinking: Thinking, work: Work, metrics: Metrics
+    settings: Settings, kept: Kept, thinking: Thinking, work: Work, metrics: Metrics, tracer: Tracer
 ) -> AsyncIterator[Calls]:
     """All of it. At the end calls are ended first, then the other processes are told."""
     async with AsyncExitStack() as stack:
-        tracer = await stack.enter_async_context(open_tracer(settings, metrics))
         responder = ResponderLine(settings)
         line = line_of(settings, kept, thinking, work, responder, metrics, tracer)
         load = await stack.enter_async_context(watched_load(settings))

@@ -16,7 +16,7 @@ from backend.tracing.base import NO_TRACER, Tracer
 from backend.tracing.langsmith import LangSmithTracer
 
 
-def open_metrics(kept: Kept, thinking: Thinking) -> Metrics:
+def open_metrics(kept: Kept, thinking: Thinking, tracer: Tracer) -> Metrics:
     """The figures of `/metrics`. Who opens a further queue has it watched."""
     outbox, pipeline = kept.outbox, thinking.pipeline
     metrics = Metrics(manifest.domain for manifest in thinking.thinkers.manifests)
@@ -25,11 +25,14 @@ def open_metrics(kept: Kept, thinking: Thinking) -> Metrics:
     metrics.watch_queue("summaries", lambda: thinking.summaries.depth)
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)
+    if isinstance(tracer, LangSmithTracer):
+        metrics.watch_queue("traces", lambda: tracer.depth)
+        metrics.watch_trace_losses(lambda: tracer.lost)
     return metrics
 
 
 @asynccontextmanager
-async def open_tracer(settings: Settings, metrics: Metrics) -> AsyncIterator[Tracer]:
+async def open_tracer(settings: Settings) -> AsyncIterator[Tracer]:
     """Where traces go; what waits at the end is sent within a moment."""
     key = settings.langsmith_api_key
     if not settings.langsmith_tracing_enabled or key is None:
@@ -41,8 +44,6 @@ async def open_tracer(settings: Settings, metrics: Metrics) -> AsyncIterator[Tra
         project=settings.langsmith_project,
         content=settings.trace_content,
     )
-    metrics.watch_queue("traces", lambda: tracer.depth)
-    metrics.watch_trace_losses(lambda: tracer.lost)
     tracer.begin()
     try:
         yield tracer

@@ -22,6 +22,7 @@ from backend.settings import Settings
 from backend.thinkers.build import build as build_thinkers
 from backend.thinkers.registry import Thinkers
 from backend.tools.reminders import UserReminders
+from backend.tracing.base import NO_TRACER, Tracer
 
 SUMMARIES_WITHIN_S = 2.0
 """Seconds a server that ends gives the summaries of the calls it has just ended."""
@@ -44,7 +45,9 @@ class Thinking:
 
 
 @asynccontextmanager
-async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIterator[Thinking]:
+async def open_thinking(
+    settings: Settings, kept: Kept, minds: Minds, tracer: Tracer = NO_TRACER
+) -> AsyncIterator[Thinking]:
     """All of it, ended with the block. Raises `BadPlugin`."""
     async with AsyncExitStack() as stack:
         enter, folders, services = stack.enter_async_context, settings.plugin_folders, _services(kept, minds)
@@ -72,7 +75,7 @@ async def open_thinking(settings: Settings, kept: Kept, minds: Minds) -> AsyncIt
             user_tasks=asking,
             services=services | {UserReminders: reminding},
         )
-        summaries = Summaries(minds.model, settings.thinker_model, kept.memory)
+        summaries = Summaries(minds.model, settings.thinker_model, kept.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
         yield Thinking(thinkers, pipeline, others, asking, reminding, summaries)
 

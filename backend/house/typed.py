@@ -12,11 +12,12 @@ from backend.house.thinking import Thinking
 from backend.house.work import Work
 from backend.session.metrics import Metrics
 from backend.settings import Settings
+from backend.tracing.base import Tracer
 
 
 @asynccontextmanager
 async def open_typed(
-    settings: Settings, kept: Kept, thinking: Thinking, work: Work, metrics: Metrics
+    settings: Settings, kept: Kept, thinking: Thinking, work: Work, metrics: Metrics, tracer: Tracer
 ) -> AsyncIterator[Chat]:
     """All typed turns, until the block ends."""
     chatting = open_chat(
@@ -28,6 +29,7 @@ async def open_typed(
         pipeline=thinking.pipeline,
         handover=work.handover,
         overhear=work.coordinating.overhear,
+        tracer=tracer,
     )
     async with chatting as chat:
         metrics.watch_queue("typed_turns", lambda: chat.running)

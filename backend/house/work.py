@@ -17,6 +17,7 @@ from backend.session.handover import Handover
 from backend.session.metrics import Metrics
 from backend.session.teller import Teller
 from backend.settings import Settings
+from backend.tracing.base import Tracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Work:
 
 @asynccontextmanager
 async def open_work(
-    settings: Settings, kept: Kept, minds: Minds, thinking: Thinking, metrics: Metrics
+    settings: Settings, kept: Kept, minds: Minds, thinking: Thinking, metrics: Metrics, tracer: Tracer
 ) -> AsyncIterator[Work]:
     """All of it, ended with the block."""
     opened = kept.opened
@@ -73,6 +74,7 @@ async def open_work(
                 waiting=teller.waiting,
                 listening=teller.listening,
                 show=kept.relay.show,
+                tracer=tracer,
             )
         )
         handover = Handover(background.board)

@@ -18,9 +18,10 @@ from typing import Any
 from backend.errors import PeerError
 from backend.memory.base import Memory
 from backend.memory.user import FACT_LIMIT, AddFact, MergeSummary, UserContext, update_user
-from backend.models.base import ChatModel, TextDelta
+from backend.models.base import ChatModel, Finished, TextDelta
 from backend.responder.base import Remembered
 from backend.session.prompts import quoted
+from backend.tracing.base import NO_TRACER, Tracer, opened, rooted
 
 log = logging.getLogger(__name__)
 
@@ -62,10 +63,11 @@ class Notes:
 class Summaries:
     """Writes summaries for all calls. `ask` returns at once; whoever made this closes it."""
 
-    def __init__(self, model: ChatModel, model_name: str, memory: Memory) -> None:
+    def __init__(self, model: ChatModel, model_name: str, memory: Memory, tracer: Tracer = NO_TRACER) -> None:
         self._model = model
         self._model_name = model_name
         self._memory = memory
+        self._tracer = tracer
         self._at_once = asyncio.Semaphore(AT_ONCE)
         self._said: dict[str, tuple[Remembered, ...]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -113,22 +115,18 @@ class Summaries:
 
     async def _work(self, session_id: str, user_id: str) -> None:
         while said := self._said.pop(session_id, None):
-            await self._tell(user_id, said)
+            await self._tell(session_id, user_id, said)
 
     def _done(self, session_id: str, task: asyncio.Task[None]) -> None:
         if self._tasks.get(session_id) is task:  # and not one begun since
             del self._tasks[session_id], self._owners[session_id]
             self._said.pop(session_id, None)
 
-    async def _tell(self, user_id: str, said: Sequence[Remembered]) -> None:
+    async def _tell(self, session_id: str, user_id: str, said: Sequence[Remembered]) -> None:
         try:
             async with self._at_once, asyncio.timeout(WITHIN_S):
-                known = UserContext.read(await self._memory.user_context(user_id))
-                notes = notes_from(await self._answer(known, said))
-                if notes is None:
-                    raise PeerError("The model's notes cannot be read.")
-                facts = (AddFact(fact) for fact in notes.facts)
-                await update_user(self._memory, user_id, MergeSummary(notes.summary, over=known.summary), *facts)
+                with rooted(self._tracer, "summary", "summary", session_id):
+                    await self._merge(user_id, said)
         except (PeerError, TimeoutError) as error:
             self.failed += 1
             log.info("a summary was not written: %s", str(error) or "no answer in time")
@@ -136,11 +134,30 @@ class Summaries:
             self.failed += 1
             log.error("a summary failed: %s", type(error).__name__)
 
+    async def _merge(self, user_id: str, said: Sequence[Remembered]) -> None:
+        known = UserContext.read(await self._memory.user_context(user_id))
+        notes = notes_from(await self._answer(known, said))
+        if notes is None:
+            raise PeerError("The model's notes cannot be read.")
+        facts = (AddFact(fact) for fact in notes.facts)
+        await update_user(self._memory, user_id, MergeSummary(notes.summary, over=known.summary), *facts)
+
     async def _answer(self, known: UserContext, said: Sequence[Remembered]) -> str:
         """The model's words. Raises `ModelUnavailable`."""
         messages = [{"role": "system", "content": TASK}, {"role": "user", "content": material(known, said)}]
-        async with aclosing(self._model.stream(messages, model=self._model_name)) as deltas:  # type: ignore[type-var]
-            return "".join([delta.text async for delta in deltas if isinstance(delta, TextDelta)])
+        parts: list[str] = []
+        with opened("model", self._model_name) as span:
+            span.asked(messages)
+            async with aclosing(self._model.stream(messages, model=self._model_name)) as deltas:  # type: ignore[type-var]
+                async for delta in deltas:
+                    if isinstance(delta, TextDelta):
+                        parts.append(delta.text)
+                    elif isinstance(delta, Finished):
+                        span.note(model=delta.model or self._model_name, reason=delta.reason)
+                        span.note(tokens_in=delta.tokens_in, tokens_out=delta.tokens_out)
+                        span.spent(delta.tokens_in + delta.tokens_out)
+            span.said("".join(parts))
+        return "".join(parts)
 
 
 def material(known: UserContext, said: Sequence[Remembered]) -> str:

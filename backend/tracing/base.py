@@ -3,6 +3,8 @@
     session ─► turn ─► thinker ─┬─► model
                                 └─► tool
 
+What belongs to no call is a trace of its own: a typed turn, a summary, a digest. See `rooted`.
+
 A span is opened under another, told facts meanwhile, and ended once. Nothing here waits for anything, and nothing
 here fails: whoever is traced need not know whether anybody is watching. What a span is told in a caller's own
 words (`asked`, `said`) leaves this process as a length, unless the operator has asked for more.
@@ -10,11 +12,13 @@ words (`asked`, `said`) leaves this process as a length, unless the operator has
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any, Literal, Protocol
 
-Kind = Literal["session", "turn", "thinker", "model", "tool"]
+Kind = Literal["session", "turn", "summary", "digest", "thinker", "model", "tool"]
 Outcome = Literal["complete", "failed", "stale", "cancelled"]
 Fact = str | int | float | bool | None
 """A label or a figure; never a caller's words."""
@@ -61,8 +65,11 @@ class Span(Protocol):
 class Tracer(Protocol):
     """Where traces go."""
 
-    def session(self, session_id: str) -> Span:
-        """The outermost span of a new trace."""
+    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> Span:
+        """The outermost span of a new trace: a call's session, or something that belongs to no call.
+
+        Traces of one `session_id` are shown together: it is the call's, or the conversation's.
+        """
         ...
 
     async def close(self) -> None:
@@ -114,7 +121,7 @@ class NoTracer:
     def __repr__(self) -> str:
         return "NoTracer()"
 
-    def session(self, session_id: str) -> NoSpan:
+    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> NoSpan:
         """The span that is none."""
         return NO_SPAN
 
@@ -148,3 +155,31 @@ class within:  # noqa: N801 - it reads as a word: `with within(span):`
     def __exit__(self, *_: object) -> None:
         if self._token is not None:
             _current.reset(self._token)
+
+
+@contextmanager
+def rooted(tracer: Tracer, kind: Kind, name: str, session_id: str) -> Iterator[Span]:
+    """A block that is a trace of its own, and ends it as the block ends, unless the block has done so itself."""
+    with _ended_with(tracer.session(session_id, kind, name)) as span:
+        yield span
+
+
+@contextmanager
+def opened(kind: Kind, name: str) -> Iterator[Span]:
+    """A block that is a span within the current one; likewise."""
+    with _ended_with(current_span().open(kind, name)) as span:
+        yield span
+
+
+@contextmanager
+def _ended_with(span: Span) -> Iterator[Span]:
+    with within(span):
+        try:
+            yield span
+        except asyncio.CancelledError:
+            span.end("cancelled")
+            raise
+        except BaseException:
+            span.end("failed")
+            raise
+        span.end()

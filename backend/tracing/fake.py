@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.tracing.base import Kind
 from backend.tracing.record import KeptSpan, Record
 
 
@@ -17,9 +18,9 @@ class FakeTracer:
     def __repr__(self) -> str:
         return f"FakeTracer({len(self.records)} records)"
 
-    def session(self, session_id: str) -> KeptSpan:
+    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> KeptSpan:
         """See `base.Tracer`."""
-        span = KeptSpan("session", "session", session_id=session_id, keep=self.records.append, content=self._content)
+        span = KeptSpan(kind, name, session_id=session_id, keep=self.records.append, content=self._content)
         span.announce()
         return span
 

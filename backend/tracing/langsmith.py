@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import httpx2
 
 from backend.errors import TracingUnavailable
+from backend.tracing.base import Kind
 from backend.tracing.courier import Courier, Pace
 from backend.tracing.record import KeptSpan, Record
 from backend.tracing.runs import payload
@@ -63,10 +64,10 @@ class LangSmithTracer:
         """Start sending."""
         self._courier.begin()
 
-    def session(self, session_id: str) -> KeptSpan:
+    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> KeptSpan:
         """See `base.Tracer`."""
         keep = self._courier.put
-        span = KeptSpan("session", "session", session_id=session_id, keep=keep, content=self._content)
+        span = KeptSpan(kind, name, session_id=session_id, keep=keep, content=self._content)
         span.announce()
         return span
 

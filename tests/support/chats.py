@@ -14,6 +14,7 @@ from backend.models.fake import FakeChatModel
 from backend.pipeline.pipeline import NO_STEPS, Pipeline
 from backend.settings import Settings
 from backend.thinkers.build import build
+from backend.tracing.base import NO_TRACER, Tracer
 
 NO_HTTP = httpx2.AsyncClient(verify=False)
 """The tools' client, of which nothing is asked."""
@@ -26,6 +27,7 @@ def chat_over(
     *,
     pipeline: Pipeline = NO_STEPS,
     folders: tuple[Path, ...] = (),
+    tracer: Tracer = NO_TRACER,
 ) -> Chat:
     """A chat with all Thinkers, whose only model is `model`."""
     thinkers = build(
@@ -37,4 +39,4 @@ def chat_over(
         pipeline=pipeline,
         modes_file=settings.modes_file,
     )
-    return Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s))
+    return Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, tracer=tracer))
