@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from backend.errors import SettingsError
 from backend.settings_background import BackgroundSettings
 from backend.settings_coordinator import CoordinatorSettings
+from backend.settings_github import GitHubSettings
 from backend.settings_mcp import McpSettings
 from backend.settings_notifications import NotificationSettings
 from backend.settings_pipeline import PipelineSettings
@@ -144,6 +145,9 @@ class Settings(BaseSettings):
     background: BackgroundSettings = Field(default_factory=BackgroundSettings)  # type: ignore[arg-type]
     notifications: NotificationSettings = Field(default_factory=NotificationSettings)  # type: ignore[arg-type]
     coordinator: CoordinatorSettings = Field(default_factory=CoordinatorSettings)  # type: ignore[arg-type]
+
+    # Issues on GitHub
+    github: GitHubSettings = Field(default_factory=GitHubSettings)  # type: ignore[arg-type]
 
     # Choosing tools
     tools: ToolSettings = Field(default_factory=ToolSettings)

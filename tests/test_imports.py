@@ -20,8 +20,9 @@ ARROWS: dict[str, set[str]] = {
     "errors": set(),
     "settings": {"errors"}
     | {"settings_pipeline", "settings_reasoning", "settings_background", "settings_coordinator"}
-    | {"settings_mcp", "settings_tools", "settings_notifications"},
+    | {"settings_github", "settings_mcp", "settings_tools", "settings_notifications"},
     "settings_reasoning": set(),
+    "settings_github": set(),
     "settings_mcp": set(),
     "settings_tools": set(),
     "settings_notifications": set(),
@@ -73,7 +74,7 @@ ARROWS: dict[str, set[str]] = {
     | {"settings_notifications", "calendar", "pipeline.webhooks"}
     | {"memory.base", "memory.guard", "memory.notices", "memory.presence", "memory.relay"},
     "tools": COMMON
-    | {"settings", "calendar", "models.embedding"}
+    | {"settings", "settings_github", "calendar", "models.embedding"}
     | {"memory.base", "memory.user", "memory.memories", "memory.notes", "memory.finding"},
     "mcp": COMMON | {"settings_mcp", "tools"},
     "thinkers": COMMON

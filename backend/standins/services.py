@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from backend.standins import finnhub, newsapi, open_meteo, search_apis
+from typing import Any
+
+from backend.standins import finnhub, github, newsapi, open_meteo, search_apis
 from backend.standins.server import Reply, Request
 
 SERVICES = {
@@ -11,6 +13,7 @@ SERVICES = {
     "news": newsapi.answering,
     "web": search_apis.searxng,
     "pubmed": search_apis.pubmed,
+    "github": github.furnished().answering,
 }
 """By the first part of the path."""
 
@@ -22,8 +25,8 @@ def every_service(request: Request) -> Reply:
     return SERVICES[prefix](request)
 
 
-def pointing_at(url: str) -> dict[str, str]:
-    """The settings, by their names in the environment in lower case, that make the tools ask the stand-ins at `url`."""
+def pointing_at(url: str) -> dict[str, Any]:
+    """The settings that make the tools ask the stand-ins at `url`."""
     return {
         "open_meteo_forecast_url": f"{url}/weather/v1/forecast",
         "open_meteo_geocoding_url": f"{url}/weather/v1/search",
@@ -33,4 +36,5 @@ def pointing_at(url: str) -> dict[str, str]:
         "newsapi_api_key": newsapi.KEY,
         "searxng_url": f"{url}/web",
         "ncbi_url": f"{url}/pubmed",
+        "github": {"base_url": f"{url}/github", "token": github.TOKEN, "repo": github.REPO},
     }

@@ -108,6 +108,8 @@ class Manifest:
     """Whether it is shown the summary of the user's earlier conversations."""
     background: bool = False
     """Whether it may take minutes, and goes on as a background task when its caller does not wait for it."""
+    needs_set_up: bool = False
+    """Whether it is left out where one of its tools is not set up. Of any other Thinker that is a mistake."""
     takes_unknown: bool = False
     """Whether questions of unknown domains come here; one Thinker at most says so."""
 

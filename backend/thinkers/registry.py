@@ -67,7 +67,7 @@ class Thinkers:
         """
         modules = [*package_modules(package), *(module for folder in folders for module in folder_modules(folder))]
         found = [_thinker(module) for module in modules if hasattr(module, "MANIFEST")]
-        return cls(found, desk)
+        return cls([thinker for thinker in found if _is_set_up(thinker.manifest, desk)], desk)
 
     @property
     def desk(self) -> Desk:
@@ -228,6 +228,10 @@ class Thinkers:
 
     def _names(self) -> str:
         return ", ".join(sorted(self._by_domain))
+
+
+def _is_set_up(manifest: Manifest, desk: Desk) -> bool:
+    return not manifest.needs_set_up or all(name in desk.toolbox for name in manifest.tools)
 
 
 def _thinker(module: ModuleType) -> Thinker:

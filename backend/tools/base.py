@@ -21,7 +21,7 @@ import enum
 import inspect
 import re
 import types
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
 
 from backend.errors import BadPlugin
+from backend.settings import Settings
 from backend.tools.arguments import Arguments, ModelArguments
 
 DEADLINE_S = 8.0
@@ -80,6 +81,13 @@ class Result:
 
 
 Function = Callable[..., Awaitable[Result]]
+SetUp = Callable[[Settings], bool]
+"""Whether what a tool needs has been set up."""
+
+
+def always_set_up(settings: Settings) -> bool:
+    """Of a tool that needs nothing."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,11 @@ class Tool:
     requires_auth: bool = False
     """Only for a caller we know."""
     confirm: bool = False
-    """The user must agree first, in a turn of their own."""
+    """The user must agree first, in a turn of their own: to every call, or to those of `confirm_actions`."""
+    confirm_actions: frozenset[str] = frozenset()
+    """The values of its argument `action` that the user must agree to; empty: any."""
+    set_up: SetUp = always_set_up
+    """Whether it is there at all, with these settings."""
     cache: bool = True
     """Whether an answer that used this tool may be cached."""
     guidance: str = ""
@@ -113,6 +125,10 @@ class Tool:
     source: str = LOCAL
     deadline_s: float = DEADLINE_S
     output_cap: int = OUTPUT_CAP
+
+    def needs_consent(self, values: Mapping[str, Any]) -> bool:
+        """Whether the user must agree to a call with these arguments."""
+        return self.confirm and (not self.confirm_actions or values.get("action") in self.confirm_actions)
 
     def schema(self) -> dict[str, Any]:
         """The tool in the chat completions API's JSON form."""
@@ -130,7 +146,8 @@ def tool(
     description: str,
     *,
     requires_auth: bool = False,
-    confirm: bool = False,
+    confirm: bool | Collection[str] = False,
+    set_up: SetUp = always_set_up,
     cache: bool = True,
     guidance: str = "",
     persistent: bool = False,
@@ -141,7 +158,8 @@ def tool(
 ) -> Callable[[F], F]:
     """Declare the function below as a tool. Raises `BadPlugin` when it cannot be one.
 
-    The function itself is left as it is, to be called directly in tests.
+    `confirm` may name the values of an argument `action` that the user must agree to; true is for all calls. The
+    function itself is left as it is, to be called directly in tests.
     """
 
     for_whom = frozenset(clients)
@@ -158,6 +176,9 @@ def tool(
                 f"Tool {name} is for {', '.join(strangers)}, who do not exist.", hint=f"There are: {known}."
             )
         arguments, parameters, services = _split(name, function)
+        actions = frozenset() if isinstance(confirm, bool) else frozenset(confirm)
+        if actions and "action" not in parameters["properties"]:
+            raise BadPlugin(f"Tool {name} asks for consent to some actions, and has no argument called action.")
         declared = Tool(
             name=name,
             description=description,
@@ -166,7 +187,9 @@ def tool(
             parameters=parameters,
             services=services,
             requires_auth=requires_auth,
-            confirm=confirm,
+            confirm=bool(confirm),
+            confirm_actions=actions,
+            set_up=set_up,
             cache=cache,
             guidance=guidance,
             persistent=persistent,

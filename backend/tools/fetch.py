@@ -51,7 +51,7 @@ async def fetch_text(
     """
     try:
         async with http.stream("GET", url, params=params, headers=headers, timeout=TIMEOUT_S) as response:
-            body = await _read(service, response)
+            body = await read_body(service, response)
             status = response.status_code
     except httpx2.TimeoutException as error:
         raise ServiceUnreachable(f"{service} does not answer.") from error
@@ -78,7 +78,8 @@ def _no_constant(name: str) -> None:
     raise ValueError(name)
 
 
-async def _read(service: str, response: httpx2.Response) -> bytes:
+async def read_body(service: str, response: httpx2.Response) -> bytes:
+    """All of an answer. Raises `ServiceUnreachable` when it is over `BODY_LIMIT`."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from backend.errors import BadPlugin
+from backend.settings import Settings
 from backend.tools.base import Client, Principal, Tool
 from backend.tools.discovery import folder_modules, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
@@ -66,6 +67,7 @@ class Registry(Toolbox):
                 "parameters": tool.parameters,
                 "requires_auth": tool.requires_auth,
                 "confirm": tool.confirm,
+                **({"confirm_actions": sorted(tool.confirm_actions)} if tool.confirm_actions else {}),
                 "persistent": tool.persistent,
                 "always": tool.always,
                 "clients": sorted(tool.clients),
@@ -80,11 +82,14 @@ class Registry(Toolbox):
 
 
 def discover(services: Mapping[Any, Any], folders: Iterable[Path] = (), sources: Iterable[ToolSource] = ()) -> Registry:
-    """All tools there are. Raises `BadPlugin` on a broken file, a name twice, or a service nobody provides."""
+    """All tools that are set up. Raises `BadPlugin` on a broken file, a name twice, or a service nobody provides."""
     found: dict[str, Tool] = {}
+    settings = services.get(Settings)
     modules = [*package_modules("backend.tools"), *(m for folder in folders for m in folder_modules(folder))]
     for module in modules:
         for tool in tools_of(module):
+            if settings is not None and not tool.set_up(settings):
+                continue
             if tool.name in found:
                 raise BadPlugin(f"Two tools are called {tool.name}; the second is in {module.__name__}.")
             found[tool.name] = tool

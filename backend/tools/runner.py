@@ -144,7 +144,7 @@ class Toolbox:
             values = tool.arguments.read(arguments)
         except BadRequest as error:
             return failure(tool.name, "invalid_arguments", str(error))
-        if tool.confirm and not self._confirmations.given(principal, tool.name, values):
+        if tool.needs_consent(values) and not self._confirmations.given(principal, tool.name, values):
             return failure(
                 tool.name,
                 "needs_confirmation",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from backend.errors import SetupError
 from backend.settings import load_settings
@@ -67,7 +69,12 @@ async def furnished() -> AsyncIterator[tuple[Path, dict[str, str]]]:
                 "idle_nudge_s": "0",
                 "idle_disconnect_s": "0",
             }
-            yield folder, {name.upper(): value for name, value in settings.items()}
+            yield folder, {name.upper(): _written(value) for name, value in settings.items()}
+
+
+def _written(value: Any) -> str:
+    """As the environment has it: a group of settings as JSON."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _add_documents(folder: Path) -> None:

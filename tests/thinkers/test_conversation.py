@@ -21,6 +21,7 @@ CONVERSATION = {
     "medical": ("pubmed_search", {"query": "vitamin d"}),
     "assistant": ("calendar_create_event", {"title": "Dentist", "start": "tomorrow at three"}),
     "reason": ("calculate", {"expression": "6 * 7"}),
+    "engineering": ("github_issue", {"action": "list"}),
     "tasks": ("background_tasks", {"action": "list"}),
     "memory": ("manage_prompt", {"action": "list"}),
     "research": (None, {}),

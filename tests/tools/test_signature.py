@@ -73,3 +73,20 @@ def not_async(place: str) -> Result:
 def test_what_cannot_be_a_tool_is_refused(name: str, function: Any) -> None:
     with pytest.raises(BadPlugin):
         tool(name, "x")(function)
+
+
+async def act(action: str) -> Result:
+    return Result({})
+
+
+async def also_act(action: str) -> Result:
+    return Result({})
+
+
+def test_consent_may_be_asked_for_some_actions_only() -> None:
+    some = declared(tool("act", "x", confirm=["post"])(act))
+    every = declared(tool("act", "x", confirm=True)(also_act))
+    assert [some.needs_consent({"action": action}) for action in ("post", "look")] == [True, False]
+    assert every.needs_consent({"action": "look"}) and some.confirm
+    with pytest.raises(BadPlugin, match="no argument called action"):
+        tool("paint", "x", confirm=["post"])(paint)

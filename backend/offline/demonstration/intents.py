@@ -76,6 +76,13 @@ _DOMAINS: tuple[tuple[str, str, str], ...] = (
         r"\b(?:my|the|any|open|due) (?:\w+ )?notes?\b|\bsnooze\b|"
         r"^(?:it|that|this)(?:'s| is| has been)(?: all| already)? (?:done|finished|sorted|taken care of)\b",
     ),
+    (
+        "engineering",
+        r"engineer|github",
+        r"\bgithub\b|\b(?:open|closed) issues\b|\bissues are (?:open|closed)\b|\bissue (?:number )?#?\d|"
+        r"\b(?:close|comment(?:s)? on|read|view|show me|does) issue\b|"
+        r"^(?:please )?(?:open|create|file|report|make) (?:an?|a new) issue\b",
+    ),
     ("reason", r"reason|think", r"\bthink\b(?: \w+){0,3} (?:hard|carefully|deeply|through|over)\b|\bstep by step\b|"
                                 r"\bthink (?:hard|carefully|deeply)\b|\b(?:puzzles?|riddles?)\b"),
     ("reminders", r"remind|assistant|calendar", r"\bremind me\b|\breminders?\b"),

@@ -1,0 +1,53 @@
+"""Settings of the GitHub tool (`GITHUB__…`)."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel, Field, SecretStr, field_validator
+
+REPOSITORY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9_.-]{1,100}")
+"""How GitHub names one: owner/name."""
+LOOPBACK = r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?(?:/|$)"
+
+
+class GitHubSettings(BaseModel):
+    """Without a token, or without any repository, the tool and its Thinker are not there."""
+
+    token: SecretStr | None = Field(
+        None, description="GitHub token that may read and write issues; unset: the tool github_issue is not offered."
+    )
+    repo: str = Field("", description="The usual repository, owner/name.")
+    repos: str = Field("", description="Further repositories that may be asked for, comma-separated.")
+    base_url: str = Field(
+        "https://api.github.com", description="GitHub's API; of an Enterprise server https://host/api/v3."
+    )
+
+    @field_validator("repo", "repos")
+    @classmethod
+    def _names(cls, value: str) -> str:
+        for name in _split(value):
+            if not REPOSITORY.fullmatch(name) or name.endswith(("/.", "/..")):
+                raise ValueError(f"{name!r} is not owner/name, e.g. octocat/hello-world")
+        return value.strip()
+
+    @field_validator("base_url")
+    @classmethod
+    def _safe_for_a_token(cls, value: str) -> str:
+        if not re.match(r"https://[^/\s@]+", value) and not re.match(LOOPBACK, value):
+            raise ValueError("must start with https:// and hold no password: a token is sent there")
+        return value.rstrip("/")
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """The repositories that may be asked for, the usual one first."""
+        return tuple(dict.fromkeys([*_split(self.repo), *_split(self.repos)]))
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is anything to ask, and a right to."""
+        return self.token is not None and bool(self.allowed)
+
+
+def _split(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",") if part.strip()]

@@ -1,0 +1,30 @@
+"""Issues on GitHub, where a token and a repository are set up."""
+
+from __future__ import annotations
+
+from backend.thinkers.base import Manifest
+
+MANIFEST = Manifest(
+    domain="engineering",
+    label="Engineering",
+    description=(
+        "issues on GitHub: which there are, what one says, opening, commenting on or closing one; also their yes or no "
+        "to such an act that was just asked about, with the act named in full"
+    ),
+    example="Which issues are open on GitHub?",
+    prompt=(
+        "You look after issues on GitHub with github_issue. If it is not plain which one is meant, list them, and ask "
+        "if several fit. Creating, commenting and closing are seen by others: the tool says first that the user has to "
+        "agree, and nothing has been done then. Say exactly what would be posted or closed, where, and ask. If the "
+        "conversation shows that you have asked and the user now agrees, make the same call with the same arguments. "
+        "Say only what the tool confirms as done, with the issue's number."
+    ),
+    tools=("github_issue",),
+    cache_ttl_s=0,
+    cache_scope="user",
+    deadline_s=30,
+    filler="Still waiting for GitHub.",
+    history_turns=4,
+    preferences=("time_zone",),
+    needs_set_up=True,
+)

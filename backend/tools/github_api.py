@@ -1,0 +1,245 @@
+"""GitHub's REST API, as far as issues need it: one request, one list of pages, and failures in plain words.
+
+Documented at docs.github.com/rest, version 2022-11-28. Requests that change nothing are tried twice; one that posts is
+sent once, and when nobody knows whether it arrived that is said: `Unknown`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import httpx2
+
+from backend.errors import ToolFailed
+from backend.settings_github import GitHubSettings
+from backend.tools.clock import Clock
+from backend.tools.fetch import ServiceUnreachable, read_body, refused
+
+SERVICE = "GitHub"
+VERSION = "2022-11-28"
+LOOK_WITHIN_S = 5.0
+"""Seconds that asking may take, both tries together."""
+ACT_WITHIN_S = 8.0
+"""Seconds that posting may take."""
+AGAIN_AFTER_S = 0.3
+PAGES_LIMIT = 3
+"""Pages of one list that are read, at most."""
+SAID_LIMIT = 200
+"""Characters of GitHub's own words that are passed on."""
+
+Method = Literal["GET", "POST", "PATCH"]
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+
+
+class Unknown(ToolFailed):
+    """Something was sent, and nobody knows whether it arrived."""
+
+    retryable = False
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Answered:
+    """What GitHub answered: JSON, and the headers with lower-case names."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: Any
+
+    def __repr__(self) -> str:
+        return f"Answered({self.status})"
+
+    def link(self, rel: str) -> str:
+        """Where the `next`, `prev` or `last` page of a list is; empty: there is none."""
+        for part in self.headers.get("link", "").split(","):
+            address, _, parameters = part.strip().partition(">")
+            if f'rel="{rel}"' in parameters and address.startswith("<"):
+                return address[1:]
+        return ""
+
+
+class GitHubAPI:
+    """The API with the operator's token. The HTTP client stays its owner's."""
+
+    def __init__(self, http: httpx2.AsyncClient, settings: GitHubSettings, clock: Clock) -> None:
+        self._http = http
+        self._base = settings.base_url
+        self._token = settings.token
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"GitHubAPI({self._base})"
+
+    async def get(self, path: str, params: Mapping[str, Any] | None = None, *, what: str) -> Answered:
+        """`what` names what is asked for in errors. Raises `ServiceUnreachable`, or `ToolFailed` for a refusal."""
+        try:
+            async with asyncio.timeout(LOOK_WITHIN_S):
+                try:
+                    answered = await self._sent("GET", self._url(path), what, params=params)
+                except (ServiceUnreachable, Unknown):
+                    await asyncio.sleep(AGAIN_AFTER_S)
+                    answered = await self._sent("GET", self._url(path), what, params=params)
+        except (TimeoutError, Unknown) as error:
+            raise ServiceUnreachable(f"{SERVICE} does not answer.") from error
+        return answered
+
+    async def pages(self, path: str, params: Mapping[str, Any], *, what: str) -> AsyncIterator[Answered]:
+        """A list page by page, each a list of objects; as many as anybody should read. Raises as `get` does."""
+        answered = await self.get(path, params, what=what)
+        for _ in range(PAGES_LIMIT - 1):
+            yield _list(answered)
+            following = answered.link("next")
+            if not following:
+                return
+            answered = await self.get(following, what=what)
+        yield _list(answered)
+
+    async def send(self, method: Method, path: str, body: Mapping[str, Any], *, what: str) -> dict[str, Any]:
+        """One request that changes something, made once. Raises as `get` does, and `Unknown`."""
+        try:
+            async with asyncio.timeout(ACT_WITHIN_S):
+                answered = await self._sent(method, self._url(path), what, body=body)
+        except TimeoutError as error:
+            raise Unknown(f"{SERVICE} does not answer.") from error
+        except ServiceUnreachable as error:
+            if isinstance(error.__cause__, _NEVER_SENT):
+                raise
+            raise Unknown(str(error)) from error  # a 5xx, or an answer that makes no sense: it may have been done
+        if not isinstance(answered.data, dict):
+            raise Unknown(f"{SERVICE} answers with something we cannot read.")
+        return answered.data
+
+    async def _sent(
+        self,
+        method: Method,
+        url: str,
+        what: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Answered:
+        content = None if body is None else json.dumps(body).encode()
+        headers = self._headers(content)
+        try:
+            async with self._http.stream(
+                method, url, params=params, content=content, headers=headers, follow_redirects=False
+            ) as response:
+                raw = await read_body(SERVICE, response)
+        except _NEVER_SENT as error:
+            raise ServiceUnreachable(f"{SERVICE} cannot be reached.") from error
+        except httpx2.TimeoutException as error:
+            raise Unknown(f"{SERVICE} does not answer.") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise Unknown(f"The connection to {SERVICE} was lost.") from error
+        answered = Answered(
+            response.status_code, {name.lower(): value for name, value in response.headers.items()}, _json(raw)
+        )
+        if answered.status >= 300 or answered.data is None:
+            raise trouble(answered, what, self._clock.time())
+        return answered
+
+    def _headers(self, content: bytes | None) -> dict[str, str]:
+        headers = {
+            "accept": "application/vnd.github+json",
+            "x-github-api-version": VERSION,
+            "user-agent": "responder-thinker",
+        }
+        if self._token is not None:
+            headers["authorization"] = f"Bearer {self._token.get_secret_value()}"
+        if content is not None:
+            headers["content-type"] = "application/json"
+        return headers
+
+    def _url(self, path: str) -> str:
+        """The address of a path, or of another page: never anywhere else with our token."""
+        if not path.startswith(("http://", "https://")):
+            return self._base + path
+        if urlsplit(path)[:2] != urlsplit(self._base)[:2]:
+            raise refused(f"{SERVICE} names another server for the next page.")
+        return path
+
+
+def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
+    """Why it was not done, in words for the user; `now` is Unix time in seconds."""
+    status, said = answered.status, _said(answered)
+    if status in (403, 429) and (wait_s := _limited_for_s(answered, now)) is not None:
+        return refused(f"{SERVICE} takes no more requests from us for {_duration(wait_s)}.")
+    match status:
+        case 401:
+            return refused(f"{SERVICE} does not accept our token; the operator has to renew GITHUB__TOKEN.")
+        case 403:
+            return refused(f"{SERVICE} does not let our token do that.{said}")
+        case 404:
+            return refused(f"There is no {what}, or our token may not see it.")
+        case 410:
+            return refused(f"That is gone, or turned off: {what}.{said}")
+        case 422:
+            return refused(f"{SERVICE} does not take it as it is.{said}")
+        case 301 | 302 | 307 | 308:
+            return refused(f"The {what} has moved to another place.")
+        case _ if status >= 500:
+            return ServiceUnreachable(f"{SERVICE} has a fault of its own ({status}).")
+        case _ if status >= 300:
+            return refused(f"{SERVICE} refuses the request ({status}).{said}")
+        case _:
+            return ServiceUnreachable(f"{SERVICE} answers with something that is not JSON.")
+
+
+def _limited_for_s(answered: Answered, now: float) -> float | None:
+    """Seconds until we may ask again; None when it is no matter of how often we ask."""
+    headers = answered.headers
+    if (after := _number(headers.get("retry-after"))) is not None:
+        return after
+    if headers.get("x-ratelimit-remaining") == "0":
+        reset = _number(headers.get("x-ratelimit-reset"))
+        return max(1.0, reset - now) if reset is not None else 60.0
+    spoken_of = "rate limit" in _message(answered).lower()
+    return 60.0 if answered.status == 429 or spoken_of else None  # as documented for when nothing is said
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(1, math.ceil(seconds))} seconds"
+    return f"about {math.ceil(seconds / 60)} minutes"
+
+
+def _said(answered: Answered) -> str:
+    """GitHub's own words, as a sentence to be added: its message, and the fields it complains of."""
+    errors = answered.data.get("errors") if isinstance(answered.data, dict) else None
+    told = [_message(answered), *(_complaint(each) for each in errors or [] if isinstance(each, dict))]
+    words = "; ".join(" ".join(each.split()) for each in told if each)[:SAID_LIMIT]
+    return f" It says: {words}" if words else ""
+
+
+def _complaint(error: Mapping[str, Any]) -> str:
+    """{"field": "title", "code": "missing_field"} → 'title: missing field'."""
+    message = error.get("message") or str(error.get("code") or "").replace("_", " ")
+    return f"{error.get('field') or error.get('resource') or 'it'}: {message}"
+
+
+def _message(answered: Answered) -> str:
+    message = answered.data.get("message") if isinstance(answered.data, dict) else None
+    return message if isinstance(message, str) else ""
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text and text.isascii() and text.isdigit() else None
+
+
+def _list(answered: Answered) -> Answered:
+    if not isinstance(answered.data, list) or not all(isinstance(each, dict) for each in answered.data):
+        raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+    return answered
+
+
+def _json(raw: bytes) -> Any:
+    """None for what is no JSON."""
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return None
