@@ -18,7 +18,7 @@ TITLE = (
     "due_notes",
     stage="pre",
     # Not those that work in several rounds, or for long: what they are told may not be in what they answer.
-    domains=("assistant", "engineering", "knowledge", "medical", "news", "stocks", "tasks", "weather"),
+    domains=("assistant", "engineering", "knowledge", "medical", "memory", "news", "stocks", "tasks", "weather"),
     options={"limit": 3},
     deadline_s=0.5,
 )
