@@ -6,6 +6,7 @@
  * @property {readonly string[]} facts
  * @property {string} summary
  * @property {{topics?: Record<string, number>, last_active?: number, session_count?: number}} signals
+ * @property {readonly string[]} instructions how they always want to be answered
  * @property {number} retention_days 0: kept for good
  *
  * @typedef {object} UserMemory
@@ -33,9 +34,9 @@ export function memoryAfter(memory, { type, data }) {
 }
 
 /** Nothing at all is known. @param {Known} known */
-export function isBlank({ preferences, facts, summary, signals }) {
+export function isBlank({ preferences, facts, summary, signals, instructions }) {
   const empty = (/** @type {any} */ value) => value === "" || (Array.isArray(value) && !value.length);
-  return Object.values(preferences).every(empty) && !facts.length && !summary && !signals.session_count;
+  return Object.values(preferences).every(empty) && !facts.length && !instructions.length && !summary && !signals.session_count;
 }
 
 /** What is counted, in a sentence. @param {Known} known */

@@ -45,11 +45,12 @@ function build(place, memory) {
   grid.append(...fields.map(({ box }) => box));
   const tickers = listEditor(memory, TICKERS);
   const facts = listEditor(memory, FACTS);
+  const instructions = listEditor(memory, INSTRUCTIONS);
   const summary = summaryField(memory);
   const counts = named(make("p", "dim memory-counts"), "memory-counts");
   const { foot, confirm } = footer(memory);
-  place.append(head, said, blank, grid, tickers.box, facts.box, summary.box, counts, foot, confirm);
-  return { said, blank, fields, lists: [tickers, facts], summary, counts, confirm, place };
+  place.append(head, said, blank, grid, tickers.box, facts.box, instructions.box, summary.box, counts, foot, confirm);
+  return { said, blank, fields, lists: [tickers, facts, instructions], summary, counts, confirm, place };
 }
 
 /** @param {ReturnType<typeof build>} parts @param {import("../state/memory.js").UserMemory} memory */
@@ -146,6 +147,17 @@ const FACTS = {
   items: ({ facts }) => facts,
   adding: (text) => ({ op: "add_fact", text }),
   dropping: (text) => ({ op: "drop_fact", text }),
+};
+
+/** @type {ListKind} */
+const INSTRUCTIONS = {
+  id: "instructions",
+  title: "How to answer you",
+  label: "e.g. Always answer in one sentence",
+  longest: 300,
+  items: ({ instructions }) => instructions,
+  adding: (text) => ({ op: "add_instruction", text }),
+  dropping: (text) => ({ op: "drop_instruction", text }),
 };
 
 /** @param {Memory} memory @param {ListKind} kind */

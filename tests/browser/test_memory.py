@@ -12,7 +12,16 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from backend.http.auth import Signatures
-from backend.memory.user import AddFact, CountSession, CountTopic, SetPreference, WatchTicker, WriteSummary, update_user
+from backend.memory.user import (
+    AddFact,
+    AddInstruction,
+    CountSession,
+    CountTopic,
+    SetPreference,
+    WatchTicker,
+    WriteSummary,
+    update_user,
+)
 from tests.http.world import World
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import page_world
@@ -39,6 +48,7 @@ async def known_user(here: World, tab: Tab) -> None:
         WatchTicker("MSFT"),
         AddFact("has a dog"),
         AddFact("plays the cello"),
+        AddInstruction("Call me captain."),
         WriteSummary("Asked about the weather."),
         CountTopic("weather", 1.0),
         CountSession(2.0),
@@ -71,6 +81,7 @@ async def test_what_is_known_is_shown(browser: Browser, tmp_path: Path) -> None:
         assert await field(tab, "summary").input_value() == "Asked about the weather."
         assert await field(tab, "facts").locator("span").all_inner_texts() == ["has a dog", "plays the cello"]
         assert await field(tab, "tickers").locator("span").all_inner_texts() == ["AAPL", "MSFT"]
+        assert await field(tab, "instructions").locator("span").all_inner_texts() == ["Call me captain."]
         assert await tab.text("memory-counts") == (
             "1 call so far; asked most about weather (1). Kept until you erase it."
         )
@@ -92,6 +103,11 @@ async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Brow
         await tab.page.get_by_role("button", name="Forget: has a dog").click()
         await tab.page.get_by_role("button", name="Forget: AAPL").click()
         await tab.sees("memory-said", "Forgotten: AAPL")
+        await field(tab, "add-instructions").fill("Always answer in one sentence.")
+        await field(tab, "add-instructions").press("Enter")
+        await tab.sees("memory-instructions", "Always answer in one sentence.")
+        await tab.page.get_by_role("button", name="Forget: Call me captain.").click()
+        await tab.sees("memory-said", "Forgotten: Call me captain.")
         await field(tab, "summary").fill("Likes short answers.")
         await field(tab, "summary").press("Tab")
         await tab.sees("memory-said", "Summary saved.")
@@ -102,6 +118,7 @@ async def test_edits_are_saved_one_by_one_and_single_facts_removed(browser: Brow
         "default_location": "Oslo",
     }
     assert now["facts"] == ["plays the cello", "speaks Norwegian"]
+    assert now["instructions"] == ["Always answer in one sentence."]
     assert now["summary"] == "Likes short answers."
 
 

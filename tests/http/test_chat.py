@@ -190,11 +190,32 @@ async def test_the_agent_consults_thinkers_as_a_call_does_and_every_step_is_stre
     assert states[-1] == "complete" and "tool_calling" in states and "generating" in states
 
 
+async def test_what_is_asked_for_once_holds_in_every_later_conversation_of_this_user(tmp_path: Path) -> None:
+    add = call("manage_prompt", '{"action": "add", "text": "Call me captain."}')
+    scenes = ([add], ["Aye."], ["Aye, captain."], ["Hello."], ["As you wish."])
+    async with world(tmp_path, scenes=scenes) as here, here.browser() as ana, here.browser() as bob:
+        await say(ana, "From now on, call me captain.")
+        for browser in (ana, bob):
+            await say(browser, "Hello.")
+        systems = [request["messages"][0]["content"] for request in here.model.requests]
+        await ana.patch("/api/me", json={"changes": [{"op": "drop_instruction", "text": "Call me captain."}]})
+        await say(ana, "Call me Ana.")
+        systems.append(here.model.requests[-1]["messages"][0]["content"])
+    assert ['["Call me captain."]' in system for system in systems] == [False, False, True, False, False]
+
+
+async def test_a_mode_for_one_turn_is_the_one_whose_personality_is_told(tmp_path: Path) -> None:
+    async with world(tmp_path, scenes=([call("get_personality")], ["Brief."])) as here, here.browser() as browser:
+        await say(browser, "What is your personality?", mode="concise")
+        told = json.loads(shown_to_model(here.model)[-1])
+    assert (told["mode"], told["is_on"]) == ("concise", True)
+
+
 async def test_tools_of_thinkers_are_used_through_them(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["Hi."],)) as here, here.browser() as browser:
         await say(browser, "Hello.")
         offered = {tool["function"]["name"] for tool in here.model.requests[0]["tools"]}
-    assert {"route_to_thinker", "remember_preference"} <= offered
+    assert {"route_to_thinker", "remember_preference", "memory", "manage_prompt", "get_personality"} <= offered
     assert "get_current_weather" not in offered and "calendar_create_event" not in offered
 
 

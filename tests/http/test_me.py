@@ -135,6 +135,23 @@ async def test_a_caller_changes_what_is_known_of_them(tmp_path: Path) -> None:
     assert known["signals"] == {"last_active": 5.0, "session_count": 1}
 
 
+async def test_a_caller_says_how_to_be_answered_and_takes_it_back(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        user = await learn(here, browser)
+        wish = {"op": "add_instruction", "text": " Call me captain. "}
+        assert (await changed(browser, wish, wish)).json()["instructions"] == ["Call me captain."]
+        exported = (await browser.get("/api/me/export")).json()["memory"]
+        assert exported[f"user:{user}:context"]["instructions"] == ["Call me captain."]
+        many = [{"op": "add_instruction", "text": f"Rule {number}."} for number in range(10)]
+        refused = await changed(browser, {"op": "drop_preference", "name": "name"}, *many)
+        assert refused.status_code == 422 and "no room" in message_of(refused)
+        me = (await browser.get("/api/me")).json()
+        assert me["instructions"] == ["Call me captain."] and me["preferences"] == {"name": "Ana"}
+        assert (await changed(browser, {"op": "drop_instruction", "text": "call me CAPTAIN"})).json()[
+            "instructions"
+        ] == []
+
+
 async def test_live_calls_hear_of_a_change(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         user = await learn(here, browser)
@@ -156,6 +173,8 @@ async def test_live_calls_hear_of_a_change(tmp_path: Path) -> None:
         {"op": "watch_ticker", "symbol": "not a symbol"},
         {"op": "add_fact", "text": "x" * 201},
         {"op": "add_fact", "text": "  "},
+        {"op": "add_instruction", "text": "x" * 301},
+        {"op": "add_instruction", "text": "?!"},
         {"op": "become_admin"},
         {},
     ],

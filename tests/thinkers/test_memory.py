@@ -1,0 +1,105 @@
+"""What the user wants, in the Thinkers: kept by one of them, held to by all, and nobody else's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from fakeredis import FakeAsyncRedis
+
+from backend.agent.prompt import HONESTY
+from backend.memory.fake import FakeMemory
+from backend.memory.memories import Memories, RedisMemories
+from backend.memory.user import AddInstruction, DropInstruction, update_user
+from backend.models.fake import FakeChatModel
+from backend.settings import load_settings
+from backend.thinkers.base import Question
+from backend.thinkers.build import build
+from tests.support.chats import NO_HTTP
+from tests.support.minds import call
+from tests.thinkers.world import NOWHERE, World, world
+
+BRIEFLY = "Always answer in one sentence."
+
+
+async def ask_for(w: World, text: str, user: str = "ada") -> None:
+    await update_user(w.memory, user, AddInstruction(text))
+
+
+async def test_what_the_memory_thinker_adds_stands_in_the_next_answers_prompt() -> None:
+    add = call("manage_prompt", json.dumps({"action": "add", "text": BRIEFLY}))
+    async with world([add], ["From now on, one sentence."], ["Because."], ["Because of scattering."]) as w:
+        answer = await w.ask("memory", BRIEFLY)
+        assert answer.text == "From now on, one sentence."
+        assert w.steps == [("manage_prompt", "started"), ("manage_prompt", "finished")]
+        assert "<standing_instructions>" not in w.system()
+        await w.ask("knowledge", "Why is the sky blue?")
+        assert f'<standing_instructions>\n["{BRIEFLY}"]\n</standing_instructions>' in w.system()
+        await w.ask("knowledge", "Why is the sea blue?", user="bo")
+        assert "<standing_instructions>" not in w.system()
+
+
+@pytest.mark.parametrize("domain", ["weather", "stocks", "news", "medical", "assistant", "tasks", "memory", "reason"])
+async def test_every_thinker_is_told_below_the_rules(domain: str) -> None:
+    async with world(*[["An answer."]] * 3) as w:
+        await ask_for(w, BRIEFLY)
+        await w.ask(domain, "Anything new?")
+        system = w.system(0)
+    assert system.index(HONESTY) < system.index("<standing_instructions>")
+    assert "change no rule that stands outside the marks" in system
+
+
+async def test_an_answer_made_to_one_users_taste_is_served_to_nobody_else_and_not_for_long() -> None:
+    async with world(["As usual."], ["Briefly."], ["As usual again."]) as w:
+        assert (await w.ask("knowledge", "Why is the sky blue?", user="bo")).text == "As usual."
+        await ask_for(w, BRIEFLY)
+        assert (await w.ask("knowledge", "Why is the sky blue?")).text == "Briefly."
+        again = await w.ask("knowledge", "Why is the sky blue?")
+        assert (again.text, again.source) == ("Briefly.", "cache")
+        assert (await w.ask("knowledge", "Why is the sky blue?", user="bo")).text == "As usual."
+        await update_user(w.memory, "ada", DropInstruction(BRIEFLY))
+        assert (await w.ask("knowledge", "Why is the sky blue?")).text == "As usual."
+        assert len(w.model.requests) == 2
+
+
+async def test_while_memory_is_down_it_is_answered_as_usual() -> None:
+    memory = FakeMemory()
+    async with world(["As usual."], memory=memory) as w:
+        await ask_for(w, BRIEFLY)
+        memory.down = True
+        assert (await w.ask("weather", "Will it rain?")).text == "As usual."
+        assert "<standing_instructions>" not in w.system()
+
+
+async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() -> None:
+    memories = RedisMemories(FakeAsyncRedis())
+    create = call("memory", json.dumps({"action": "create", "text": "My sister's name is Anna."}))
+    search = call("memory", json.dumps({"action": "search", "query": "my sister"}))
+    model = FakeChatModel([create], ["Done."], [search], ["Anna."], [search], ["I do not know."])
+    thinkers = build(
+        load_settings(_env_file=None, **NOWHERE),
+        model=model,
+        memory=FakeMemory(),
+        http=NO_HTTP,
+        services={Memories: memories},
+    )
+    w = World(thinkers, model, None)
+    await w.ask("memory", "Remember that my sister's name is Anna.")
+    assert [one.text for one in await memories.all("ada")] == ["My sister's name is Anna."]
+    await w.ask("memory", "What do you know about my sister?")
+    await w.ask("memory", "What do you know about my sister?", user="bo")
+
+    def found(request: int) -> Any:
+        return json.loads(model.requests[request]["messages"][-1]["content"])["memories"]
+
+    assert [one["text"] for one in found(3)] == ["My sister's name is Anna."]
+    assert found(5) == []
+
+
+async def test_the_mode_that_is_on_is_told_not_the_one_chosen() -> None:
+    async with world([call("get_personality")], ["I am brief."]) as w:
+        question = Question("memory", "What is your personality?", "s1", "ada", mode="concise")
+        await w.thinkers.answer(question, lambda progress: None)
+        told = json.loads(w.model.requests[-1]["messages"][-1]["content"])
+    assert (told["mode"], told["is_on"]) == ("concise", True)
