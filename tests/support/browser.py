@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -168,25 +168,32 @@ class Heard:
 
 @contextlib.asynccontextmanager
 async def chromium(
-    *, speaks: Path | None = None, microphone: Microphone = "granted", complaints: Complaints = "fail", **look: Any
+    *,
+    speaks: Path | None = None,
+    microphone: Microphone = "granted",
+    more: Sequence[str] = (),
+    complaints: Complaints = "fail",
+    **look: Any,
 ) -> AsyncIterator[Tab]:
     """A tab in a fresh Chromium whose microphone plays `speaks` once (None: a beeping device).
 
     At the end the test fails if the page complained in its console, unless `complaints` are expected: browsers also
-    log every refused request there. `look`: see `tab_in`.
+    log every refused request there. `more`: further flags of Chromium's. `look`: see `tab_in`.
     """
     async with (
-        launched(speaks=speaks, microphone=microphone) as browser,
+        launched(speaks=speaks, microphone=microphone, more=more) as browser,
         tab_in(browser, complaints=complaints, **look) as tab,
     ):
         yield tab
 
 
 @contextlib.asynccontextmanager
-async def launched(*, speaks: Path | None = None, microphone: Microphone = "granted") -> AsyncIterator[Browser]:
+async def launched(
+    *, speaks: Path | None = None, microphone: Microphone = "granted", more: Sequence[str] = ()
+) -> AsyncIterator[Browser]:
     """Chromium itself, for several tabs."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=flags(speaks, microphone))
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=[*flags(speaks, microphone), *more])
         try:
             yield browser
         finally:
