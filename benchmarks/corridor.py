@@ -83,7 +83,7 @@ async def measure() -> list[Cost]:
 
 def _inward(transport: WebRTCTransport, caller: WebRTCCaller) -> Iterable[Cost]:
     """Packets in, frames to the Responder."""
-    _stop_clock()
+    stop_clock()
     voice = (speech.packets(speech.questions()[0]) * 10)[:PACKETS]
     datagrams = Datagrams(caller)
     receiver = transport._peer._transceiver.receiver
@@ -163,9 +163,10 @@ def least(stage: Callable[[Value], object], make: Callable[[], Iterable[Value]])
     return best
 
 
-def _stop_clock() -> None:
+def stop_clock() -> None:
+    """No call plays by itself any more."""
     for phase in current_beat()._phases:
-        for place in list(phase.places):
+        for place in list(phase):
             place.leave()
 
 

@@ -21,6 +21,7 @@ from aioice.candidate import candidate_foundation, candidate_priority
 from aioice.ice import StunProtocol, get_host_addresses, server_reflexive_candidate
 
 from backend.errors import TooMany
+from backend.transports.udp import ClockedSocket, current_intake
 
 LOOPBACK = "127.0.0.1"
 """Enough for programs. Chromium gathers nothing on a machine that has only this, unless it is started with
@@ -70,13 +71,18 @@ def choose_bindings(found: list[str], force_host: str | None) -> list[Binding]:
     return [Binding("0.0.0.0" if forced.version == 4 else "::", force_host)]
 
 
-def bind_within(connection: Connection, force_host: str | None, port_range: tuple[int, int] | None) -> None:
-    """Make `connection` gather by our rules. Before it gathers; gathering may then raise `TooMany`."""
+def bind_within(
+    connection: Connection, force_host: str | None, port_range: tuple[int, int] | None, *, clocked: bool
+) -> None:
+    """Make `connection` gather by our rules. Before it gathers; gathering may then raise `TooMany`.
+
+    `clocked`: its sockets are read by the beat, with those of other calls, rather than each as soon as it may.
+    """
 
     async def gather(component: int, addresses: list[str], timeout: int = STUN_WITHIN_S) -> list[Candidate]:
         bindings = choose_bindings(addresses, force_host)
         sockets = open_sockets([binding.address for binding in bindings], port_range)
-        protocols = await _listen_on_all(connection, component, bindings, sockets)
+        protocols = await _listen_on_all(connection, component, bindings, sockets, clocked)
         candidates = [protocol.local_candidate for protocol in protocols]
         if connection.stun_server and force_host is None:
             candidates += await _reflexive(protocols, connection.stun_server)
@@ -153,22 +159,31 @@ def _bind(address: str, port: int) -> socket.socket:
 
 
 async def _listen_on_all(
-    connection: Connection, component: int, bindings: list[Binding], sockets: list[socket.socket | None]
+    connection: Connection,
+    component: int,
+    bindings: list[Binding],
+    sockets: list[socket.socket | None],
+    clocked: bool,
 ) -> list[StunProtocol]:
     waiting = [(binding, sock) for binding, sock in zip(bindings, sockets, strict=True) if sock is not None]
     protocols = []
     try:
         while waiting:
-            protocols.append(await _listen(connection, component, *waiting.pop(0)))
+            protocols.append(await _listen(connection, component, *waiting.pop(0), clocked))
     finally:
         _close_all([sock for _, sock in waiting])  # only when cancelled in between
     return protocols
 
 
-async def _listen(connection: Connection, component: int, binding: Binding, sock: socket.socket) -> StunProtocol:
-    loop = asyncio.get_running_loop()
+async def _listen(
+    connection: Connection, component: int, binding: Binding, sock: socket.socket, clocked: bool
+) -> StunProtocol:
     port = sock.getsockname()[1]
-    _, protocol = await loop.create_datagram_endpoint(lambda: MediaSocket(connection), sock=sock)
+    protocol = MediaSocket(connection)
+    if clocked:
+        ClockedSocket(sock, protocol, current_intake())
+    else:
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: protocol, sock=sock)
     protocol.local_candidate = Candidate(
         foundation=candidate_foundation("host", "udp", binding.public),
         component=component,

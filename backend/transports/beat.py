@@ -1,11 +1,13 @@
-"""One clock for the outgoing audio of all calls: a few timers serve everybody, however many there are.
+"""One clock for the audio of all calls, out and in: one timer serves everybody, however many there are.
 
-Theory. Every call plays a frame each 20 ms, and waking for each frame of each call costs as much as sending it. So the
-20 ms are divided into `PHASES`, and each call gets a place in one of them; a phase's timer serves all its calls in a
-row. Few calls share one phase, so that there are few wake-ups; but a hundred served in one row would keep arriving
-packets waiting for milliseconds, so that a phase with `FILL` calls is left alone until all have as many.
+Theory. Every call plays a frame each 20 ms and is sent one, and waking for each costs more than handling it: after a
+millisecond of sleep the core has forgotten our code and data, and a packet takes four times as long as right behind
+another (`python -m benchmarks.wakeups`). So the 20 ms are divided into `PHASES`, one `TICK_S` apart. Each call has a
+place in one of them; when a phase's tick comes, all its calls play in a row, and then what has come in meanwhile is
+read, from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are
+filled and a hundred calls are spread evenly. Sockets are read at least every `READ_TICKS`, calls or not.
 
-Slots of a phase are counted from an epoch, so that lateness never adds up; what is done after a stall, `pacer` says.
+Ticks are counted from an epoch, so that lateness never adds up; what is done after a stall, `pacer` says.
 """
 
 from __future__ import annotations
@@ -15,27 +17,34 @@ import logging
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from backend.transports.pacer import FRAME_S, slot_after
+from backend.transports.pacer import CATCH_UP_S, FRAME_S
 
 log = logging.getLogger(__name__)
 
-PHASES = 5
-PHASE_S = FRAME_S / PHASES
+PHASES = 4
+TICK_S = FRAME_S / PHASES
+READ_TICKS = 2
+"""Ticks after which sockets are read again: 10 ms, so that a packet waits 5 ms on average."""
 FILL = 8
 """Calls served in a row without a thought: about a millisecond when all of them speak."""
+FILL_ORDER = (0, 2, 1, 3)
+"""The second phase lies in the middle, where sockets are read anyway."""
 
 Play = Callable[[int], None]
 """Called on the event loop when a slot is due, with its number, from 0."""
+Read = Callable[[], None]
+"""Called on the event loop when sockets are to be read; must not fail."""
 
 
 class Place:
     """One call's. `leave` it at the end."""
 
-    def __init__(self, phase: _Phase, play: Play, now: float) -> None:
+    def __init__(self, beat: Beat, phase: int, play: Play, now: float) -> None:
         self.skipped = 0
         self.worst_gap_ms = 0.0
         self.play = play
-        self._phase = phase
+        self.phase = phase
+        self._beat = beat
         self._first: int | None = None
         self._slot = -1
         self._last = now
@@ -45,7 +54,7 @@ class Place:
 
     def leave(self) -> None:
         """No more slots. Safe to call twice, and from within `play`."""
-        self._phase.leave(self)
+        self._beat.leave(self)
 
     def serve(self, slot: int, now: float) -> None:
         """The phase's `slot` is due."""
@@ -69,55 +78,71 @@ class Beat:
     """All places of one event loop; see `current_beat`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        epoch = loop.time()
-        self._phases = [_Phase(loop, epoch + number * PHASE_S) for number in range(PHASES)]
+        self._loop = loop
+        self._epoch = loop.time()
+        self._phases: tuple[dict[Place, None], ...] = tuple({} for _ in range(PHASES))  # in the order they came
+        self._readers: dict[Read, None] = {}
+        self._tick = -1  # the last one served
+        self._next = 0
+        self._timer: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
-        return f"Beat({[len(phase.places) for phase in self._phases]} places)"
+        return f"Beat({[len(places) for places in self._phases]} places, {len(self._readers)} readers)"
 
     def join(self, play: Play) -> Place:
         """A place; its slot 0 is due within 20 ms."""
-        roomy = (phase for phase in self._phases if len(phase.places) < FILL)
-        phase = next(roomy, None) or min(self._phases, key=lambda phase: len(phase.places))
-        return phase.join(play)
-
-
-class _Phase:
-    """Those who are served together."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, epoch: float) -> None:
-        self.places: dict[Place, None] = {}  # in the order they came
-        self._loop = loop
-        self._epoch = epoch
-        self._slot = -1
-        self._timer: asyncio.TimerHandle | None = None
-
-    def join(self, play: Play) -> Place:
-        now = self._loop.time()
-        place = Place(self, play, now)
-        self.places[place] = None
-        if self._timer is None:
-            self._slot = int((now - self._epoch) / FRAME_S)  # nobody was here: nothing was missed
-            self._wait()
+        roomy = (phase for phase in FILL_ORDER if len(self._phases[phase]) < FILL)
+        fewest = min(FILL_ORDER, key=lambda phase: len(self._phases[phase]))
+        place = Place(self, next(roomy, fewest), play, self._loop.time())
+        self._phases[place.phase][place] = None
+        self._arm()
         return place
 
     def leave(self, place: Place) -> None:
-        self.places.pop(place, None)
-        if not self.places and self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        """See `Place.leave`."""
+        self._phases[place.phase].pop(place, None)
+        self._rest_if_alone()
 
-    def _wait(self) -> None:
-        self._timer = self._loop.call_at(self._epoch + (self._slot + 1) * FRAME_S, self._due)
+    def begin_reading(self, read: Read) -> None:
+        """Call `read` at every tick, and every `READ_TICKS` at least."""
+        self._readers[read] = None
+        self._arm()
+
+    def end_reading(self, read: Read) -> None:
+        """Call it no more. Safe to call twice."""
+        self._readers.pop(read, None)
+        self._rest_if_alone()
+
+    def _arm(self) -> None:
+        """Wake at the next tick that somebody needs."""
+        if self._timer is None:
+            self._tick = max(self._tick, int((self._loop.time() - self._epoch) / TICK_S))  # nobody missed anything
+        else:
+            self._timer.cancel()
+        self._next = self._tick + 1
+        while not self._needs(self._next):
+            self._next += 1
+        self._timer = self._loop.call_at(self._epoch + self._next * TICK_S, self._due)
+
+    def _needs(self, tick: int) -> bool:
+        return bool(self._phases[tick % PHASES]) or (tick % READ_TICKS == 0 and bool(self._readers))
 
     def _due(self) -> None:
-        self._timer = None
         now = self._loop.time()
-        self._slot = slot_after(self._slot, now - self._epoch)
-        for place in list(self.places):
-            place.serve(self._slot, now)
-        if self.places and self._timer is None:  # else somebody has left and joined meanwhile
-            self._wait()
+        late = now - (self._epoch + self._next * TICK_S) > CATCH_UP_S
+        self._tick = int((now - self._epoch) / TICK_S) if late else self._next
+        slot, phase = divmod(self._tick, PHASES)
+        for place in list(self._phases[phase]):
+            place.serve(slot, now)
+        for read in list(self._readers):
+            read()
+        if self._timer is not None:  # else all have left meanwhile
+            self._arm()
+
+    def _rest_if_alone(self) -> None:
+        if self._timer is not None and not self._readers and not any(self._phases):
+            self._timer.cancel()
+            self._timer = None
 
 
 _beats: WeakKeyDictionary[asyncio.AbstractEventLoop, Beat] = WeakKeyDictionary()

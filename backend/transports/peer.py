@@ -69,13 +69,15 @@ class AudioPeer:
         next_payload: NextPayload,
         on_packet: PacketHandler,
         on_state: Callable[[PeerState], None],
+        clocked: bool = False,
     ) -> None:
+        """`clocked`: one of many calls of a server, whose sockets are read together; see `udp`."""
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=wire.rtc_servers()))
         self._transceiver = self._add_audio()
         self._sender: PacketSender = take_over(self._transceiver, on_packet, next_payload)
         ice = self._transceiver.receiver.transport.transport
         self._ice = ice._connection
-        aioice_ports.bind_within(self._ice, wire.force_host, wire.port_range)
+        aioice_ports.bind_within(self._ice, wire.force_host, wire.port_range, clocked=clocked)
         self._on_state = on_state
         self._closing: asyncio.Task[None] | None = None
         self._connection.on("connectionstatechange", self._state_changed)

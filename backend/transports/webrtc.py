@@ -52,7 +52,11 @@ class WebRTCTransport:
         self._alarm = Alarm(self._expire)
         self._packets_out = 0
         self._peer = AudioPeer(
-            wire, next_payload=self._next_payload, on_packet=self._on_packet, on_state=self._on_state
+            wire,
+            next_payload=self._next_payload,
+            on_packet=self._on_packet,
+            on_state=self._on_state,
+            clocked=True,
         )
 
     def __repr__(self) -> str:

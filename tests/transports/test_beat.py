@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from backend.transports.beat import FILL, PHASES, Beat, Place, current_beat
+from backend.transports.beat import FILL, PHASES, READ_TICKS, TICK_S, Beat, Place, current_beat
 
 
 class LateLoop(asyncio.SelectorEventLoop):
@@ -63,18 +63,19 @@ def test_slots_come_every_20_ms_from_zero(loop: LateLoop) -> None:
     assert len(slots) in (50, 51)
 
 
-def test_a_few_calls_share_one_timer(loop: LateLoop) -> None:
+def test_a_few_calls_are_served_in_one_row(loop: LateLoop) -> None:
     beat = Beat(loop)
-    calls = [joined(beat) for _ in range(FILL)]
-    assert len(loop.timers) == 1
+    moments: set[float] = set()
+    for _ in range(FILL):
+        beat.join(lambda slot: moments.add(loop.now))
     loop.pass_time(0.5)
-    assert all(len(slots) in (24, 25, 26) for _, slots in calls)
+    assert len(moments) in (24, 25, 26)
 
 
 def test_many_calls_are_spread_over_the_phases(loop: LateLoop) -> None:
     beat = Beat(loop)
     calls = [joined(beat) for _ in range(2 * FILL * PHASES)]
-    assert len(loop.timers) == PHASES
+    assert len(loop.timers) == 1
     assert repr([2 * FILL] * PHASES) in repr(beat)
     loop.pass_time(0.5)
     assert all(len(slots) in (24, 25, 26) for _, slots in calls)
@@ -140,7 +141,67 @@ def test_leaving_from_within_a_slot_is_safe(loop: LateLoop) -> None:
     beat = Beat(loop)
     place = beat.join(lambda slot: place.leave())
     loop.pass_time(0.5)
-    assert "[0, 0, 0, 0, 0]" in repr(beat)
+    assert repr([0] * PHASES) in repr(beat)
+
+
+def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
+    reads: list[float] = []
+    beat = Beat(loop)
+    beat.begin_reading(lambda: reads.append(loop.now))
+    loop.pass_time(1.0)
+    assert len(reads) in (99, 100, 101)
+
+
+def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    reads: list[float] = []
+    beat.begin_reading(lambda: reads.append(loop.now))
+    for _ in range(2 * FILL):
+        beat.join(lambda slot: None)
+    loop.pass_time(1.0)
+    assert len(reads) in (99, 100, 101)
+    assert pytest.approx(0.01) == READ_TICKS * TICK_S
+
+
+def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    reads: list[float] = []
+    beat.begin_reading(lambda: reads.append(loop.now))
+    for _ in range(FILL * PHASES):
+        beat.join(lambda slot: None)
+    loop.pass_time(1.0)
+    assert len(reads) in (199, 200, 201)
+
+
+def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    reads: list[float] = []
+
+    def read() -> None:
+        reads.append(loop.now)
+
+    beat.begin_reading(read)
+    beat.begin_reading(read)
+    loop.pass_time(0.1)
+    beat.end_reading(read)
+    beat.end_reading(read)
+    assert loop.timers == []
+    before = len(reads)
+    loop.pass_time(0.5)
+    assert before
+    assert len(reads) == before
+
+
+def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    beat.begin_reading(lambda: None)
+    for _ in range(2 * FILL):
+        beat.join(lambda slot: None)
+    loop.pass_time(0.1001)
+    joined_at, served = loop.now, []
+    beat.join(lambda slot: served.append(loop.now))
+    loop.pass_time(0.05)
+    assert served[0] - joined_at <= 0.02
 
 
 @pytest.mark.alone

@@ -1,0 +1,142 @@
+"""Sockets read by the beat: every datagram arrives, whole and once; nobody waits, and nothing is left open."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from backend.transports.udp import MOST_ROUNDS, ClockedSocket, current_intake
+
+
+class Heard(asyncio.DatagramProtocol):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.datagrams: list[tuple[bytes, tuple[Any, ...]]] = []
+        self.errors: list[Exception] = []
+        self.made: asyncio.BaseTransport | None = None
+        self.lost = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.made = transport
+
+    def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+        self.datagrams.append((data, addr))
+
+    def error_received(self, exc: Exception) -> None:
+        self.errors.append(exc)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost += 1
+
+
+def bound() -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setblocking(False)
+    sock.bind(("127.0.0.1", 0))
+    return sock
+
+
+def opened(heard: asyncio.DatagramProtocol) -> ClockedSocket:
+    return ClockedSocket(bound(), heard, current_intake())
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def until(fact: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not fact():  # noqa: ASYNC110 - facts of the system, which tells nobody
+            await asyncio.sleep(0.005)
+
+
+async def test_every_datagram_arrives_whole_and_in_order_with_its_address() -> None:
+    heard, back = Heard(), Heard()
+    here, there = opened(heard), opened(back)
+    sent = [bytes([number]) * (number + 1) for number in range(3 * MOST_ROUNDS)]
+    for data in sent:
+        there.sendto(data, here.get_extra_info("sockname"))
+    await until(lambda: len(heard.datagrams) == len(sent))
+    assert [data for data, _ in heard.datagrams] == sent
+    assert {address for _, address in heard.datagrams} == {there.get_extra_info("sockname")}
+    assert heard.made is here
+    here.close()
+    there.close()
+
+
+async def test_an_empty_datagram_is_one_too() -> None:
+    heard = Heard()
+    here = opened(heard)
+    here.sendto(b"", here.get_extra_info("sockname"))
+    await until(lambda: bool(heard.datagrams))
+    assert heard.datagrams[0][0] == b""
+    here.close()
+
+
+async def test_a_closed_one_tells_its_protocol_once_and_frees_its_port() -> None:
+    heard = Heard()
+    here = opened(heard)
+    name, sock = here.get_extra_info("sockname"), here.get_extra_info("socket")
+    assert not here.is_closing()
+    here.close()
+    here.abort()
+    here.sendto(b"late", name)
+    await until(lambda: heard.lost == 1)
+    assert here.is_closing()
+    assert sock.fileno() == -1
+    assert "0 sockets" in repr(current_intake())
+    assert "closed" in repr(here)
+
+
+async def test_a_socket_closed_by_the_datagram_before_is_read_no_more() -> None:
+    class Closes(Heard):
+        def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+            super().datagram_received(data, addr)
+            for each in pair:
+                each.close()
+
+    first, second = Closes(), Closes()
+    pair = opened(first), opened(second)
+    for each in pair:
+        each.sendto(b"end", each.get_extra_info("sockname"))
+    await until(lambda: first.lost + second.lost == 2)
+    assert len(first.datagrams) + len(second.datagrams) == 1
+
+
+async def test_what_cannot_be_sent_is_told_and_costs_nothing_else() -> None:
+    heard = Heard()
+    here = opened(heard)
+    here.sendto(bytes(70_000), here.get_extra_info("sockname"))
+    assert isinstance(heard.errors[0], OSError)
+    here.sendto(b"next", here.get_extra_info("sockname"))
+    await until(lambda: bool(heard.datagrams))
+    here.close()
+
+
+async def test_one_protocols_fault_is_its_own(caplog: Any) -> None:
+    class Fails(Heard):
+        def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
+            raise RuntimeError("not today")
+
+    heard = Heard()
+    bad, good = opened(Fails()), opened(heard)
+    for each in (bad, good):
+        each.sendto(b"hello", each.get_extra_info("sockname"))
+    await until(lambda: bool(heard.datagrams))
+    await until(lambda: "a datagram could not be handled" in caplog.text)
+    bad.close()
+    good.close()
+
+
+async def test_open_files_are_as_many_as_before() -> None:
+    first = opened(Heard())  # the intake itself opens a file, once
+    before = open_files()
+    more = [opened(Heard()) for _ in range(20)]
+    for each in more:
+        each.close()
+    assert open_files() == before
+    first.close()
