@@ -15,7 +15,7 @@ from rich.console import Console
 from backend.background.build import Store, a_worker, open_records
 from backend.background.thinking import background_kinds
 from backend.background.worker import Worker
-from backend.house.kept import open_kept
+from backend.house.kept import kept_for_s, open_kept
 from backend.house.minds import open_minds, with_offline_child
 from backend.house.thinking import open_thinking
 from backend.memory.embedded import join_memory
@@ -41,7 +41,7 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
     """A worker at work; yields what to tell the operator. Raises `SetupError`."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        opened = await join_memory(settings.redis_url, settings.data_dir)
+        opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=kept_for_s(settings))
         kept = await enter(open_kept(opened, settings))
         settings, _ = await with_offline_child(settings, stack)
         minds = await enter(open_minds(settings, kept))

@@ -50,16 +50,16 @@ async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int 
     return await _open_embedded(binary, data_dir / "redis", user_ttl_s)
 
 
-async def join_memory(redis_url: str | None, data_dir: Path) -> OpenedMemory:
+async def join_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
     """The memory a server on this machine has opened, or the operator's. Raises `SettingsError` without either."""
     if redis_url:
-        return await _open_external(redis_url, None)
+        return await _open_external(redis_url, user_ttl_s)
     if (url := embedded_url(data_dir / "redis")) is None:
         raise SettingsError(
             f"No Redis to share: none is named by REDIS_URL, and no server runs on {data_dir}.",
             hint="Set REDIS_URL, or start `responder-thinker serve` first with the same DATA_DIR.",
         )
-    memory, redis, waiting = _clients(url, None)
+    memory, redis, waiting = _clients(url, user_ttl_s)
     return OpenedMemory(memory, f"the embedded Redis of the server on {data_dir}", True, "", redis, waiting, url)
 
 

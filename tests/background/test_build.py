@@ -80,6 +80,15 @@ async def test_a_worker_joins_the_embedded_redis_of_the_server_beside_it(tmp_pat
         assert (await ended(work, task)).state is TaskState.DONE
 
 
+async def test_what_a_worker_learns_of_a_user_expires_as_it_does_elsewhere(tmp_path: Path) -> None:
+    opened = await open_memory(None, tmp_path, user_ttl_s=1000)
+    joined = await join_memory(None, tmp_path, user_ttl_s=1000)
+    await joined.memory.update_user_context("ana", lambda known: {**known, "summary": "likes tea"})
+    assert 0 < await opened.redis.ttl("user:ana:context") <= 1000
+    await joined.memory.close()
+    await opened.memory.close()
+
+
 async def test_a_worker_without_a_redis_to_share_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as refused:
         await join_memory(None, tmp_path)
