@@ -1,0 +1,99 @@
+"""The line to the provider: it may break, come back, or stay dead, and the call lives on meanwhile."""
+
+from __future__ import annotations
+
+import json
+
+from backend.conversation import commands as do
+from backend.conversation.commands import Clip, Purpose
+from backend.conversation.machine.heard import heard_out
+from backend.conversation.machine.leaving import leave
+from backend.conversation.machine.moves import apologise, finish_items, play_clip, release_hold
+from backend.conversation.machine.replies import want_again
+from backend.conversation.machine.state import Deadlines, Floor, State
+from backend.conversation.spoken import SpokenItem
+
+
+def on_lost(s: State, now: float) -> None:
+    """It broke. A reply that was under way is asked for again, a caller in mid-sentence for their words."""
+    if s.lost_at is not None:
+        return
+    s.lost_at = now
+    s.moment_said = False
+    s.tell("error", message="The line to the Responder broke.", hint="Reconnecting; the call goes on.")
+    broken_off = finish_items(s)
+    s.calls.orphan_all()
+    s.notices.line_lost()
+    _save_reply(s, broken_off)
+    if s.floor in (Floor.USER, Floor.HELD) and s.limits.endpointing == "provider":
+        s.utterance = None
+        release_hold(s)
+        s.missed = True
+    elif s.utterance or (s.untranscribed and Purpose.ANSWER in s.wanted):
+        s.missed = True
+    if not s.playing:
+        heard_out(s, now)
+
+
+def on_restored(s: State, now: float) -> None:
+    """A new one stands; it is given what has come up meanwhile."""
+    s.lost_at = None
+    if s.typed_meanwhile:
+        s.want(Purpose.ANSWER)  # an apology may have come between
+    if s.wanted and s.owed_since is None:
+        s.owed_since = now  # "one moment" was no answer
+    s.out.extend(do.AddNote(note) for note in s.notes)
+    s.notes.clear()
+    for text in s.typed_meanwhile:
+        _add_typed(s, text)
+    s.typed_meanwhile.clear()
+    admit_missing(s, now)
+
+
+def on_gone(s: State, now: float) -> None:
+    """No new one comes about."""
+    s.tell("error", message="The Responder cannot be reached.", hint="Call again in a moment.")
+    leave(s, "responder_gone", Clip.LOST, now)
+
+
+def send_typed(s: State, text: str) -> None:
+    """Words of the caller's down the line; while there is none, they wait for the next."""
+    if s.lost_at is None:
+        _add_typed(s, text)
+    else:
+        s.typed_meanwhile.append(text)
+
+
+def admit_missing(s: State, now: float) -> None:
+    """Words were lost with the line: ask for them again rather than answer something else."""
+    if s.missed and s.lost_at is None and s.floor in (Floor.LISTENING, Floor.ASSISTANT):
+        s.missed = False
+        s.wanted.pop(Purpose.ANSWER, None)
+        s.out.append(do.ClearInput())
+        s.idle_since = now
+        apologise(s, "the line broke while you spoke")
+
+
+def deadlines(s: State) -> Deadlines:
+    """How long a caller who waits for us may hear nothing of a broken line."""
+    if s.lost_at is not None and not s.moment_said and s.owed_since is not None:
+        yield s.lost_at + s.limits.moment_after_s, _say_moment
+
+
+def _save_reply(s: State, broken_off: list[SpokenItem]) -> None:
+    reply, s.reply = s.reply, None
+    if reply is None or not reply.wanted or reply.called:
+        return
+    want_again(s, reply)
+    if reply.sounded and reply.purpose is not Purpose.NOTICE:
+        said = " ".join(spoken.text.strip() for spoken in broken_off)
+        s.notes.append(f"The line broke when you had said: {json.dumps(said)}. Briefly finish it.")
+
+
+def _add_typed(s: State, text: str) -> None:
+    s.out += [do.AddUserText(text), do.Remember("user", text)]
+
+
+def _say_moment(s: State, now: float) -> None:
+    s.moment_said = True
+    play_clip(s, Clip.MOMENT)

@@ -1,0 +1,182 @@
+"""Our replies: asked for when the floor is free, taken in while they stream, asked for again when they fail."""
+
+from __future__ import annotations
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.commands import Clip, Purpose
+from backend.conversation.machine.heard import heard_out
+from backend.conversation.machine.moves import apologise, cancel_reply, finish_items, play_clip
+from backend.conversation.machine.state import Deadlines, Floor, Phase, Reply, State
+from backend.conversation.machine.telling import tell_notices
+from backend.conversation.machine.thinkers import hand_in_asked_for
+
+ALLOWED = {Floor.LISTENING: tuple(Purpose), Floor.ASSISTANT: (Purpose.ANSWER, Purpose.RESULT)}
+"""What may be asked for while the floor is so, most urgent first. Speech of ours may queue behind speech of ours."""
+ACTIVE_REPLY = "conversation_already_has_active_response"
+"""The provider's code for a second reply at once."""
+MAX_REFUSALS = 20
+"""Refusals in a row after which a reply has come to nothing."""
+MAX_ATTEMPTS = 2
+"""Times a reply that came to nothing is asked for."""
+
+
+def next_wanted(s: State) -> Purpose | None:
+    """The most urgent purpose that may be asked for now, retries' pauses aside."""
+    if not s.wanted or s.reply is not None or s.lost_at is not None:
+        return None
+    allowed = ALLOWED.get(s.floor, ())
+    if s.leaving:
+        allowed = (Purpose.GOODBYE,) if s.floor is Floor.LISTENING else ()
+    return next((purpose for purpose in allowed if purpose in s.wanted), None)
+
+
+def ask_next(s: State, now: float) -> None:
+    """Ask for what is wanted most, if anything may be asked for; else there may be something to tell."""
+    if s.asked_for and s.leaving is None:
+        s.wanted.setdefault(Purpose.RESULT, 1)
+    purpose = next_wanted(s)
+    if purpose is None:
+        tell_notices(s, now)
+        return
+    if now < s.not_before:
+        return
+    attempt = s.wanted.pop(purpose)
+    for lesser in (Purpose.FILLER, Purpose.NUDGE):
+        s.wanted.pop(lesser, None)
+    if purpose in (Purpose.ANSWER, Purpose.RESULT):
+        s.wanted.pop(Purpose.RESULT, None)
+        s.calls.settle_answered()
+    if purpose is Purpose.RESULT:
+        hand_in_asked_for(s)
+    s.requests += 1
+    s.reply = Reply(f"{purpose}-{s.requests}", purpose, attempt, now)
+    s.out.append(do.CreateReply(purpose, s.reply.request))
+    s.clock.reach("commit_ms", now)
+
+
+def on_started(s: State, event: ev.ReplyStarted, now: float) -> None:
+    """The provider has begun one; it may not be the one we asked for."""
+    reply = s.reply
+    if reply is None or reply.id is not None or event.request not in (None, reply.request):
+        s.out.append(do.CancelReply(event.reply))
+        return
+    reply.id = event.reply
+    if reply.phase is Phase.CANCELLING:
+        s.out.append(do.CancelReply(event.reply))
+        return
+    reply.phase = Phase.STREAMING
+    s.refusals = 0
+    s.clock.reach("reply_started_ms", now)
+
+
+def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
+    """Sound of the reply in flight is played; of any other, dropped."""
+    reply = s.streaming(event.reply)
+    if reply is None or not event.pcm:
+        return
+    reply.sounded = True
+    reply.since = now
+    s.out += s.notices.sounded(reply.request)
+    s.clock.reach("first_audio_ms", now)
+    s.items.get(event.item, reply.purpose).audio_bytes += len(event.pcm)
+    s.playing = True
+    if s.floor is Floor.LISTENING:
+        s.give_floor(Floor.ASSISTANT)
+    s.out.append(do.Play(event.item, event.pcm))
+
+
+def on_text(s: State, event: ev.ReplyText, now: float) -> None:
+    """And so are its words."""
+    reply = s.streaming(event.reply)
+    if reply is None:
+        return
+    s.clock.token(now)
+    s.items.get(event.item, reply.purpose).text += event.delta
+    s.tell("transcript_delta", role="assistant", item_id=event.item, delta=event.delta)
+
+
+def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
+    """The provider will send no more of it."""
+    reply = s.reply
+    if reply is None or reply.id != event.reply:
+        return
+    s.reply = None
+    if reply.phase is Phase.CANCELLING:
+        return
+    finish_items(s)
+    if event.status == "completed":
+        s.notices.completed(reply.request)
+    if not reply.sounded and not reply.called:
+        _came_to_nothing(s, reply, event.detail or event.status, now)
+    elif not s.playing:
+        heard_out(s, now)
+
+
+def on_refused(s: State, event: ev.ReplyRefused, now: float) -> None:
+    """The provider would not begin it."""
+    reply = s.reply
+    if reply is None or reply.request != event.request or reply.id is not None:
+        return
+    s.reply = None
+    if reply.phase is Phase.CANCELLING:
+        return
+    s.refusals += 1
+    if s.refusals > MAX_REFUSALS or event.code != ACTIVE_REPLY:
+        _came_to_nothing(s, reply, event.code, now)
+        return
+    s.out.append(do.CancelReply(None))
+    s.not_before = now + s.limits.retry_after_s
+    want_again(s, reply)
+
+
+def want_again(s: State, reply: Reply) -> None:
+    """The same once more; a notice comes back by itself."""
+    if reply.purpose is not Purpose.NOTICE:
+        s.want(reply.purpose, reply.attempt)
+
+
+def deadlines(s: State) -> Deadlines:
+    """How long the provider may take over the reply in flight."""
+    reply, limits = s.reply, s.limits
+    if reply is None:
+        return
+    if reply.phase is Phase.CANCELLING:
+        yield reply.since + limits.cancel_within_s, _stop_waiting
+    elif not reply.sounded and not reply.called:
+        yield reply.since + limits.first_audio_within_s, _overdue
+    elif not s.playing:
+        yield reply.since + limits.stall_after_s, _stalled
+
+
+def _stop_waiting(s: State, now: float) -> None:
+    s.reply = None
+
+
+def _overdue(s: State, now: float) -> None:
+    reply = s.reply
+    if reply:
+        cancel_reply(s, now)
+        s.reply = None
+        _came_to_nothing(s, reply, "the Responder did not answer in time", now)
+
+
+def _stalled(s: State, now: float) -> None:
+    cancel_reply(s, now)
+    finish_items(s)
+    s.tell("error", message="The Responder stopped in mid-reply.", hint="Ask again; the call goes on.")
+    heard_out(s, now)
+
+
+def _came_to_nothing(s: State, reply: Reply, why: str, now: float) -> None:
+    """Neither sound nor call came of it."""
+    s.last_sound_at = now
+    if reply.purpose is Purpose.GOODBYE:
+        play_clip(s, Clip.GOODBYE)
+    elif reply.purpose not in (Purpose.ANSWER, Purpose.RESULT):
+        return
+    elif reply.attempt < MAX_ATTEMPTS:
+        s.not_before = now + s.limits.retry_after_s
+        s.want(reply.purpose, reply.attempt + 1)
+    else:
+        apologise(s, why)

@@ -1,0 +1,65 @@
+"""What is done about silence: a filler while a Thinker works, a nudge, a goodbye, an apology for an answer owed."""
+
+from __future__ import annotations
+
+from backend.conversation.commands import Clip, Purpose
+from backend.conversation.machine.leaving import leave_idle
+from backend.conversation.machine.moves import apologise, cancel_reply, play_clip
+from backend.conversation.machine.state import Deadlines, State
+
+
+def on_call_started(s: State, now: float) -> None:
+    """Idling counts from here."""
+    s.idle_since = s.last_sound_at = now
+    if s.limits.greeting:
+        s.want(Purpose.GREETING)
+
+
+def deadlines(s: State) -> Deadlines:
+    """For a floor on which nobody has the word."""
+    limits = s.limits
+    if s.owed_since is not None:
+        yield s.owed_since + 2 * limits.first_audio_within_s, _owed_too_long
+    if s.reply is not None or s.wanted or s.leaving:
+        return
+    running = s.calls.running(s.turn)
+    if running and limits.filler_after_s:
+        silent_since = max(s.last_sound_at, max(call.since for call in running))
+        yield silent_since + limits.filler_after_s * (1 + s.fillers), _fill
+    if running or s.idle_since is None:
+        return
+    if limits.idle_disconnect_s:
+        yield s.idle_since + limits.idle_disconnect_s, _say_goodbye
+    if limits.idle_nudge_s and not s.nudged:
+        yield s.idle_since + limits.idle_nudge_s, _nudge
+
+
+def _owed_too_long(s: State, now: float) -> None:
+    s.owed_since = None
+    if s.calls.running(s.turn):
+        play_clip(s, Clip.MOMENT)
+        return
+    cancel_reply(s, now)
+    s.wanted.clear()
+    apologise(s, "the Responder did not answer in time")
+
+
+def _fill(s: State, now: float) -> None:
+    s.fillers += 1
+    s.last_sound_at = now
+    s.want(Purpose.FILLER)
+
+
+def _nudge(s: State, now: float) -> None:
+    s.nudged = True
+    s.tell("session_idle_nudge", idle_s=_idle_s(s, now))
+    s.want(Purpose.NUDGE)
+
+
+def _say_goodbye(s: State, now: float) -> None:
+    s.tell("session_idle_disconnect", idle_s=_idle_s(s, now))
+    leave_idle(s, now)
+
+
+def _idle_s(s: State, now: float) -> int:
+    return round(now - (s.idle_since or now))

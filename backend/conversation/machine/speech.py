@@ -1,0 +1,148 @@
+"""What the caller says, spoken or typed: it may be a cough, an interruption, noise, or a turn."""
+
+from __future__ import annotations
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.commands import Purpose
+from backend.conversation.machine.line import admit_missing, send_typed
+from backend.conversation.machine.moves import release_hold, stop_reply
+from backend.conversation.machine.state import IDLE, Deadlines, Floor, State
+from backend.conversation.machine.thinkers import overtake
+from backend.conversation.utterance import Utterance
+
+
+def on_started(s: State, now: float) -> None:
+    """A voice: what we say is held until it is clear what it comes to."""
+    if s.floor not in (Floor.LISTENING, Floor.ASSISTANT) or s.leaving not in (None, IDLE):
+        return
+    s.utterance = Utterance(now)
+    if not s.something_to_interrupt:
+        s.give_floor(Floor.USER)
+        return
+    s.give_floor(Floor.HELD)
+    s.out.append(do.HoldPlayback())
+    if s.limits.interruption_min_ms == 0:
+        _take_over(s, now)
+
+
+def on_paused(s: State, voiced_ms: int) -> None:
+    """It fell silent, perhaps for a breath."""
+    if s.utterance:
+        s.utterance.pause(voiced_ms)
+
+
+def on_resumed(s: State, voiced_ms: int, now: float) -> None:
+    """It goes on."""
+    if s.utterance:
+        s.utterance.resume(voiced_ms, now)
+
+
+def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
+    """It is over: a cough, noise, or the end of a turn."""
+    if s.floor not in (Floor.USER, Floor.HELD):
+        return
+    s.utterance = None
+    s.last_voice_at = now
+    if s.floor is Floor.HELD:
+        if event.voiced_ms < s.limits.interruption_min_ms:
+            _forget_input(s)
+            release_hold(s)
+            return
+        _take_over(s, now)
+    if event.voiced_ms < s.limits.turn_min_ms:
+        _forget_input(s)
+        s.give_floor(Floor.LISTENING)
+        return
+    _end_turn(s, event, now)
+
+
+def on_committed(s: State, event: ev.InputCommitted) -> None:
+    """The provider has made an item of what it heard."""
+    if s.discard_commit:
+        s.discard_commit = False
+        s.discarded = event.item
+        s.out.append(do.DeleteItem(event.item))
+        return
+    s.tell("transcript_delta", role="user", item_id=event.item, delta="", previous_item_id=event.previous)
+
+
+def on_transcript_grew(s: State, item: str, delta: str) -> None:
+    """The words of an item come."""
+    if item != s.discarded:
+        s.tell("transcript_delta", role="user", item_id=item, delta=delta)
+
+
+def on_transcribed(s: State, item: str, text: str) -> None:
+    """All of them are there."""
+    if item == s.discarded:
+        return
+    s.untranscribed = False
+    s.tell("transcript", role="user", item_id=item, content=text.strip())
+    if text.strip():
+        s.out.append(do.Remember("user", text.strip()))
+
+
+def on_typed(s: State, text: str, now: float) -> None:
+    """Typed words are a turn at once, whoever has the word."""
+    if s.floor is Floor.HELD or s.something_to_interrupt:
+        stop_reply(s, now)
+    if s.floor is Floor.HELD:
+        s.give_floor(Floor.USER)
+    elif s.floor is Floor.ASSISTANT:
+        s.give_floor(Floor.LISTENING)
+    _begin_turn(s, now, 0)
+    s.untranscribed = False
+    s.tell("transcript", role="user", item_id=f"typed-{s.turn}", content=text)
+    send_typed(s, text)
+    s.want(Purpose.ANSWER)
+
+
+def deadlines(s: State) -> Deadlines:
+    """When a voice that keeps on has taken the floor."""
+    if s.floor is Floor.HELD and s.utterance:
+        taken_over_at = s.utterance.reaches(s.limits.interruption_min_ms)
+        if taken_over_at is not None:
+            yield taken_over_at, _take_over
+
+
+def _take_over(s: State, now: float) -> None:
+    """The caller has really taken the floor."""
+    if s.leaving == IDLE:
+        s.leaving = None
+    stop_reply(s, now)
+    s.give_floor(Floor.USER)
+
+
+def _forget_input(s: State) -> None:
+    """The audio sent since the last commit was no turn; a provider that endpoints commits it all the same."""
+    s.missed = False
+    if s.limits.endpointing == "local":
+        s.out.append(do.ClearInput())
+    else:
+        s.discard_commit = True
+
+
+def _end_turn(s: State, event: ev.SpeechStopped, now: float) -> None:
+    s.give_floor(Floor.LISTENING)
+    _begin_turn(s, now, event.hangover_ms)
+    if s.missed or s.lost_at is not None:
+        s.missed = True
+        admit_missing(s, now)
+        return
+    s.untranscribed = True
+    if s.limits.endpointing == "local":
+        s.out.append(do.CommitInput())
+    s.want(Purpose.ANSWER)
+
+
+def _begin_turn(s: State, now: float, hangover_ms: int) -> None:
+    """The caller has said something new: what was under way for the last turn is stale from here on."""
+    s.turn += 1
+    s.opened = True
+    overtake(s)
+    s.wanted.clear()
+    s.refusals = s.fillers = 0
+    s.owed_since = now
+    s.caller_is_here(now)
+    s.clock.begin(s.turn, now, hangover_ms)
