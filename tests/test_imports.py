@@ -66,6 +66,7 @@ ARROWS: dict[str, set[str]] = {
         "memory.guard",
         "memory.notices",
         "memory.outbox",
+        "memory.relay",
         "models.base",
         "thinkers",
         "tracing.base",

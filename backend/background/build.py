@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
 
+from backend.background import keys
 from backend.background.archive import Archive
 from backend.background.board import Board
 from backend.background.channels import Channels
@@ -23,6 +24,7 @@ from backend.background.thinking import Thinking, background_kinds
 from backend.background.worker import Worker
 from backend.memory.base import Memory
 from backend.memory.outbox import Outbox
+from backend.memory.relay import Relay
 from backend.settings_background import BackgroundSettings
 from backend.thinkers.registry import Thinkers
 
@@ -31,8 +33,6 @@ ARCHIVE_WAITS = 200
 """Attempts of models that may wait to be kept; older ones fall off."""
 ARCHIVE_WITHIN_S = 1.0
 """Seconds a process that ends gives those that wait."""
-LISTENING_WITHIN_S = 1.0
-"""Seconds a server that starts waits until it hears of tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,15 @@ class Background:
     archive: Archive
     records: Records
     figures: TaskFigures
-    waiting: Redis
     line: str
     """What to tell the operator."""
 
     @asynccontextmanager
-    async def crying(self, here: Callable[[str], bool], publish: Publish) -> AsyncIterator[None]:
-        """Have the page told of tasks; see `Crier`."""
-        crier = Crier(self.waiting, self.records, self.figures, here=here, publish=publish)
+    async def crying(self, relay: Relay, here: Callable[[str], bool], publish: Publish) -> AsyncIterator[None]:
+        """Have the page told of tasks; see `Crier`. Enter it before the relay begins."""
+        crier = Crier(self.records, self.figures, here=here, publish=publish)
+        relay.on(keys.EVENTS, crier.hear)
         crying = asyncio.create_task(crier.run(), name="task crier")
-        listening = asyncio.create_task(crier.listening.wait())
-        await asyncio.wait({listening}, timeout=LISTENING_WITHIN_S)
-        listening.cancel()
         try:
             yield
         finally:
@@ -122,7 +119,7 @@ async def open_background(
         figures = TaskFigures(records, queue)
         figures.show_in(registry)
         board = Board(records, queue, kinds=background_kinds(thinkers.manifests))
-        yield Background(board, archive, records, figures, store.waiting, _line(settings, store, inline))
+        yield Background(board, archive, records, figures, _line(settings, store, inline))
 
 
 def _line(settings: BackgroundSettings, store: Store, inline: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,13 +13,13 @@ from typing import Any
 from prometheus_client import generate_latest
 
 from backend.fleet.fleet import Fleet, Link, open_fleet
-from backend.house.figures import running, watched_load
+from backend.house.figures import watched_load
 from backend.house.kept import Kept
 from backend.house.line import line_of
 from backend.house.responder_line import ResponderLine
 from backend.house.thinking import Thinking
 from backend.house.work import Work
-from backend.memory.changes import follow_changes
+from backend.memory.changes import following_changes
 from backend.memory.redis import RedisMemory
 from backend.session.call import Line, run_call
 from backend.session.directory import QUEUES, Directory
@@ -31,6 +31,9 @@ from backend.settings import Settings
 from backend.tracing.base import Tracer
 from backend.transports.webrtc import accept_offer
 from backend.transports.wire import IceServer, WireConfig
+
+LISTENING_WITHIN_S = 1.0
+"""Seconds a server that starts waits until it hears the other processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +65,8 @@ async def open_calls(
         stack.push_async_callback(directory.close)
         pages = Pages(kept.presence)
         metrics.watch_queue("open_pages", lambda: pages.open)
-        await stack.enter_async_context(_crying(work, directory, pages))
-        kept.relay.on_page(directory.publish)
-        kept.relay.on_page(pages.publish)
-        kept.relay.begin()
-        stack.push_async_callback(kept.relay.close)
+        await _listen(kept, work, directory, pages, stack)
         yield Calls(directory, responder, line, offers, pages, fleet)
-
-
-def _crying(work: Work, directory: Directory, pages: Pages) -> AbstractAsyncContextManager[None]:
-    """Pages are told of tasks, in calls and outside of them."""
-
-    def here(owner: str) -> bool:
-        return directory.is_here(owner) or pages.is_here(owner)
-
-    def publish(owner: str, type_: str, data: dict[str, Any]) -> None:
-        directory.publish(owner, type_, data)
-        pages.publish(owner, type_, data)
-
-    return work.background.crying(here, publish)
 
 
 def _directory(settings: Settings, line: Line, load: Load, metrics: Metrics) -> Directory:
@@ -94,6 +80,26 @@ def _directory(settings: Settings, line: Line, load: Load, metrics: Metrics) -> 
     for queue in QUEUES:
         metrics.watch_queue(queue, partial(directory.depth, queue))
     return directory
+
+
+async def _listen(kept: Kept, work: Work, directory: Directory, pages: Pages, stack: AsyncExitStack) -> None:
+    """Hear what other processes have to say to the calls and pages here."""
+
+    def here(owner: str) -> bool:
+        return directory.is_here(owner) or pages.is_here(owner)
+
+    def publish(owner: str, type_: str, data: dict[str, Any]) -> None:
+        directory.publish(owner, type_, data)
+        pages.publish(owner, type_, data)
+
+    relay, memory = kept.relay, kept.memory
+    if isinstance(memory, RedisMemory):
+        await stack.enter_async_context(following_changes(relay, memory))
+    await stack.enter_async_context(work.background.crying(relay, here, publish))
+    relay.on_page(publish)
+    relay.begin()
+    stack.push_async_callback(relay.close)
+    await relay.opened(LISTENING_WITHIN_S)
 
 
 async def _fleet(
@@ -120,8 +126,6 @@ async def _fleet(
         )
     )
     metrics.watch_queue("fleet_events", lambda: fleet.depth)
-    if isinstance(opened.memory, RedisMemory):
-        await stack.enter_async_context(running(follow_changes(opened.waiting, opened.memory), "changes of users"))
     return fleet
 
 

@@ -8,49 +8,74 @@ from __future__ import annotations
 
 import asyncio
 import logging
-
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from backend.errors import MemoryUnavailable
 from backend.memory.keys import CHANGES
 from backend.memory.redis import RedisMemory
+from backend.memory.relay import Relay
 
 log = logging.getLogger(__name__)
 
-LISTEN_S = 5.0
-"""Seconds one wait for a message lasts; a connection that is dead is noticed by the next."""
 REST_S = 1.0
 """Seconds between tries while Redis does not answer."""
 
 
-async def follow_changes(waiting: Redis, memory: RedisMemory) -> None:
-    """Until cancelled. `waiting` must allow reads that block."""
-    while True:
-        try:
-            await _listen(waiting, memory)
-        except (RedisError, OSError, TimeoutError, MemoryUnavailable) as error:
-            log.info("changes made by other processes are not heard: %s", type(error).__name__)
-            await asyncio.sleep(REST_S)
+@asynccontextmanager
+async def following_changes(relay: Relay, memory: RedisMemory) -> AsyncIterator[None]:
+    """Until the block ends. Enter it before the relay begins."""
+    changes = Changes(memory)
+    relay.on(CHANGES, changes.hear)
+    running = asyncio.create_task(changes.run(), name="changes of users")
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
 
 
-async def _listen(waiting: Redis, memory: RedisMemory) -> None:
-    async with waiting.pubsub() as channel:
-        async with asyncio.timeout(LISTEN_S):
-            await channel.subscribe(CHANGES)
-        for user_id in memory.watched():
-            await _renew(memory, user_id)
+class Changes:
+    """Asks anew for users who were changed elsewhere: each once, however often they were."""
+
+    def __init__(self, memory: RedisMemory) -> None:
+        self._memory = memory
+        self._changed: set[str] = set()
+        self._news = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"Changes({len(self._changed)} users to ask for)"
+
+    def hear(self, raw: bytes | None) -> None:
+        """See `relay.Hear`."""
+        watched = self._memory.watched()
+        if raw is None:
+            self._changed |= watched
+        else:
+            origin, _, user_id = raw.decode(errors="replace").partition(" ")
+            if origin == self._memory.origin or user_id not in watched:
+                return
+            self._changed.add(user_id)
+        self._news.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
         while True:
-            async with asyncio.timeout(LISTEN_S + 1):
-                message = await channel.get_message(ignore_subscribe_messages=True, timeout=LISTEN_S)
-            if message is None:
-                async with asyncio.timeout(LISTEN_S):
-                    await channel.ping()
-                continue
-            origin, _, user_id = message["data"].decode().partition(" ")
-            if origin != memory.origin and user_id in memory.watched():
-                await _renew(memory, user_id)
+            await self._news.wait()
+            self._news.clear()
+            try:
+                await self._ask()
+            except MemoryUnavailable as error:
+                log.info("changes made by other processes are not known yet: %s", error)
+                await asyncio.sleep(REST_S)
+                self._news.set()
 
-
-async def _renew(memory: RedisMemory, user_id: str) -> None:
-    memory.changed_elsewhere(user_id, await memory.user_context(user_id))
+    async def _ask(self) -> None:
+        while self._changed:
+            user_id = self._changed.pop()
+            try:
+                context = await self._memory.user_context(user_id)
+            except MemoryUnavailable:
+                self._changed.add(user_id)
+                raise
+            self._memory.changed_elsewhere(user_id, context)

@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from backend.background import keys
 from backend.background.board import Board
 from backend.background.crier import Crier
 from backend.background.figures import TaskFigures
@@ -17,6 +18,7 @@ from backend.background.queue import FakeQueue
 from backend.background.records import Records
 from backend.background.tasks import Outcome
 from backend.memory.redis import connect, connect_waiting
+from backend.memory.relay import Relay
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -36,7 +38,7 @@ class Square:
     server: RedisProcess
     records: Records
     board: Board
-    crier: Crier
+    relay: Relay
     registry: CollectorRegistry
     told: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
@@ -56,19 +58,22 @@ async def square(*here: str) -> AsyncIterator[Square]:
         queue: Any = Hands()
         figures = TaskFigures(Records(ours), queue)
         figures.show_in(registry)
+        relay = Relay(ours, waiting)
         crier = Crier(
-            waiting,
             Records(ours),
             figures,
             here=lambda owner: owner in here,
             publish=lambda owner, type_, data: told.append((owner, type_, data)),
         )
+        relay.on(keys.EVENTS, crier.hear)
+        relay.begin()
         crying = asyncio.create_task(crier.run())
         try:
-            await asyncio.wait_for(crier.listening.wait(), 2.0)
-            yield Square(server, records, Board(records, queue, kinds={"research"}), crier, registry, told)
+            assert await relay.opened(5.0)
+            yield Square(server, records, Board(records, queue, kinds={"research"}), relay, registry, told)
         finally:
             crying.cancel()
+            await relay.close()
             await asyncio.wait([crying])
             for client in (redis, ours, waiting):
                 await client.aclose()
@@ -103,9 +108,9 @@ async def test_nobody_is_told_of_somebody_elses() -> None:
 async def test_it_listens_again_when_redis_is_back() -> None:
     async with square("ana") as at:
         at.server.kill()
-        await until(lambda: not at.crier.listening.is_set())
+        await until(lambda: not at.relay.listening)
         at.server.start()
-        await until(at.crier.listening.is_set, 5.0)
+        assert await at.relay.opened(5.0)
         await asyncio.sleep(1.1)  # the others' breakers rest for a second
         await at.board.create("ana", "research", "Why?")
         await until(lambda: at.events() == ["queued"])

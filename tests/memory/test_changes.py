@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from backend.errors import MemoryUnavailable
-from backend.memory.changes import follow_changes
+from backend.memory.changes import following_changes
 from backend.memory.redis import RedisMemory, connect, connect_waiting
+from backend.memory.relay import Relay
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -25,15 +26,16 @@ def redis() -> Iterator[RedisProcess]:
 @asynccontextmanager
 async def process(redis: RedisProcess) -> AsyncIterator[RedisMemory]:
     """A memory as a process has it, and its ear."""
-    memory, waiting = RedisMemory(connect(redis.url)), connect_waiting(redis.url)
-    listening = asyncio.create_task(follow_changes(waiting, memory))
-    try:
-        yield memory
-    finally:
-        listening.cancel()
-        await asyncio.wait([listening])
-        await waiting.aclose()
-        await memory.close()
+    client, waiting = connect(redis.url), connect_waiting(redis.url)
+    memory, relay = RedisMemory(client), Relay(client, waiting)
+    async with following_changes(relay, memory):
+        relay.begin()
+        try:
+            yield memory
+        finally:
+            await relay.close()
+            await waiting.aclose()
+            await memory.close()
 
 
 def named(name: str) -> Any:

@@ -305,7 +305,7 @@ async def test_twenty_calls_leave_nothing_behind(peer: OfflinePeer, house: Runni
 
     def held() -> int:
         """Open files and sockets, but for those to Redis: how many its pool keeps depends on how busy it was."""
-        return server.num_fds() - len(server.net_connections("unix"))
+        return int(server.num_fds()) - len(server.net_connections("unix"))
 
     before = (held(), server.num_threads())
     for _ in range(5):
