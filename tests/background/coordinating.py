@@ -32,8 +32,12 @@ class World:
     canceled: list[str] = field(default_factory=list)
     told: dict[str, Notice] = field(default_factory=dict)
     shown: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
+    """What was done, in this order: create, cancel, tell, show."""
     now: float = 1_000.0
     listens: bool = False
+    looks: int = 0
+    """How often it was asked whether the user listens, which is asked whenever something waits."""
 
     def clock(self) -> float:
         self.now += 0.001
@@ -71,6 +75,7 @@ class FakeTasks:
         task = Task(f"new-{len(world.tasks)}", owner, "", kind, instruction, world.clock(), world.now)
         world.tasks[task.id] = task
         world.created.append(instruction)
+        world.order.append("create")
         self.fate()
         return task
 
@@ -85,6 +90,7 @@ class FakeTasks:
             return "not_found" if task is None else "already_done"
         self.world.tasks[task_id] = replace(task, state=TaskState.CANCELED)
         self.world.canceled.append(task_id)
+        self.world.order.append("cancel")
         self.fate()
         return "canceled"
 
@@ -107,6 +113,7 @@ class FakeTeller:
         self.fate()
         assert self.world.told.get(notice.id, notice) == notice, "the same id, and another notice"
         self.world.told[notice.id] = notice
+        self.world.order.append("tell")
         self.fate()
 
 
@@ -176,8 +183,10 @@ class Process:
         await pipe.execute()
 
     async def _listening(self, user_id: str) -> bool:
+        self.world.looks += 1
         return self.world.listens
 
     async def _show(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
         self.fate()
         self.world.shown.append((type_, data))
+        self.world.order.append("show")

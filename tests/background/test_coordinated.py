@@ -47,24 +47,29 @@ def redis() -> Iterator[RedisProcess]:
 
 async def greeted(call: PlacedCall) -> None:
     """The caller has said hello, and was answered."""
-    sent = await call.http.post(
-        f"/api/sessions/{call.ticket.session_id}/messages",
-        json={"text": "hello there"},
-        headers={"authorization": f"Bearer {call.ticket.token}"},
-    )
-    assert sent.status_code == 202, sent.text
+    await asked(call, "hello there")
     await call.told("transcript", within_s=20.0, role="assistant", content="Hello.")
 
 
-async def decided(call: PlacedCall, beginning: str) -> dict[str, Any]:
-    """The page is shown a decision that begins so."""
+async def asked(call: PlacedCall, text: str) -> None:
+    """The caller types something."""
+    sent = await call.http.post(
+        f"/api/sessions/{call.ticket.session_id}/messages",
+        json={"text": text},
+        headers={"authorization": f"Bearer {call.ticket.token}"},
+    )
+    assert sent.status_code == 202, sent.text
+
+
+async def decided(call: PlacedCall, words: str) -> dict[str, Any]:
+    """The page is shown a decision that says so."""
     found: list[dict[str, Any]] = []
 
     def there() -> bool:
-        found[:] = [data for data in call.all_told("decision") if data["text"].startswith(beginning)]
+        found[:] = [data for data in call.all_told("decision") if words in data["text"]]
         return bool(found)
 
-    await until(there, 25)
+    await until(there, 60)
     return found[0]
 
 
@@ -73,6 +78,7 @@ async def status_of(browser: httpx2.AsyncClient) -> dict[str, Any]:
     return status
 
 
+@pytest.mark.slow
 async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_dies_in_mid_sentence(
     peer: OfflinePeer, redis: RedisProcess
 ) -> None:
@@ -102,11 +108,11 @@ async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_
                 pass  # the line is gone, and so is who would take leave of it
         second = stack.enter_context(running_house(peer, BACKGROUND__WORKER="off", **shared))
         await peer.follow(BRIEFLY)
-        await _told_once_more(second, cookies, f"decision-{done['id']}")
+        await _told_once_more(peer, second, cookies, f"decision-{done['id']}")
 
 
-async def _told_once_more(house: RunningHouse, cookies: httpx2.Cookies, notice: str) -> None:
-    """What was broken off in mid-sentence is told in the next call, and then over."""
+async def _told_once_more(peer: OfflinePeer, house: RunningHouse, cookies: httpx2.Cookies, notice: str) -> None:
+    """What was broken off in mid-sentence is told in the next call, and only asked for in the one after that."""
     async with a_browser(house) as browser:
         for cookie in cookies.jar:
             browser.cookies.set(cookie.name, cookie.value or "")
@@ -119,6 +125,11 @@ async def _told_once_more(house: RunningHouse, cookies: httpx2.Cookies, notice: 
             assert [note["id"] for note in await decisions(browser)].count(notice) == 1, "it was decided on again"
             assert [(task["state"], task["attempts"]) for task in status["tasks"]] == [("done", 1)]
             await until(lambda: _nothing_waits(browser))
+        await peer.follow(None)
+        async with placed_call(house, transport="ws", browser=browser) as call:
+            await asked(call, "What about that research?")
+            await call.told("thinker", within_s=20, event="complete", domain="tasks")
+            await until(lambda: any("traffic" in data["content"] for data in call.all_told("transcript")[1:]), 20)
 
 
 async def decisions(browser: httpx2.AsyncClient) -> list[dict[str, Any]]:
@@ -144,6 +155,7 @@ class SlowMind:
         return Reply(content_type="text/event-stream", parts=[60.0]) if self.holds else stream(answer)
 
 
+@pytest.mark.slow
 async def test_a_server_killed_while_it_thinks_leaves_the_digest_to_the_next_which_decides_once(
     redis: RedisProcess,
 ) -> None:

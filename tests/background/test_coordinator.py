@@ -45,6 +45,7 @@ async def test_a_result_goes_into_history_is_acted_on_and_told() -> None:
         assert [thought.kind for thought in history] == ["result"], "history comes first"
         assert [thought.kind for thought in await one.notebook.history(USER)] == ["result", "summary", "decision"]
         assert world.created == ["Find out how ants sleep."] and world.canceled == ["open"]
+        assert world.order == ["create", "cancel", "tell", "show"], "actions come first, then the decision"
         (notice,) = world.told.values()
         assert (notice.text, notice.kind, notice.source) == ("Bees dance.", "result", "t1")
         assert world.shown[0][0] == "decision" and world.shown[0][1]["actions"][0] == "create_task"
