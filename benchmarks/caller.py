@@ -43,27 +43,35 @@ class MeasuredCaller:
         self._quiet_packets = 1
         self._awaited = SOUND
         self._line: Line | None = None
-        self._peer = AudioPeer(
+        self._peer: AudioPeer | None = None
+
+    def __repr__(self) -> str:
+        return f"MeasuredCaller({self._peer}, {self.heard})"
+
+    @property
+    def lost(self) -> bool:
+        """Whether the call is over, without our doing."""
+        return self._peer is not None and self._peer.state in (PeerState.FAILED, PeerState.CLOSED)
+
+    async def connect(self, signalling: Signalling) -> Ticket:
+        """Place the call; again after `close`. Raises `CallRefused`, `TransportLost`."""
+        self._speech.clear()
+        self._quiet_packets = 1
+        peer = self._peer = AudioPeer(
             WireConfig(),
             next_payload=lambda: SILENCE_PACKET,
             on_packet=lambda _: None,
             on_state=lambda _: self._news.set(),
         )
-
-    def __repr__(self) -> str:
-        return f"MeasuredCaller({self._peer.state}, {self.heard})"
-
-    async def connect(self, signalling: Signalling) -> Ticket:
-        """Place the call. Raises `CallRefused`, `TransportLost`."""
-        offer = await self._peer.offer()
+        offer = await peer.offer()
         posted = time.monotonic()
         answer, ticket = await signalling.offer(offer)
-        await self._peer.accept(answer)
-        await self._until("a connection", lambda: self._peer.state not in CONNECTING, CONNECT_WITHIN_S)
-        if self._peer.state is not PeerState.CONNECTED:
+        await peer.accept(answer)
+        await self._until("a connection", lambda: peer.state not in CONNECTING, CONNECT_WITHIN_S)
+        if peer.state is not PeerState.CONNECTED:
             raise TransportLost("The connection failed.")
         self.record.setup_s = time.monotonic() - posted
-        self._line = await Line.take_over(self._peer, self._next_payload, self._keep)
+        self._line = await Line.take_over(peer, self._next_payload, self._keep)
         return ticket
 
     async def say(self, packets: list[bytes], kind: Kind) -> None:
@@ -97,13 +105,14 @@ class MeasuredCaller:
         """Hang up."""
         if self._line is not None:
             self._line.leave()
-        await self._peer.close()
+        if self._peer is not None:
+            await self._peer.close()
 
     async def _until(self, what: str, fact: Callable[[], bool], within_s: float) -> None:
         try:
             async with asyncio.timeout(within_s):
                 while not fact():
-                    if self._peer.state in (PeerState.FAILED, PeerState.CLOSED):
+                    if self.lost:
                         raise TransportLost("The call was lost.")
                     self._news.clear()
                     await self._news.wait()

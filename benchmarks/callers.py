@@ -13,6 +13,7 @@ import random
 import sys
 import time
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 
 import httpx2
 import msgspec
@@ -47,40 +48,51 @@ class Plan(msgspec.Struct):
     """Go on after trouble until time is up, and leave out of the report what grows with time."""
 
 
+@dataclass(slots=True)
+class Call:
+    """A caller, and the page it would look at."""
+
+    http: httpx2.AsyncClient
+    caller: MeasuredCaller
+    page: PageReader = field(default_factory=PageReader)
+
+    async def place(self) -> None:
+        """Connect, and read the page's events as a page would. Raises `VoiceError`, `TimeoutError`."""
+        ticket = await self.caller.connect(Signalling(self.http))
+        await self.page.open(str(self.http.base_url), ticket, CONNECT_WITHIN_S)
+
+    async def close(self) -> None:
+        """Hang up."""
+        self.page.close()
+        await self.caller.close()
+
+    def judged(self, soak: bool) -> CallRecord:
+        """What it leaves behind, its sound decoded."""
+        judge(self.caller)
+        self.caller.record.told = self.page.told()
+        if soak:
+            self.caller.record.packets = Packets()
+        return self.caller.record
+
+
 async def run(plan: Plan) -> CallersReport:
     """Place the calls one after another, let them talk, hang up, and only then judge what they heard."""
     voices = Voices(
         [speech.packets(pcm) for pcm in speech.questions()], [speech.packets(pcm) for pcm in speech.interruptions()]
     )
-    limits = httpx2.Limits(max_connections=plan.calls + 10)
+    limits = httpx2.Limits(max_keepalive_connections=0)  # as different callers have: several processes share them
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.url, trust_env=False, limits=limits))
-        callers = [MeasuredCaller(soak=plan.soak) for _ in range(plan.calls)]
-        pages = [await _place(caller, http, stack) for caller in callers]
+        calls = [Call(http, MeasuredCaller(soak=plan.soak)) for _ in range(plan.calls)]
+        for call in calls:
+            stack.push_async_callback(call.close)
+            await call.place()
         gc.collect()
         gc.freeze()
         say_phase("connected")
         await asyncio.sleep(SETTLE_S)
-        began, ended, lateness = await _measure(plan, callers, voices)
-    return CallersReport([_judged(*each, plan) for each in zip(callers, pages, strict=True)], began, ended, lateness)
-
-
-async def _place(caller: MeasuredCaller, http: httpx2.AsyncClient, stack: AsyncExitStack) -> PageReader:
-    """Connect, and read the page's events as a page would."""
-    stack.push_async_callback(caller.close)
-    ticket = await caller.connect(Signalling(http))
-    page = PageReader()
-    stack.callback(page.close)
-    await page.open(str(http.base_url), ticket, CONNECT_WITHIN_S)
-    return page
-
-
-def _judged(caller: MeasuredCaller, page: PageReader, plan: Plan) -> CallRecord:
-    judge(caller)
-    caller.record.told = page.told()
-    if plan.soak:
-        caller.record.packets = Packets()
-    return caller.record
+        began, ended, lateness = await _measure(plan, calls, voices)
+    return CallersReport([call.judged(plan.soak) for call in calls], began, ended, lateness)
 
 
 async def _end(task: asyncio.Task[None]) -> None:
@@ -88,15 +100,15 @@ async def _end(task: asyncio.Task[None]) -> None:
     await asyncio.wait([task])
 
 
-async def _measure(plan: Plan, callers: list[MeasuredCaller], voices: Voices) -> tuple[float, float, list[float]]:
+async def _measure(plan: Plan, calls: list[Call], voices: Voices) -> tuple[float, float, list[float]]:
     """When it began and ended, and how late our loop was."""
     began = time.monotonic()
     say_phase("measuring")
     lateness: list[float] = []
     ticking = asyncio.create_task(_tick(lateness))
     talks = [
-        asyncio.create_task(_talk(caller, number, plan, voices, began + plan.seconds))
-        for number, caller in enumerate(callers)
+        asyncio.create_task(_talk(call, number, plan, voices, began + plan.seconds))
+        for number, call in enumerate(calls)
     ]
     await asyncio.sleep(plan.seconds)
     ended = time.monotonic()
@@ -107,14 +119,17 @@ async def _measure(plan: Plan, callers: list[MeasuredCaller], voices: Voices) ->
     return began, ended, lateness
 
 
-async def _talk(caller: MeasuredCaller, number: int, plan: Plan, voices: Voices, until: float) -> None:
-    """Staggered over one round, so that calls are everywhere in it at any time."""
+async def _talk(call: Call, number: int, plan: Plan, voices: Voices, until: float) -> None:
+    """Staggered over one round, so that calls are everywhere in it at any time. A soak places lost calls again."""
     await asyncio.sleep(ROUND_S * number / plan.calls)
-    chance = random.Random(plan.seed * 1000 + number)
+    chance, caller = random.Random(plan.seed * 1000 + number), call.caller
     while True:
         try:
+            if caller.lost:
+                await call.close()
+                await call.place()
             await converse(caller, voices, until, chance)
-        except (VoiceError, TimeoutError) as error:
+        except (VoiceError, TimeoutError, OSError) as error:
             caller.record.trouble = str(error) or type(error).__name__
             caller.record.troubles += 1
         if not plan.soak or time.monotonic() > until - ROUND_S:

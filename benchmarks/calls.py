@@ -5,15 +5,19 @@ benchmarks.calls        this: the command line, one run after another
     processes           the offline Responder and the callers on some cores, the server alone on another
     callers             a process of its own: real WebRTC peers, each a `caller` having a `conversation`
     provider_log        what the Responder saw, and when
+      caller, line      one call; its packets, on sockets that are `drained`; what was `heard`, decoded afterwards
+      page_reader       the events its page would read
   record, chirp         what a call leaves behind; whether a known sound arrived whole
   figures               from records to figures, pure
-  report                the table, the JSON
+  ramp                  which number of calls to try next, pure
+  report, picture       the table, the JSON; the drawing
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -21,87 +25,111 @@ from rich.console import Console
 from benchmarks import report
 from benchmarks.picture import picture
 from benchmarks.processes import Cores
-from benchmarks.ramp import Rule, answer, next_number, rig_at_fault
+from benchmarks.ramp import Rule, Try, conclusion, judged, next_number, verdicts
 from benchmarks.run import Run, run
 
 MOST_CALLS = 500
 MOST_SECONDS = 3600.0
-RAMP_START = 8
+SECONDS, RAMP_SECONDS = 40.0, 20.0
+"""How long a run is measured, unless said: a ramp has many runs."""
+RAMP_START = 16
 
 
 def main() -> int:
     """Measure and print. Returns the exit status: 1 when a call failed outside a ramp."""
     options = _options()
-    bench = Bench(options.seconds)
-    if bench.cores.server == bench.cores.others:
-        bench.console.print("Only one core: server, callers and Responder share it, and the figures show it.")
+    seconds = options.seconds or (RAMP_SECONDS if options.ramp else SECONDS)
+    bench = Bench(seconds, Cores.available(options.workers, shared=options.shared), options.workers)
+    bench.say(f"{bench.where}; {seconds:g} s a run.")
+    words = ""
     if options.ramp:
-        climb(bench, options.most)
+        words = climb(bench, options.most)
+        bench.say(words)
     else:
         for _ in range(options.repeat):
             for calls in options.calls:
                 bench.measure(calls)
-    Console(width=max(bench.console.width, report.width(bench.runs))).print(report.table(bench.runs))
-    if options.markdown:
-        sys.stdout.write(report.markdown(bench.runs) + "\n")
-    if options.json:
-        report.save(options.json, bench.runs, options.seconds, bench.cores)
-    if options.svg:
-        options.svg.write_text(picture(bench.runs))
+    _hand_over(bench, options, words)
     failed = any(each.media.failed for results in bench.runs.values() for each in results)
     return int(failed and not options.ramp)
+
+
+def _hand_over(bench: Bench, options: argparse.Namespace, words: str) -> None:
+    # Of a ramp's numbers the last try is what counted; the JSON has them all.
+    shown = {calls: runs[-1:] if options.ramp else runs for calls, runs in sorted(bench.runs.items())}
+    console = Console(width=max(bench.console.width, report.width(shown)))
+    console.print(report.table(shown, bench.where))
+    if options.markdown:
+        sys.stdout.write(report.markdown(shown, bench.where, words, sys.argv[1:]) + "\n")
+    if options.json:
+        report.save(options.json, bench.runs, bench.seconds, bench.cores, words)
+    if options.svg:
+        options.svg.write_text(picture(shown, bench.where))
 
 
 class Bench:
     """Runs one after another, and keeps what they gave."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, cores: Cores, workers: int) -> None:
         self.console = Console()
-        self.cores = Cores.available()
+        self.cores = cores
+        self.workers = workers
         self.seconds = seconds
+        self.where = cores.described(workers)
         self.runs: dict[int, list[Run]] = {}
 
     def __repr__(self) -> str:
         return f"Bench({ {calls: len(runs) for calls, runs in self.runs.items()} })"
 
+    def say(self, words: str) -> None:
+        """A line of progress."""
+        self.console.print(words, markup=False, highlight=False, soft_wrap=True)
+
     def measure(self, calls: int) -> Run:
         """One run, told in a line."""
         runs = self.runs.setdefault(calls, [])
-        result = run(calls, self.seconds, self.cores, seed=len(runs) + 1)
+        result = run(calls, self.seconds, self.cores, len(runs) + 1, self.workers)
         runs.append(result)
-        latency = report.spread_text(result.media.added_latency)
-        self.console.print(
-            f"{calls} calls: added latency {latency} ms; {result.server.cpu_ms:.1f} ms CPU a call-second"
+        media, server = result.media, result.server
+        self.say(
+            f"{calls} calls: added latency {report.spread_text(media.added_latency)} ms;"
+            f" gaps {media.gaps_percent:.2f} %; {server.cpu_ms:.1f} ms CPU a call-second,"
+            f" {server.core_percent:.0f} % of its cores; callers and Responder {result.rig_percent:.0f} % of theirs"
         )
-        for trouble in result.media.troubles:
-            self.console.print(f"a call failed: {trouble}", markup=False)
+        for trouble in media.troubles:
+            self.say(f"a call failed: {trouble}")
         return result
 
 
-def climb(bench: Bench, most: int) -> None:
-    """The ramp: the most calls that keep to its rule."""
+def climb(bench: Bench, most: int) -> str:
+    """The ramp: the most calls that keep to its rule, in words."""
+    began = time.monotonic()
     rule = Rule(bench.measure(1).media.added_latency.p50)
-    held: dict[int, bool] = {}
-    while (calls := next_number(held, RAMP_START, most)) is not None:
-        result = bench.measure(calls)
-        broken = rule.broken_by(result.media)
-        held[calls] = not broken
-        bench.console.print(f"{calls} calls {'hold' if held[calls] else f'do not hold: {broken}'}")
-        if broken and (fault := rig_at_fault(result.rig_percent, result.media)):
-            bench.console.print(f"The measurement's limit, perhaps not the server's: {fault}.")
-    bench.runs = dict(sorted(bench.runs.items()))
-    bench.console.print(f"[bold]{answer(held)} calls[/] on one core.")
+    tries: list[Try] = []
+    while (calls := next_number(verdicts(tries), RAMP_START, most)) is not None:
+        for _ in range(2):
+            result = bench.measure(calls)
+            tries.append(judged(calls, rule, result.media, result.server.core_percent, result.rig_percent))
+            bench.say(tries[-1].told())
+            if not tries[-1].fault:
+                break
+    bench.say(f"{len(tries) + 1} runs in {(time.monotonic() - began) / 60:.1f} minutes.")
+    return conclusion(tries, bench.where)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.calls", description="Measure whole calls.")
     parser.add_argument("--calls", type=_numbers, default=[1, 8], help="numbers of calls at once, e.g. 1,8,16")
-    parser.add_argument("--seconds", type=_seconds, default=40.0, help="how long each run is measured")
+    parser.add_argument(
+        "--seconds", type=_seconds, help=f"how long each run is measured ({SECONDS:g}; ramp {RAMP_SECONDS:g})"
+    )
     parser.add_argument("--repeat", type=int, default=1, choices=range(1, 21), metavar="1-20", help="runs of each")
     parser.add_argument("--json", type=Path, help="save every figure of every run here")
     parser.add_argument("--svg", type=Path, help="draw the figures here")
-    parser.add_argument("--ramp", action="store_true", help="look for the most calls one core carries, instead")
+    parser.add_argument("--ramp", action="store_true", help="look for the most calls it carries, instead")
     parser.add_argument("--most", type=int, default=MOST_CALLS, help="the ramp goes no further than this")
+    parser.add_argument("--workers", type=int, default=1, choices=range(1, 65), metavar="1-64", help="server processes")
+    parser.add_argument("--shared", action="store_true", help="server, callers and Responder share all cores")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown, too")
     return parser.parse_args()
 

@@ -28,6 +28,8 @@ END_TOLERANCE = 120
 """The same at the chirp's end, where the codec rings (5 ms)."""
 LIKENESS = 0.6
 """Correlation below which a window is not the chirp at all."""
+SURE = 0.9
+"""Correlation from which a window stands where it was expected, if it has its summit there: a chirp has no second."""
 QUIET = 0.1
 """Share of the chirp's loudness below which it is over."""
 CODEC_DELAY = 156
@@ -97,12 +99,19 @@ def _end(samples: NDArray[np.float64]) -> int:
 
 def _shift(window: NDArray[np.float64], chirp: Chirp, first: int) -> tuple[int, float]:
     """How far after `first` the window really stands in the chirp, and how like it is there (0 to 1)."""
-    reference = chirp.analytic(first - REACH, WINDOW + 2 * REACH)
     if not np.any(window):
         return 0, 0.0
+    shift, likeness = _best(window, chirp, first, TOLERANCE)
+    if abs(shift) < TOLERANCE and likeness >= SURE:
+        return shift, likeness
+    return _best(window, chirp, first, REACH)  # costs ten times as much
+
+
+def _best(window: NDArray[np.float64], chirp: Chirp, first: int, reach: int) -> tuple[int, float]:
+    reference = chirp.analytic(first - reach, WINDOW + 2 * reach)
     size = 1 << (len(reference) + WINDOW).bit_length()
     agreement = np.fft.ifft(np.fft.fft(reference, size) * np.conj(np.fft.fft(window, size)))
-    strengths = np.abs(agreement[: 2 * REACH + 1])
+    strengths = np.abs(agreement[: 2 * reach + 1])
     best = int(np.argmax(strengths))
     strength = float(np.sqrt(np.sum(window**2) * len(window) / 2))
-    return best - REACH, float(strengths[best] / strength)
+    return best - reach, float(strengths[best] / strength)

@@ -34,7 +34,9 @@ class PageReader(asyncio.Protocol):
         return f"PageReader({len(self._figures)} turns)"
 
     async def open(self, base_url: str, ticket: Ticket, within_s: float) -> None:
-        """Ask for the stream, and wait for its first news. Raises `TimeoutError`, `OSError`."""
+        """Ask for a call's stream, and wait for its first news. Raises `TimeoutError`, `OSError`."""
+        self.started.clear()
+        self._unfinished = b""
         address = urlsplit(base_url)
         host, port = address.hostname or "", address.port or 80
         async with asyncio.timeout(within_s):

@@ -21,21 +21,34 @@ import psutil
 ROOT = Path(__file__).resolve().parents[1]
 READY_WITHIN_S = 40.0
 END_WITHIN_S = 15.0
+SETTLED_S = 1.0
+SETTLED_SHARE = 0.15
+"""Of a core: less than this, and nothing is starting any more."""
 SERVE = "from backend.cli import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """Who runs where; the same cores twice where there is only one."""
+    """Who runs where; the same cores twice where there is only one, or where all are shared on purpose."""
 
     server: frozenset[int]
     others: frozenset[int]
 
     @classmethod
-    def available(cls) -> Cores:
-        """The first core for the server, all others for everything else."""
-        first, *rest = sorted(os.sched_getaffinity(0))
-        return cls(frozenset({first}), frozenset(rest or {first}))
+    def available(cls, workers: int = 1, *, shared: bool = False) -> Cores:
+        """The first core for the server, or as many as it has processes if others remain; the rest for the others."""
+        all_of_them = sorted(os.sched_getaffinity(0))
+        if shared or len(all_of_them) == 1:
+            return cls(frozenset(all_of_them), frozenset(all_of_them))
+        own = workers if workers < len(all_of_them) else 1
+        return cls(frozenset(all_of_them[:own]), frozenset(all_of_them[own:]))
+
+    def described(self, workers: int) -> str:
+        """In words."""
+        server = f"{workers} server process{'es' if workers > 1 else ''}"
+        if self.server == self.others:
+            return f"{server}, callers and Responder sharing {_cores(self.server)}"
+        return f"{server} on {_cores(self.server)}, callers and Responder on {_cores(self.others)}"
 
 
 class Child:
@@ -81,19 +94,19 @@ class Usage:
     """A process and its children, so far."""
 
     cpu_s: float
-    """The process itself, all threads, user and system."""
-    children_cpu_s: float
-    """Its living children: the embedded Redis."""
+    """All of them but Redis, all threads, user and system."""
+    redis_cpu_s: float
+    """The embedded Redis among them."""
     waited_s: float
-    """How long its threads stood ready while something else had the core; 0 where the system does not tell."""
+    """How long their threads stood ready while something else had the core; 0 where the system does not tell."""
     rss: int
-    """Resident bytes of the process itself."""
+    """Resident bytes, Redis left out."""
 
     def since(self, earlier: Usage) -> Usage:
         """The difference; memory as it is now."""
         return Usage(
             self.cpu_s - earlier.cpu_s,
-            self.children_cpu_s - earlier.children_cpu_s,
+            self.redis_cpu_s - earlier.redis_cpu_s,
             self.waited_s - earlier.waited_s,
             self.rss,
         )
@@ -101,10 +114,21 @@ class Usage:
 
 def usage(pid: int) -> Usage:
     """As it is now."""
-    process = psutil.Process(pid)
-    times = process.cpu_times()
-    children = [_cpu_s(child) for child in process.children(recursive=True)]
-    return Usage(times.user + times.system, sum(children), _waited_s(pid), process.memory_info().rss)
+    own, redis = _family(pid)
+    return Usage(
+        sum(map(_cpu_s, own)), sum(map(_cpu_s, redis)), sum(_waited_s(each.pid) for each in own), sum(map(_rss, own))
+    )
+
+
+def settle(pid: int, within_s: float) -> None:
+    """Wait until a process and its children have started: until they use next to no time for a while."""
+    deadline = time.monotonic() + within_s
+    spent = usage(pid).cpu_s
+    while time.monotonic() < deadline:
+        time.sleep(SETTLED_S)
+        before, spent = spent, usage(pid).cpu_s
+        if spent - before < SETTLED_SHARE * SETTLED_S:
+            return
 
 
 @contextmanager
@@ -119,8 +143,13 @@ def provider(script: Mapping[str, Any], cores: frozenset[int]) -> Iterator[tuple
 
 
 @contextmanager
-def server(provider_url: str, cores: frozenset[int], **env: str) -> Iterator[tuple[str, int]]:
-    """`responder-thinker serve` on `cores`, without limits, upstream of `provider_url`: its address and pid."""
+def server(
+    provider_url: str, cores: frozenset[int], env: Mapping[str, str], nice: int = 0
+) -> Iterator[tuple[str, int]]:
+    """`responder-thinker serve` on `cores`, without limits, upstream of `provider_url`: its address and pid.
+
+    `nice`: lower its priority by so much.
+    """
     with tempfile.TemporaryDirectory() as folder:
         settings = {
             "OPENAI_API_KEY": "x",
@@ -132,8 +161,8 @@ def server(provider_url: str, cores: frozenset[int], **env: str) -> Iterator[tup
             "ADMISSION_MAX_CPU_PERCENT": "0",
             "COLUMNS": "200",
         }
-        command = [sys.executable, "-c", SERVE, "serve", "--port", "0"]
-        with started(command, cores, folder, settings | env) as child:
+        command = ["nice", "-n", str(nice), sys.executable, "-c", SERVE, "serve", "--port", "0"]
+        with started(command, cores, folder, settings | dict(env)) as child:
             found = re.search(r"http://[\w.]+:(\d+)", child.until(b"Ctrl-C", READY_WITHIN_S).decode())
             assert found, "the server did not say where it listens"
             yield f"http://127.0.0.1:{found[1]}", child.process.pid
@@ -162,6 +191,33 @@ def started(
         yield child
     finally:
         child.end()
+
+
+def _family(pid: int) -> tuple[list[psutil.Process], list[psutil.Process]]:
+    """The process with all below it, and which of those are Redis."""
+    root = psutil.Process(pid)
+    own, redis = [root], list[psutil.Process]()
+    for child in root.children(recursive=True):
+        (redis if _name(child).startswith("redis") else own).append(child)
+    return own, redis
+
+
+def _name(process: psutil.Process) -> str:
+    try:
+        return str(process.name())
+    except psutil.NoSuchProcess:
+        return ""
+
+
+def _rss(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.NoSuchProcess:
+        return 0
+
+
+def _cores(cores: frozenset[int]) -> str:
+    return f"core{'s' if len(cores) > 1 else ''} {', '.join(map(str, sorted(cores)))}"
 
 
 def _cpu_s(process: psutil.Process) -> float:

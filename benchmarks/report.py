@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -69,12 +70,10 @@ ROWS: tuple[Row, ...] = (
 """What the table shows: a name, how to find it in a run, its format."""
 
 
-def table(runs: Mapping[int, Sequence[Run]]) -> Table:
-    """A column for each number of calls."""
+def table(runs: Mapping[int, Sequence[Run]], where: str) -> Table:
+    """A column for each number of calls. `where`: who ran on which cores."""
     repeats = max(len(each) for each in runs.values())
-    title = "Calls through one server on one core" + (
-        f", {repeats} runs: medians, and sums of what is counted" if repeats > 1 else ""
-    )
+    title = where + (f", {repeats} runs: medians, and sums of what is counted" if repeats > 1 else "")
     shown = Table(title=title)
     shown.add_column("", no_wrap=True)
     for calls in runs:
@@ -89,23 +88,37 @@ def width(runs: Mapping[int, Sequence[Run]]) -> int:
     return max(len(name) for name, _, _ in ROWS) + 12 * len(runs) + 8
 
 
-def markdown(runs: Mapping[int, Sequence[Run]]) -> str:
-    """The same, to be pasted into a page."""
+def markdown(runs: Mapping[int, Sequence[Run]], where: str, words: str, arguments: Sequence[str]) -> str:
+    """The same, to be pasted into a page, with the command, the machine, and what a ramp found."""
+    about = machine()
+    lines = [
+        f"`python -m benchmarks.calls {shlex.join(arguments)}`, {datetime.now(UTC):%Y-%m-%d}: {where}.",
+        f"{about['processor']}, {about['cores']} cores, Python {about['python']}, {about['system']}.",
+        *([f"**{words}**"] if words else []),
+        "",
+        *rows_of(runs),
+    ]
+    return "\n".join(lines)
+
+
+def rows_of(runs: Mapping[int, Sequence[Run]]) -> list[str]:
+    """The table as Markdown."""
     lines = ["| | " + " | ".join(f"{calls} call{'s' if calls > 1 else ''}" for calls in runs) + " |"]
     lines.append("|---|" + "---:|" * len(runs))
     for name, find, form in ROWS:
         cells = (cell(find, each, form) for each in runs.values())
         lines.append(f"| {name.replace('  ', '… ')} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return lines
 
 
-def save(path: Path, runs: Mapping[int, Sequence[Run]], seconds: float, cores: Cores) -> None:
+def save(path: Path, runs: Mapping[int, Sequence[Run]], seconds: float, cores: Cores, words: str = "") -> None:
     """Every run, every figure, and what it was measured on."""
     document = {
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "cores": {"server": sorted(cores.server), "others": sorted(cores.others)},
         "seconds": seconds,
+        "conclusion": words,
         "runs": [as_json(run) for each in runs.values() for run in each],
     }
     path.write_text(json.dumps(_without_nan(document), indent=1) + "\n")

@@ -22,6 +22,12 @@ SERVER_SETTINGS = {"VAD__HANGOVER_FRAMES": str(HANGOVER_FRAMES)}
 SUBTRACTED = Settings(hangover_s=HANGOVER_FRAMES * 0.02, provider_delay_s=conversation.PROVIDER_DELAY_MS / 1000)
 IDLE_S = 3.0
 """How long the server is watched with no call, after one that has warmed it up."""
+SHARING_NICE = 5
+"""By how much the server gives way to callers that share its cores: a shortage shows in the server, not in them."""
+SETTLE_WITHIN_S = 40.0
+"""For several processes to start in."""
+WARMING_CALLS = 4
+"""For each of several processes: the kernel deals connections out by chance."""
 PLACE_WITHIN_S = 20.0
 """For starting the callers, and again for every call's set-up and for judging what it heard."""
 
@@ -31,15 +37,15 @@ class ServerFigures:
     """What the server cost, per call and second of call unless said."""
 
     cpu_ms: float
-    """CPU of the server process in milliseconds, all threads, user and system, less what it uses with no call."""
+    """CPU of the server's processes in milliseconds, user and system, less what they use with no call."""
     idle_cpu_ms: float
     """CPU per second with no call."""
     redis_cpu_ms: float
-    """CPU of its children: the embedded Redis."""
+    """CPU of the embedded Redis."""
     waited_ms: float
     """Ready to run, but something else had the core: how disturbed the run was."""
     core_percent: float
-    """Share of the server's core that the server used, its children included."""
+    """Share of the server's core, or cores, that it used, Redis included."""
     rss_idle_mb: float
     """Resident memory after one call, before the run's first."""
     rss_per_call_mb: float
@@ -63,25 +69,29 @@ class Run:
     """See `benchmarks.yardstick`; before the run."""
 
 
-def run(calls: int, seconds: float, cores: Cores, seed: int) -> Run:
+def run(calls: int, seconds: float, cores: Cores, seed: int, workers: int = 1) -> Run:
     """Measure `calls` calls for `seconds`. Raises `EOFError` or `TimeoutError` when a process fails."""
+    nice = SHARING_NICE if cores.server == cores.others else 0
+    settings, warming = SERVER_SETTINGS | {"WORKERS": str(workers)}, WARMING_CALLS * workers if workers > 1 else 1
     yardstick_us = encode_us(cores.server)
     with (
         processes.provider(conversation.script(), cores.others) as (provider_url, provider_pid),
-        processes.server(provider_url, cores.server, **SERVER_SETTINGS) as (url, pid),
+        processes.server(provider_url, cores.server, settings, nice) as (url, pid),
     ):
         watched = {"server": pid, "provider": provider_pid}
-        place(Plan(url, 1, 1.0, seed), cores, watched)  # warms up what is loaded at the first call
+        if workers > 1:
+            processes.settle(pid, SETTLE_WITHIN_S)  # the first of them says that it listens, not the last
+        place(Plan(url, warming, 1.0, seed), cores, watched)  # warms up what is loaded at the first call
         before = usage(pid)
         time.sleep(IDLE_S)
         idle = usage(pid).since(before)
         report, spent = place(Plan(url, calls, seconds, seed), cores, watched)
-        logs = provider_calls(provider_url, time.time() - time.monotonic())[1:]
+        logs = provider_calls(provider_url, time.time() - time.monotonic())[warming:]
     lasted = report.ended - report.began
     rig_cpu = spent["provider"].cpu_s + spent["callers"].cpu_s
     return Run(
         media=media_figures(report, logs if len(logs) == calls else (), SUBTRACTED),
-        server=server_figures(idle, spent["server"], calls, lasted),
+        server=server_figures(idle, spent["server"], calls, lasted, len(cores.server)),
         told=_told(report),
         callers_cpu_ms=1000 * spent["callers"].cpu_s / lasted / calls,
         responder_cpu_ms=1000 * spent["provider"].cpu_s / lasted / calls,
@@ -90,16 +100,16 @@ def run(calls: int, seconds: float, cores: Cores, seed: int) -> Run:
     )
 
 
-def server_figures(idle: Usage, spent: Usage, calls: int, seconds: float) -> ServerFigures:
-    """Per call and second; `idle` covers `IDLE_S` seconds without calls."""
+def server_figures(idle: Usage, spent: Usage, calls: int, seconds: float, cores: int = 1) -> ServerFigures:
+    """Per call and second; `idle` covers `IDLE_S` seconds without calls. `cores`: how many the server has."""
     call_seconds = calls * seconds
     idle_cpu = idle.cpu_s / IDLE_S
     return ServerFigures(
         cpu_ms=1000 * (spent.cpu_s - idle_cpu * seconds) / call_seconds,
         idle_cpu_ms=1000 * idle_cpu,
-        redis_cpu_ms=1000 * spent.children_cpu_s / call_seconds,
+        redis_cpu_ms=1000 * spent.redis_cpu_s / call_seconds,
         waited_ms=1000 * spent.waited_s / call_seconds,
-        core_percent=100 * (spent.cpu_s + spent.children_cpu_s) / seconds,
+        core_percent=100 * (spent.cpu_s + spent.redis_cpu_s) / seconds / cores,
         rss_idle_mb=idle.rss / 1e6,
         rss_per_call_mb=(spent.rss - idle.rss) / 1e6 / calls,
     )

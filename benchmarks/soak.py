@@ -54,7 +54,7 @@ def main() -> int:
     cores, seconds = Cores.available(), options.minutes * 60
     with (
         processes.provider(conversation.script(), cores.others) as (provider_url, _),
-        processes.server(provider_url, cores.server, **SERVER_SETTINGS) as (url, pid),
+        processes.server(provider_url, cores.server, SERVER_SETTINGS) as (url, pid),
     ):
         over = threading.Event()
         watcher = threading.Thread(target=watch, args=(pid, over, samples, console), daemon=True)

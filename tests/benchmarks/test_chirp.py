@@ -34,7 +34,7 @@ def test_a_whole_chirp_has_lost_nothing() -> None:
     assert wholeness(heard(PCM), CHIRP) == Wholeness(lost=0, repeated=0, glitches=0)
 
 
-@pytest.mark.parametrize("count", [48, 240, FRAME, 5 * FRAME])
+@pytest.mark.parametrize("count", [48, 60, 240, FRAME, 5 * FRAME])
 def test_lost_samples_are_counted(count: int) -> None:
     found = wholeness(heard(without(count)), CHIRP)
     assert abs(found.lost - count) <= 24

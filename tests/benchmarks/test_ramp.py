@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from benchmarks.figures import MediaFigures, Settings, media_figures, spread
-from benchmarks.ramp import Rule, answer, next_number, rig_at_fault
+from benchmarks.ramp import Rule, Try, answer, conclusion, judged, next_number, rig_at_fault, verdicts
 from benchmarks.record import CallersReport
 
 
@@ -62,3 +62,25 @@ def test_callers_that_are_the_limit_are_told_from_the_server() -> None:
     assert rig_at_fault(70.0, dataclasses.replace(good(), callers_lateness=spread([0.002]))) == ""
     assert "cores" in rig_at_fault(95.0, good())
     assert "late" in rig_at_fault(40.0, dataclasses.replace(good(), callers_lateness=spread([0.002, 0.080])))
+
+
+def test_a_run_broken_by_something_else_is_told_from_one_the_server_broke() -> None:
+    late = dataclasses.replace(good(), gaps_percent=3.0)
+    assert judged(64, Rule(60.0), late, core_percent=97.0, rig_percent=40.0).fault == ""
+    assert "60 %" in judged(64, Rule(60.0), late, core_percent=60.0, rig_percent=40.0).fault
+    assert "callers" in judged(64, Rule(60.0), late, core_percent=97.0, rig_percent=95.0).fault
+    assert judged(64, Rule(60.0), good(), core_percent=60.0, rig_percent=40.0) == Try(64, "", "")
+
+
+def test_the_last_try_of_a_number_counts_and_the_conclusion_says_what_stopped_it() -> None:
+    tries = [
+        Try(16, "", ""),
+        Try(32, "2.00 % gaps", "it used 60 % of its core"),
+        Try(32, "", ""),
+        Try(64, "9 % gaps", ""),
+    ]
+    assert verdicts(tries) == {16: True, 32: True, 64: False}
+    assert (
+        conclusion(tries, "one process") == "32 calls hold the rule with one process. 64 calls do not hold: 9 % gaps."
+    )
+    assert "more were not tried" in conclusion(tries[:1], "one process")

@@ -11,12 +11,13 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.figures import Settings, Spread, media_figures
-from benchmarks.picture import nice_top, picture
+from benchmarks.picture import nice_step, picture
 from benchmarks.processes import Cores, Usage
 from benchmarks.record import CallersReport
-from benchmarks.report import ROWS, SUM, WORST, cell, markdown, middle, save
+from benchmarks.report import ROWS, SUM, WORST, cell, markdown, middle, rows_of, save
 from benchmarks.run import IDLE_S, Run, server_figures
 
+WHERE = "1 server process on core 0, callers and Responder on core 1"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -53,10 +54,7 @@ def test_repeated_runs_show_their_median_and_leave_out_what_was_not_measured() -
 def test_a_fault_in_one_run_of_three_is_not_hidden_by_a_median() -> None:
     bad = a_run(60.0)
     bad = dataclasses.replace(bad, media=dataclasses.replace(bad.media, failed=3, slots_skipped=96, samples_lost=7))
-    rows = {
-        line.split("|")[1].strip(): line.split("|")[2].strip()
-        for line in markdown({8: [a_run(60.0), bad]}).splitlines()
-    }
+    rows = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in rows_of({8: [a_run(60.0), bad]})}
     assert (rows["calls that failed"], rows["20 ms slots skipped"], rows["samples lost in the chirps"]) == (
         "3",
         "96",
@@ -72,7 +70,7 @@ def test_counts_add_up_and_the_worst_is_the_worst() -> None:
 
 
 def test_the_markdown_table_has_a_row_for_every_figure_and_a_column_for_every_number_of_calls() -> None:
-    lines = markdown({1: [a_run(50.0, 1)], 8: [a_run(60.0)]}).splitlines()
+    lines = rows_of({1: [a_run(50.0, 1)], 8: [a_run(60.0)]})
     assert len(lines) == 2 + len(ROWS)
     assert lines[0] == "| | 1 call | 8 calls |"
     assert "| added latency p50, ms | 50 | 60 |" in lines
@@ -89,11 +87,32 @@ def test_json_holds_every_run_and_null_for_what_is_not_a_number(tmp_path: Path) 
 
 @pytest.mark.parametrize("numbers", [(8,), (1, 8, 64)])
 def test_the_picture_is_valid_and_draws_a_point_for_every_number_of_calls(numbers: tuple[int, ...]) -> None:
-    drawn = ElementTree.fromstring(picture({calls: [a_run(60.0, calls)] for calls in numbers}))
+    drawn = ElementTree.fromstring(picture({calls: [a_run(60.0, calls)] for calls in numbers}, WHERE))
     first_chart = drawn.findall(f"{SVG}g")[0]
-    assert len(first_chart.findall(f"{SVG}circle")) == 2 * len(numbers)
+    assert len(first_chart.findall(f"{SVG}circle")) == 3 * len(numbers)
 
 
-@pytest.mark.parametrize(("value", "top"), [(0.0, 1.0), (0.9, 1.0), (1.2, 2.0), (61.0, 100.0), (100.0, 100.0)])
-def test_scales_end_at_round_numbers(value: float, top: float) -> None:
-    assert nice_top(value) == pytest.approx(top)
+def test_a_run_far_beyond_the_limit_does_not_press_the_others_flat() -> None:
+    drawn = ElementTree.fromstring(picture({1: [a_run(40.0, 1)], 8: [a_run(60.0)], 64: [a_run(4000.0, 64)]}, WHERE))
+    chart = drawn.findall(f"{SVG}g")[0]
+    heights = [float(circle.attrib["cy"]) for circle in chart.findall(f"{SVG}circle")][:3]
+    assert heights[0] - heights[1] > 5
+    assert "4e+03 ▲" in [text.text for text in chart.findall(f"{SVG}text")]
+
+
+@pytest.mark.parametrize(("value", "step"), [(0.0, 1.0), (0.9, 1.0), (1.2, 2.0), (22.0, 25.0), (61.0, 100.0)])
+def test_scales_go_in_round_steps(value: float, step: float) -> None:
+    assert nice_step(value) == pytest.approx(step)
+
+
+def test_the_markdown_says_what_was_run_where_and_what_was_found() -> None:
+    text = markdown({8: [a_run(60.0)]}, WHERE, "8 calls hold.", ["--ramp"])
+    assert text.startswith("`python -m benchmarks.calls --ramp`") and WHERE in text and "**8 calls hold.**" in text
+
+
+def test_cores_are_dealt_out_and_told() -> None:
+    apart = Cores(frozenset({0}), frozenset({1}))
+    assert apart.described(1) == WHERE
+    assert Cores(frozenset({0, 1}), frozenset({0, 1})).described(2) == (
+        "2 server processes, callers and Responder sharing cores 0, 1"
+    )
