@@ -83,6 +83,21 @@ export function postTaskCancel(id) {
   return request("POST", `/api/tasks/${encodeURIComponent(id)}/cancel`);
 }
 
+/** The user's reminders, the next one first. @returns {Promise<{notifications: any[]}>} */
+export function getReminders() {
+  return request("GET", "/notification/me");
+}
+
+/** @param {string} id */
+export function deleteReminder(id) {
+  return request("DELETE", `/notification/me/${encodeURIComponent(id)}`);
+}
+
+/** The user has this notice before their eyes. @param {string} id @returns {Promise<{still_waited: boolean}>} */
+export function postSeen(id) {
+  return request("POST", `/api/me/notices/${encodeURIComponent(id)}/seen`);
+}
+
 /** What is known of the user. @returns {Promise<import("./state/memory.js").Known>} */
 export function getMe() {
   return request("GET", "/api/me");

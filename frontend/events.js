@@ -27,6 +27,7 @@ export const EVENT_TYPES = Object.freeze([
   "notice",
   "decision",
   "task",
+  "reminder",
   "error",
   "gap",
 ]);

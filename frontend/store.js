@@ -8,6 +8,7 @@
 import { logged } from "./state/log.js";
 import { memoryAfter, NOTHING_KNOWN } from "./state/memory.js";
 import { NO_NOTICES, noticesAfter } from "./state/notices.js";
+import { NO_REMINDERS, remindersAfter } from "./state/reminders.js";
 import { NO_STATS, statsAfter } from "./state/stats.js";
 import { NO_TALLY, tallyAfter } from "./state/tally.js";
 import { NO_TASKS, tasksAfter } from "./state/tasks.js";
@@ -60,6 +61,7 @@ import { sessionEndedFailure, spokenError } from "./failures.js";
  * @property {readonly import("./state/thinkers.js").Thinker[]} thinkers
  * @property {readonly import("./state/tasks.js").Task[]} tasks
  * @property {readonly import("./state/notices.js").Notice[]} notices
+ * @property {import("./state/reminders.js").Reminders} reminders
  * @property {import("./state/turns.js").Turns} turns
  * @property {import("./state/stats.js").Stats} stats
  * @property {import("./state/memory.js").UserMemory} memory
@@ -82,6 +84,7 @@ export const INITIAL_STATE = Object.freeze({
   thinkers: Object.freeze([]),
   tasks: NO_TASKS,
   notices: NO_NOTICES,
+  reminders: NO_REMINDERS,
   turns: NO_TURNS,
   stats: NO_STATS,
   memory: NOTHING_KNOWN,
@@ -171,6 +174,7 @@ function partsAfter(state, action) {
     tally: tallyAfter(state.tally, action),
     tasks: tasksAfter(state.tasks, action),
     notices: noticesAfter(state.notices, action),
+    reminders: remindersAfter(state.reminders, action),
     turns: turnsAfter(state.turns, action),
     stats: statsAfter(state.stats, action),
     memory: memoryAfter(state.memory, action),

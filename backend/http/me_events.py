@@ -10,7 +10,7 @@ import msgspec
 from fastapi import APIRouter, Response
 from fastapi.sse import format_sse_event
 
-from backend.errors import MemoryUnavailable, NotFound
+from backend.errors import MemoryUnavailable
 from backend.http.context import Caller, Context, Here
 from backend.http.events import HEARTBEAT, RETRY_MS, EventStream, encode, with_heartbeat
 from backend.session.pages import Page
@@ -20,9 +20,12 @@ router = APIRouter(tags=["events"])
 
 @router.get("/api/me/events", responses={200: {"content": {"text/event-stream": {}}}})
 async def my_events(here: Here, caller: Caller) -> Response:
-    """First what waits to be told, as `notice` events; then what happens. 429 when too many pages are open."""
+    """First what waits to be told, as `notice` events; then what happens. 429 when too many pages are open.
+
+    204 where pages are told nothing outside of calls: an EventSource does not come back then.
+    """
     if here.services.pages is None:
-        raise NotFound("This server tells pages nothing outside of calls.")
+        return Response(status_code=204)
     page = here.services.pages.stream(caller.user)
     return EventStream(_stream(page, here), headers={"X-Accel-Buffering": "no"})
 

@@ -30,8 +30,8 @@ export function showErrands(store, cancel) {
   const shownTasks = new Map();
   const shownNotices = new Map();
   store.subscribe((state, before) => {
-    if (state.tasks === before.tasks && state.notices === before.notices) return;
-    section.hidden = !state.tasks.length && !state.notices.length;
+    if (state.tasks === before.tasks && state.notices === before.notices && state.reminders === before.reminders) return;
+    section.hidden = !state.tasks.length && !state.notices.length && !state.reminders.set.length;
     follow(tasks, shownTasks, state.tasks, ({ id }) => id, () => createTask(cancel), updateTask);
     follow(notices, shownNotices, state.notices, ({ id }) => id, createNotice, updateNotice);
   });

@@ -232,12 +232,11 @@ async def world(
         attach_socket=SocketLine,
         page_config=lambda: {"responder": {"name": "fake", "model": "none", "offline": True}},
         readiness=readiness,
-        keepers=(Keeper("memory", made.memory.everything_of, made.memory.forget_user),),
         frontend=frontend,
         tasks=tasks,
         archive=archive,
         metrics=made.metrics,
-        **(services_with or {}),
+        **{"keepers": (Keeper("memory", made.memory.everything_of, made.memory.forget_user),)} | (services_with or {}),
     )
     app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
     running = asyncio.create_task(fleet.run()) if fleet else None

@@ -129,6 +129,12 @@ class StandIn:
         """Anything else answers the event stream, and questions about the session, with this status."""
         self.feed = Feed()
         """The newest call's events."""
+        self.news = Feed()
+        """What happens outside of calls."""
+        self.seen: list[str] = []
+        """Notices the page says its user sees."""
+        self.reminders: list[dict[str, Any]] = []
+        """Those that are set."""
         self.offers: list[dict[str, Any]] = []
         self.typed: list[str] = []
         self.disconnects: list[dict[str, Any]] = []
@@ -166,6 +172,10 @@ class StandIn:
                     Route("/api/rtc/disconnect", self._disconnect, methods=["POST"]),
                     Route("/api/tasks", self._tasks),
                     Route("/api/tasks/{id}/cancel", self._cancel_task, methods=["POST"]),
+                    Route("/api/me/events", self._news),
+                    Route("/api/me/notices/{id}/seen", self._seen, methods=["POST"]),
+                    Route("/notification/me", self._reminders),
+                    Route("/notification/me/{id}", self._cancel_reminder, methods=["DELETE"]),
                     Route("/api/sessions", self._open, methods=["POST"]),
                     WebSocketRoute("/ws/{id}", self._socket),
                     Route("/api/sessions/{id}/thinkers/{call}/{what}", self._asked, methods=["POST"]),
@@ -221,6 +231,20 @@ class StandIn:
         self.cancelled_tasks.append(request.path_params["id"])
         return JSONResponse({"outcome": "canceled"})
 
+    async def _news(self, _: Request) -> Response:
+        return StreamingResponse(self._stream(0, self.news), media_type="text/event-stream")
+
+    async def _seen(self, request: Request) -> Response:
+        self.seen.append(request.path_params["id"])
+        return JSONResponse({"still_waited": True})
+
+    async def _reminders(self, _: Request) -> Response:
+        return JSONResponse({"notifications": self.reminders})
+
+    async def _cancel_reminder(self, request: Request) -> Response:
+        self.reminders = [each for each in self.reminders if each["id"] != request.path_params["id"]]
+        return JSONResponse({"canceled": {}})
+
     async def _disconnect(self, request: Request) -> Response:
         self.disconnects.append(json.loads(await request.body()))
         self.tell("session_ended", reason="disconnected")
@@ -263,10 +287,10 @@ class StandIn:
         finally:
             self._streams.discard(broken)
 
-    async def _stream(self, after: int) -> AsyncIterator[str]:
+    async def _stream(self, after: int, feed: Feed | None = None) -> AsyncIterator[str]:
         broken = asyncio.Event()
         self._streams.add(broken)
-        events = self.feed.read(after)
+        events = (feed or self.feed).read(after)
         cut = asyncio.ensure_future(broken.wait())
         yield "retry: 200\n\n"
         try:
@@ -302,5 +326,6 @@ async def standing_in() -> AsyncIterator[StandIn]:
             yield stand_in
         finally:
             stand_in.feed.close()
+            stand_in.news.close()
             stand_in.break_streams()
             await stand_in.lose_peers()

@@ -1,0 +1,76 @@
+"""Reminders on the page: shown where no call tells them, acknowledged when they are seen, and listed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.support.browser import launched, tab_in
+from tests.support.standin import StandIn, standing_in
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+HIDE = """(hidden) => {
+  Object.defineProperty(document, "visibilityState", { value: hidden ? "hidden" : "visible", configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched() as started:
+        yield started
+
+
+def come_due(server: StandIn, number: int, text: str) -> None:
+    data = {"id": f"reminder-{number}-1", "kind": "reminder", "text": f"A reminder: {text}", "source": str(number)}
+    server.news.publish("notice", data | {"state": "waiting"})
+
+
+async def test_a_reminder_stands_on_the_page_until_it_is_put_away(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        come_due(server, 1, "take the bread out")
+        await tab.sees("reminder-due", "take the bread out")
+        await until(lambda: server.seen == ["reminder-1-1"])
+        await tab.sees("told", "Told")
+        await tab.press("reminder-done")
+        await tab.page.get_by_test_id("reminder-due").wait_for(state="detached")
+
+
+async def test_a_tab_in_the_background_says_so_when_it_is_looked_at(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        await tab.page.evaluate(HIDE, True)
+        come_due(server, 2, "call Ana")
+        await tab.sees("reminder-due", "call Ana")
+        assert server.seen == []
+        await tab.page.evaluate(HIDE, False)
+        await until(lambda: server.seen == ["reminder-2-1"])
+
+
+async def test_in_a_call_the_call_tells_them(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await tab.open(server.url)
+        await tab.connect()
+        come_due(server, 3, "feed the cat")
+        server.tell("notice", id="reminder-4-1", kind="reminder", text="A reminder: go home", source="4", state="told")
+        await tab.sees("told", "go home")
+        assert server.seen == [] and await tab.page.get_by_test_id("reminder-due").count() == 0
+
+
+async def test_reminders_that_are_set_are_listed_and_called_off(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        about = {"at": "2026-11-27T15:00:00+01:00", "repeat": "FREQ=DAILY", "state": "set"}
+        server.reminders = [{"id": "r1", "text": "water the plants", **about}]
+        await tab.open(server.url)
+        await tab.sees("reminder-set", "water the plants")
+        await tab.sees("reminder-set", "repeats")
+        await tab.press("reminder-cancel")
+        await tab.page.get_by_test_id("reminder-set").wait_for(state="detached")
+        server.reminders = [{"id": "r2", "text": "call Tom", **about}]
+        server.news.publish("reminder", {"id": "r2", "event": "set"})
+        await tab.sees("reminder-set", "call Tom")

@@ -1,0 +1,251 @@
+"""`/notification` on a real socket: one's own, in good order, and nobody else's; and the stream an open page reads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fakeredis import FakeAsyncRedis, FakeServer
+from prometheus_client import CollectorRegistry
+
+from backend.http.services import Keeper
+from backend.mcp.tokens import Tokens
+from backend.memory.fake import FakeMemory
+from backend.memory.notices import Notice, NoticeStore
+from backend.memory.presence import Presence
+from backend.memory.relay import Relay
+from backend.memory.user import SetPreference, update_user
+from backend.notifications.reminding import Reminding
+from backend.session.pages import Pages
+from backend.session.teller import Teller
+from backend.settings_mcp import McpSettings
+from backend.settings_notifications import NotificationSettings
+from tests.http.world import World, world
+from tests.support.waiting import until
+
+ANYBODY, FOR_ANA, STRANGER = "a" * 24, "b" * 24, "c" * 24
+TOKENS = McpSettings(internal_tokens=f"{ANYBODY},ana:{FOR_ANA}", external_tokens=STRANGER)  # type: ignore[arg-type]
+
+
+@dataclass
+class Desk:
+    """A server with reminders, and what keeps them. `now` is moved by hand."""
+
+    here: World
+    memory: FakeMemory
+    notices: NoticeStore
+    presence: Presence
+    teller: Teller
+    now: list[float]
+
+
+@asynccontextmanager
+async def desk(folder: Path, **settings: Any) -> AsyncIterator[Desk]:
+    server, now = FakeServer(), [1_795_262_400.0]
+    redis, waiting = FakeAsyncRedis(server=server), FakeAsyncRedis(server=server)
+    memory, relay, store = FakeMemory(), Relay(redis, waiting), NoticeStore(redis)
+    teller, presence = Teller(store, relay), Presence(redis)
+    pages = Pages(presence)
+    relay.on_page(pages.publish)
+    chosen = NotificationSettings(**settings)
+    reminding = Reminding(chosen, redis, memory, lambda: now[0])
+    teller.on_told(reminding.told)
+    kept = {
+        "reminding": reminding,
+        "bearers": Tokens(TOKENS).bearer,
+        "notices": teller.waiting,
+        "seen": teller.seen,
+        "pages": pages,
+        "keepers": (Keeper("reminders", reminding.export, reminding.erase),),
+    }
+    delivering = reminding.delivering(
+        teller, show=relay.show, on_page=presence.anywhere, hook=None, registry=CollectorRegistry()
+    )
+    async with delivering, world(folder, services_with=kept) as here:
+        yield Desk(here, memory, store, presence, teller, now)
+        pages.close()
+    await teller.close()
+    for client in (redis, waiting):
+        await client.aclose()
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+async def user_of(browser: httpx2.AsyncClient) -> str:
+    """Whom the server takes this browser for."""
+    await browser.get("/api/config")
+    (value,) = browser.cookies.jar
+    return str(value.value).strip('"').rsplit(".", 2)[0]
+
+
+async def test_a_reminder_is_set_listed_exported_and_called_off(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        made = await browser.post("/notification", json={"text": " take the bread  out ", "at": "in ten minutes"})
+        assert made.status_code == 201, made.text
+        told = made.json()
+        assert told["text"] == "take the bread out" and told["at"] == "2026-11-21T12:10:00+00:00"
+        assert (told["repeat"], told["state"], told["in_s"]) == ("none", "set", 600)
+        user = await user_of(browser)
+        for name in ("me", user):
+            listed = (await browser.get(f"/notification/{name}")).json()
+            assert [each["id"] for each in listed["notifications"]] == [told["id"]]
+        assert (await browser.get("/api/me/export")).json()["reminders"][0]["text"] == "take the bread out"
+        assert (await browser.delete(f"/notification/{user}/{told['id']}")).json()["canceled"]["id"] == told["id"]
+        assert (await browser.delete(f"/notification/me/{told['id']}")).status_code == 404
+        assert (await browser.get("/notification/me")).json() == {"notifications": []}
+
+
+async def test_who_is_forgotten_is_reminded_of_nothing(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        await browser.post("/notification", json={"text": "bread", "at": "in ten minutes"})
+        assert (await browser.delete("/api/me")).status_code == 200
+        assert (await browser.get("/notification/me")).json() == {"notifications": []}
+        at.now[0] += 700
+        assert (await browser.post("/notification/execute")).json()["due"] == 0
+
+
+async def test_times_are_on_the_users_own_clock(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        refused = await browser.post("/notification", json={"text": "pills", "at": "at nine", "repeat": "daily"})
+        assert refused.status_code == 422 and "time zone" in refused.json()["error"]["message"]
+        await update_user(at.memory, await user_of(browser), SetPreference("time_zone", "Asia/Kathmandu"))
+        made = await browser.post("/notification", json={"text": "pills", "at": "at nine", "repeat": "daily"})
+        assert made.json()["at"] == "2026-11-22T09:00:00+05:45" and made.json()["repeat"] == "FREQ=DAILY"
+        elsewhere = {"text": "pills", "at": "at nine", "repeat": "daily", "time_zone": "America/New_York"}
+        assert (await browser.post("/notification", json=elsewhere)).json()["at"] == "2026-11-21T09:00:00-05:00"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"text": "x", "at": "2020-01-01T00:00Z"},
+        {"text": "x", "at": "soon"},
+        {"text": "x", "at": "in ten minutes", "repeat": "often"},
+        {"text": "x", "at": "in ten minutes", "time_zone": "Mars/Base"},
+        {"text": "x" * 501, "at": "in ten minutes"},
+        {"text": "  ", "at": "in ten minutes"},
+        {"at": "in ten minutes"},
+        {"text": "x", "at": "in ten minutes", "id": "no spaces"},
+        {"text": "x", "at": "in ten minutes", "user": "a b"},
+    ],
+)
+async def test_what_cannot_be_is_refused_with_a_hint(body: dict[str, str], tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        refused = await browser.post("/notification", json=body)
+        assert refused.status_code == 422 and refused.json()["error"]["hint"]
+        assert "xxx" not in refused.text, "nobody's words are repeated"
+
+
+async def test_sending_it_again_sets_nothing_new_and_there_is_a_limit(tmp_path: Path) -> None:
+    async with desk(tmp_path, per_user=1) as at, at.here.browser() as browser:
+        body = {"text": "bread", "at": "in ten minutes", "id": "mine-1"}
+        first, again = [(await browser.post("/notification", json=body)).json() for _ in range(2)]
+        assert first["id"] == again["id"] == "mine-1"
+        full = await browser.post("/notification", json={**body, "id": "mine-2"})
+        assert full.status_code == 429 and full.headers["retry-after"]
+
+
+async def test_nobody_sets_reads_or_calls_off_anothers(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as ana, at.here.browser() as eve:
+        made = (await ana.post("/notification", json={"text": "bread", "at": "in ten minutes"})).json()
+        user = await user_of(ana)
+        forced = await eve.post("/notification", json={"user": user, "text": "boo", "at": "in ten minutes"})
+        assert forced.status_code == 403
+        hidden, nothing = await eve.get(f"/notification/{user}"), await eve.get("/notification/nobody")
+        assert hidden.status_code == nothing.status_code == 404 and hidden.json() == nothing.json()
+        assert (await eve.delete(f"/notification/{user}/{made['id']}")).status_code == 404
+        at.now[0] += 600
+        assert (await eve.post("/notification/execute")).json()["due"] == 0
+        assert len((await ana.get("/notification/me")).json()["notifications"]) == 1
+
+
+async def test_a_page_of_a_foreign_origin_may_not(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        body = {"text": "boo", "at": "in ten minutes"}
+        foreign = await browser.post("/notification", json=body, headers={"origin": "http://elsewhere.example"})
+        assert foreign.status_code == 403
+
+
+async def test_programs_act_for_whom_their_token_says(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as http:
+        body = {"user": "ana", "text": "bread", "at": "in ten minutes"}
+        assert (await http.post("/notification", json=body, headers=bearer(ANYBODY))).status_code == 201
+        assert (await http.post("/notification", json={**body, "user": "me"}, headers=bearer(FOR_ANA))).is_success
+        assert (await http.post("/notification", json={**body, "user": "bob"}, headers=bearer(FOR_ANA))).is_error
+        assert (await http.post("/notification", json={**body, "user": "me"}, headers=bearer(ANYBODY))).is_error
+        listed = (await http.get("/notification/ana", headers=bearer(FOR_ANA))).json()["notifications"]
+        assert len(listed) == 2
+        assert (await http.get("/notification/bob", headers=bearer(FOR_ANA))).status_code == 404
+        assert (await http.get("/notification/bob", headers=bearer(ANYBODY))).json() == {"notifications": []}
+        assert (await http.get("/notification/ana", headers=bearer(STRANGER))).status_code == 403
+        at.now[0] += 600
+        assert (await http.post("/notification/execute", headers=bearer(ANYBODY))).json()["waiting"] == 2
+        assert (await http.post("/notification/execute", headers=bearer(ANYBODY))).json()["due"] == 0
+
+
+async def test_wrong_tokens_are_counted(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as http:
+        codes = [(await http.get("/notification/ana", headers=bearer("wrong" * 6))).status_code for _ in range(11)]
+        assert codes == [401] * 10 + [429]
+
+
+async def test_an_open_page_is_told_shows_it_and_says_so(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        user = await user_of(browser)
+        await at.teller.tell(user, Notice("n1", "It is done."))
+        await browser.post("/notification", json={"text": "bread", "at": "in ten minutes"})
+        async with browser.stream("GET", "/api/me/events") as stream:
+            lines = stream.aiter_lines()
+            first = await event(lines)
+            assert first["event"] == "notice" and first["data"]["id"] == "n1"
+            assert await at.presence.anywhere(user)
+            at.now[0] += 600
+            executing = asyncio.create_task(browser.post("/notification/execute"))
+            told = await event(lines)
+            assert told["event"] == "notice" and told["data"]["text"] == "A reminder: bread"
+            seen = await browser.post(f"/api/me/notices/{told['data']['id']}/seen")
+            assert seen.json() == {"still_waited": True}
+            assert (await executing).json()["page"] == 1
+            assert (await event(lines))["data"] == {"id": told["data"]["source"], "event": "delivered", "way": "page"}
+        assert (await browser.get("/notification/me")).json() == {"notifications": []}
+        assert not (await browser.post(f"/api/me/notices/{told['data']['id']}/seen")).json()["still_waited"]
+        await until(lambda: _left(at.presence, user))
+
+
+async def test_a_user_has_so_many_pages(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at, at.here.browser() as browser:
+        await user_of(browser)
+        reading = []
+        async with AsyncExitStack() as stack:
+            for _ in range(8):
+                opened = await stack.enter_async_context(browser.stream("GET", "/api/me/events"))
+                reading.append(opened.aiter_lines())
+                assert await anext(reading[-1]) == "retry: 2000"
+            assert (await browser.get("/api/me/events")).status_code == 429
+
+
+async def _left(presence: Presence, user: str) -> bool:
+    return not await presence.anywhere(user)
+
+
+async def event(lines: AsyncIterator[str]) -> dict[str, Any]:
+    """The next event of a stream."""
+    found: dict[str, Any] = {}
+    async for line in lines:
+        if not line and "data" in found:
+            return found
+        name, _, value = line.partition(": ")
+        if name == "event":
+            found["event"] = value
+        elif name == "data":
+            found["data"] = json.loads(value)
+    raise AssertionError("the stream ended")
