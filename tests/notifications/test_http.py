@@ -31,7 +31,7 @@ from tests.http.world import World, world
 from tests.support.waiting import until
 
 ANYBODY, FOR_ANA, STRANGER = "a" * 24, "b" * 24, "c" * 24
-TOKENS = McpSettings(internal_tokens=f"{ANYBODY},ana:{FOR_ANA}", external_tokens=STRANGER)  # type: ignore[arg-type]
+TOKENS = McpSettings.model_validate({"internal_tokens": f"{ANYBODY},ana:{FOR_ANA}", "external_tokens": STRANGER})
 
 
 @dataclass
@@ -54,7 +54,7 @@ async def desk(folder: Path, **settings: Any) -> AsyncIterator[Desk]:
     teller, presence = Teller(store, relay), Presence(redis)
     pages = Pages(presence)
     relay.on_page(pages.publish)
-    chosen = NotificationSettings(**settings)
+    chosen = NotificationSettings.model_validate(settings)
     reminding = Reminding(chosen, redis, memory, lambda: now[0])
     teller.on_told(reminding.told)
     kept = {
