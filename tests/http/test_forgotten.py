@@ -1,0 +1,177 @@
+"""Whatever a user does, `DELETE /api/me` leaves nothing of it: the whole database is looked through afterwards.
+
+`KEPT` is every kind of key of a user's. Who keeps something new has it written here, and sees it erased.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import Any, cast
+
+import httpx2
+from redis.asyncio import Redis
+
+from backend.memory.redis import connect
+from tests.support.house import RunningHouse, a_browser, placed_call, running_house
+from tests.support.redis_server import running_redis
+from tests.support.waiting import until
+
+SAID = "Zebulon"
+"""Said in everything, and by nobody else."""
+SETTINGS = {"SHARE_SESSIONS": "true", "SECRET_KEY": "k" * 32}
+SETTINGS |= {"COORDINATOR__GATHER_S": "0.2", "COORDINATOR__APART_S": "0.2"}
+KEPT = {
+    "calls",  # fleet/register
+    "context",  # memory/keys: what is known
+    "owned",
+    "conversation:*",
+    "cache:*",
+    "memories",  # memory/memories
+    "notes",  # memory/notes
+    "notices",  # memory/notices
+    "teller",
+    "pages",  # memory/presence
+    "reminders",  # notifications/book
+    "tasks",  # background/keys
+    "task:*",
+    "archives",
+    "inbox",  # background/channels
+    "coordinator",
+    "thoughts",  # background/notebook
+    "feedback",
+    "digest",
+    "digests",
+}
+PASSING = {"notices:told", "reminder:*:taken"}
+"""Kinds that may be there for a moment, or when a notice was told."""
+WRITTEN = KEPT - {"digest", "coordinator", "inbox", "task:*", "teller", "pages", "notices"}
+"""Kinds that must have been seen; the others come and go."""
+
+
+async def test_nothing_is_left_of_a_user_who_did_everything() -> None:
+    with running_redis() as server, running_house(None, REDIS_URL=server.url, **SETTINGS) as house:
+        redis = connect(server.url)
+        async with a_browser(house) as ana, a_browser(house) as bob:
+            seen = set[str]()
+            watching = asyncio.create_task(_watch(redis, seen))
+            done = await _do_everything(house, ana)
+            user = await _only_user(redis)
+            assert await redis.keys("fingerprint:*") and await redis.keys("task:*") and await redis.keys("session:*")
+            await _say(bob, "My name is Bob.")
+            await until(lambda: _there(redis, "user:*:context", 2), 15)
+            watching.cancel()
+            await asyncio.wait([watching])
+            assert seen <= KEPT | PASSING, f"new kinds of keys: {seen - KEPT - PASSING}"
+            assert seen >= WRITTEN, f"this test no longer makes {WRITTEN - seen}"
+
+            assert (await ana.delete("/api/me")).status_code == 200
+            assert await _left_of(redis, [user, SAID], done) == []
+            await asyncio.sleep(1.5)  # nor does what was under way write it anew
+            assert await _left_of(redis, [user, SAID], done) == []
+            assert await redis.keys("user:*:context"), "Bob is still known"
+        await redis.aclose()
+
+
+async def _do_everything(house: RunningHouse, http: httpx2.AsyncClient) -> tuple[str, ...]:
+    """Typed, called about, kept, reminded of, worked on for long. The ids of what came of it."""
+    reserved = await _post(http, "/api/sessions", {"fingerprint": "f" * 64})
+    await _say(http, f"My name is {SAID}.")
+    await _say(http, f"Remember that my cat is called {SAID}.")
+    await _say(http, f"Make a note to call {SAID} tomorrow at nine.")
+    await _say(http, f"Remind me in ten minutes to water {SAID}.")
+    task = await _post(http, "/api/tasks", {"kind": "research", "instruction": f"How does {SAID} sleep?"})
+    await _post(http, "/api/input", {"text": f"Well done, I love it, {SAID}."})
+    facts = {"changes": [{"op": "add_fact", "text": f"lives with {SAID}"}]}
+    assert (await http.patch("/api/me", json=facts)).status_code == 200
+    async with placed_call(house, browser=http) as call:
+        await _post(
+            http,
+            f"/api/sessions/{call.ticket.session_id}/messages",
+            {"text": f"Hello from {SAID}"},
+            {"authorization": f"Bearer {call.ticket.token}"},
+        )
+        await call.told("transcript", within_s=20.0, role="assistant")
+    await until(lambda: _is_done(http), 30)
+    return task["id"], reserved["session_id"], call.ticket.session_id
+
+
+async def _say(http: httpx2.AsyncClient, text: str) -> None:
+    answer = await http.post("/api/multiturn", json={"message": text, "conversation_id": "all"}, timeout=20)
+    assert answer.status_code == 200, answer.text
+
+
+async def _post(
+    http: httpx2.AsyncClient, path: str, body: dict[str, Any], headers: dict[str, str] | None = None
+) -> dict[str, Any]:
+    answer = await http.post(path, json=body, headers=headers, timeout=20)
+    assert answer.status_code in (200, 201, 202), answer.text
+    return cast(dict[str, Any], answer.json())
+
+
+async def _is_done(http: httpx2.AsyncClient) -> bool:
+    """Whether the task has ended and the coordinator has thought about it."""
+    shown = (await http.get("/api/status")).json()
+    ended = all(task["state"] in ("done", "failed") for task in shown["tasks"])
+    return (
+        bool(shown["tasks"])
+        and ended
+        and shown["coordinator"]["digests"] > 0
+        and not (shown["coordinator"]["inputs_waiting"] + shown["coordinator"]["results_waiting"])
+    )
+
+
+async def _watch(redis: Redis, seen: set[str]) -> None:
+    """Every kind of key a user has meanwhile."""
+    while True:
+        async for key in redis.scan_iter("user:*"):
+            seen.add(_kind(key.decode()))
+        await asyncio.sleep(0.02)
+
+
+def _kind(key: str) -> str:
+    """`user:ana:conversation:c1` → `conversation:*`."""
+    name = key.split(":", 2)[2]
+    return re.sub(r"^(conversation|cache|task|reminder):.*?(:taken)?$", r"\1:*\2", name)
+
+
+async def _there(redis: Redis, pattern: str, count: int) -> bool:
+    return len(await redis.keys(pattern)) == count
+
+
+async def _only_user(redis: Redis) -> str:
+    [user] = {cast(bytes, key).decode().split(":")[1] for key in await redis.keys("user:*")}
+    return user
+
+
+async def _left_of(redis: Redis, words: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """The keys whose name or value holds one of the words or ids.
+
+    The queue keeps a run, under nothing but its task's id, until it expires by itself.
+    """
+    left = []
+    async for key in redis.scan_iter():
+        held = f"{key.decode()} {await _value(redis, key)!r}"
+        of_queue = key.startswith(b"tasks-queue:runs:") and await redis.ttl(key) > 0
+        if any(word in held for word in (words if of_queue else [*words, *ids])):
+            left.append(held[:300])
+    return left
+
+
+async def _value(redis: Any, key: bytes) -> Any:
+    match await redis.type(key):
+        case b"string":
+            return await redis.get(key)
+        case b"list":
+            return await redis.lrange(key, 0, -1)
+        case b"set":
+            return await redis.smembers(key)
+        case b"zset":
+            return await redis.zrange(key, 0, -1)
+        case b"hash":
+            return await redis.hgetall(key)
+        case b"stream":
+            return await redis.xrange(key)
+        case other:
+            raise AssertionError(f"{key!r} holds a {other!r}")
