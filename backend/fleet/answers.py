@@ -52,7 +52,8 @@ class Answers:
             case "end":
                 return await handle.end(**args)
             case "forget":
-                return await handle.forget()
+                await handle.forget()
+                return await self._announce(session)  # what was being written of it is written: it can be deleted
             case "hand_over":
                 return self._directory.hand_over(session)
         raise BadRequest(f"Nobody here knows how to {what}.", hint="Do all processes run the same version?")

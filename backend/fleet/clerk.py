@@ -77,6 +77,8 @@ class Clerk:
         """A session is not ours any more, or forgotten."""
         self._sessions.pop(session.id, None)
         self._changed.discard(session.id)
+        if session.state is SessionState.ENDED:  # and not one that goes on elsewhere
+            self._events = deque((each for each in self._events if each[0] != session.id), maxlen=EVENTS_KEPT)
 
     async def run(self) -> None:
         """Write until cancelled, and tell that we live."""

@@ -13,7 +13,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from backend.errors import MemoryUnavailable, NotFound, TooMany, VoiceError
+from backend.errors import CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.fleet.answers import Answers
 from backend.fleet.clerk import BEAT_S, Clerk
 from backend.fleet.figures import merged
@@ -126,7 +126,9 @@ class Fleet:
                 continue
             try:
                 placed: dict[str, Any] = await self._post.ask(state.node, "offer", offer, within_s=OFFER_WITHIN_S)
-            except (TooMany, MemoryUnavailable) as error:
+            except VoiceError as error:
+                if isinstance(error, CallerError) and not isinstance(error, TooMany):
+                    raise  # nobody else would take it either
                 log.info("another process did not take the call: %s", error)
                 continue
             return placed

@@ -17,7 +17,8 @@ import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from backend.errors import BadRequest, MemoryUnavailable, NotFound, TooMany, VoiceError
+from backend.errors import MemoryUnavailable, TooMany, VoiceError
+from backend.fleet.failures import raised, told
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +41,6 @@ Answer = Callable[[str, dict[str, Any]], Awaitable[Any]]
 """What is asked, with its arguments → JSON data. May raise a `VoiceError`, which the asker gets."""
 Entry = Callable[[int, bytes], None]
 """Told of an entry of a followed stream: its number and its content; returns at once."""
-
-_KINDS: dict[str, type[VoiceError]] = {kind.__name__: kind for kind in (NotFound, BadRequest, MemoryUnavailable)}
 
 
 class Post:
@@ -136,12 +135,10 @@ class Post:
                 raise TooMany("Too many questions at once.", retry_after_s=1)
             answer = {"ok": await self._answer(letter["what"], letter["args"])}
         except VoiceError as error:
-            answer = {"error": type(error).__name__, "message": str(error), "hint": error.hint}
-            if isinstance(error, TooMany):
-                answer["retry_after_s"] = error.retry_after_s
+            answer = told(error)
         except Exception:
             log.exception("a question of another process failed: %s", letter["what"])
-            answer = {"error": "VoiceError", "message": "The other process had a fault.", "hint": ""}
+            answer = told(VoiceError("The process that has this call had a fault.", hint="Its log says more."))
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 pipe = self._redis.pipeline(transaction=True)
@@ -167,10 +164,7 @@ def _opened(content: bytes) -> Any:
     answer = msgspec.json.decode(content)
     if "error" not in answer:
         return answer["ok"]
-    message, hint = answer["message"], answer["hint"]
-    if "retry_after_s" in answer:
-        raise TooMany(message, retry_after_s=answer["retry_after_s"], hint=hint)
-    raise _KINDS.get(answer["error"], MemoryUnavailable)(message, hint=hint)
+    raise raised(answer)
 
 
 def _silence() -> VoiceError:
