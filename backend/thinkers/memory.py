@@ -8,8 +8,9 @@ MANIFEST = Manifest(
     domain="memory",
     label="Memory",
     description=(
-        "what the user asks to have remembered or forgotten, and what they have had remembered about themselves, their "
-        "people and things; how they want to be answered from now on; your own personality and mode"
+        "whatever the user asks to have remembered or forgotten (nothing else keeps it), and what they have had "
+        "remembered about themselves, their people and things; how they want to be answered from now on; your own "
+        "personality and mode"
     ),
     example="Remember that my sister's name is Anna.",
     prompt=(

@@ -9,11 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-TYPED = {"assistant": ("Add lunch with Ana tomorrow at noon.",)}
+TYPED = {
+    "assistant": ("Add lunch with Ana tomorrow at noon.",),
+    "memory": (
+        "Remember that my sister's name is Anna.",
+        "What do you know about my sister?",
+        "From now on, answer in one sentence.",
+        "Forget that.",
+    ),
+}
 SPOKEN = {
     "assistant": ("What's on my calendar tomorrow?", "Cancel lunch with Ana tomorrow.", "Yes."),
     "knowledge": ("Who wrote Hamlet?",),
     "medical": ("What is my body mass index at eighty kilos and one meter eighty?",),
+    "memory": ("What do you know about my sister?",),
     "news": ("What's in the news?",),
     "reason": ("Think carefully: what is eighty percent of two hundred?",),
     "research": ("Research electric cars.",),

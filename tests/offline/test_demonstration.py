@@ -55,6 +55,9 @@ ACROSS_DOMAINS = (
     ("what's on my calendar tomorrow", "assistant", "calendar"),
     ("add lunch with ana tomorrow at noon", "assistant", "Ana"),
     ("stop. tell me about paris", "knowledge", "Paris"),
+    ("remember that my sister's name is anna", "memory", "Anna"),
+    ("what do you know about my sister", "memory", "sister"),
+    ("from now on answer in one sentence", "memory", "one sentence"),
 )
 
 
@@ -100,7 +103,7 @@ async def test_most_domain_sentences_are_understood_in_either_voice(peer: Offlin
 async def test_every_domain_is_understood_in_either_voice(peer: OfflinePeer) -> None:
     await peer.follow(None)
     fields = ROUTE["parameters"]["properties"]
-    domains = ["assistant", "knowledge", "medical", "news", "research", "stocks", "weather"]
+    domains = ["assistant", "knowledge", "medical", "memory", "news", "research", "stocks", "weather"]
     route = {**ROUTE, "parameters": {"type": "object", "properties": {**fields, "domain": {"enum": domains}}}}
     missed = []
     async with call(peer) as client:

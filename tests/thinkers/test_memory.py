@@ -9,10 +9,16 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.agent.prompt import HONESTY
+from backend.chat.answering import House
+from backend.chat.base import TypedTurn
+from backend.chat.chat import Chat
+from backend.memory.base import Memory
 from backend.memory.fake import FakeMemory
 from backend.memory.memories import Memories, RedisMemories
 from backend.memory.user import AddInstruction, DropInstruction, update_user
 from backend.models.fake import FakeChatModel
+from backend.pipeline.discovery import discover
+from backend.pipeline.pipeline import Pipeline
 from backend.settings import load_settings
 from backend.thinkers.base import Question
 from backend.thinkers.build import build
@@ -95,6 +101,27 @@ async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() 
 
     assert [one["text"] for one in found(3)] == ["My sister's name is Anna."]
     assert found(5) == []
+
+
+async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_by_text() -> None:
+    memory, memories = FakeMemory(), RedisMemories(FakeAsyncRedis())
+    create = call("memory", json.dumps({"action": "create", "text": "The bike is in the cellar."}))
+    model = FakeChatModel([create], ["Done."], ["In the cellar."], ["In the cellar."])
+    pipeline = Pipeline(discover(), {Memory: memory, Memories: memories})
+    settings = load_settings(_env_file=None, **NOWHERE)
+    services = {Memories: memories}
+    thinkers = build(settings, model=model, memory=memory, http=NO_HTTP, pipeline=pipeline, services=services)
+    w = World(thinkers, model, memory)
+    await w.ask("memory", "Remember that the bike is in the cellar.", session="s1")
+    await w.ask("knowledge", "Where did I leave the bike?", session="s2")
+    assert '{"from": "memory", "text": "The bike is in the cellar."}' in w.system()
+    chat = Chat(House(thinkers, pipeline, memory, 10.0))
+    try:
+        await (await chat.begin(TypedTurn("ada", "Where did I leave the bike?", "c1"))).wait()
+    finally:
+        await chat.close()
+    assert '{"from": "memory", "text": "The bike is in the cellar."}' in w.system()
+    assert len(model.requests) == 4
 
 
 async def test_the_mode_that_is_on_is_told_not_the_one_chosen() -> None:
