@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from backend.audio.frame import SILENCE
-from backend.audio.opus import SILENCE_PACKET, BadPacket, OpusDecoder
+from backend.audio.opus import SILENCE_PACKETS, BadPacket, OpusDecoder
 from backend.transports.rtp import read_packet
 from benchmarks.figures import AUDIBLE
 from benchmarks.record import Packets
@@ -86,7 +86,7 @@ def _sounds(payloads: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     decoder, quiet = OpusDecoder(), 0
     for payload in payloads:
         peak, pcm = 0, bytes(SILENCE)
-        if payload != SILENCE_PACKET or quiet <= RESTED_AFTER:
+        if payload not in SILENCE_PACKETS or quiet <= RESTED_AFTER:
             peak, pcm = _listen(decoder, payload)
         quiet = 0 if peak > AUDIBLE else quiet + 1
         yield peak, pcm

@@ -39,13 +39,16 @@ def main() -> None:
     table = Table("bit/s", "complexity", "µs a frame", "SNR, dB", "mel distance, dB", "rebuilt, dB", "bytes a frame")
     for bitrate in BITRATES:
         for complexity in COMPLEXITIES:
-            table.add_row(str(bitrate), str(complexity), *judged(frames, bitrate, complexity))
+            table.add_row(str(bitrate), str(complexity), *judged(frames, OpusEncoder(bitrate, complexity)))
+    plain = OpusEncoder()
+    plain.repair(False)
+    table.add_row("plain", "0", *judged(frames, plain))
     Console().print(table)
 
 
-def judged(frames: list[Frame], bitrate: int, complexity: int) -> tuple[str, ...]:
+def judged(frames: list[Frame], encoder: OpusEncoder) -> tuple[str, ...]:
     """One setting's figures."""
-    encoder, packets, costs = OpusEncoder(bitrate, complexity), [], []
+    packets, costs = [], []
     for frame in frames:
         began = time.thread_time_ns()
         packets.append(encoder.encode(frame))

@@ -35,8 +35,14 @@ word, over 40 pairs of hard cuts, worst case: -43 dB after five frames of silenc
 audible crack, after none. (The well-known three-byte silence of another mode, f8 ff fe, makes the decoder forget:
 +13 dB after any number.) `OpusEncoder.rest` sees to it. Bitstreams are standard: it decodes alike everywhere.
 """
+PLAIN_SILENCE_PACKET = bytes.fromhex("d8fffe")
+"""The same between an encoder and a decoder that work without redundancy: three bytes that say "silence", and leave no
+trace at all after two silent frames encoded for real."""
+SILENCE_PACKETS = frozenset({SILENCE_PACKET, PLAIN_SILENCE_PACKET})
 RESTING_AFTER = 5
 """Silent frames encoded for real before the prepared packet takes over."""
+PLAIN_BITRATE = 64_000
+"""bit/s without redundancy: where libopus by itself would take CELT for a voice."""
 
 MAX_PACKET_BYTES = 1275
 """The largest single Opus frame (RFC 6716, 3.2.1); ours are 20 ms, one frame a packet."""
@@ -51,6 +57,7 @@ _SET_INBAND_FEC = 4012
 _SET_PACKET_LOSS_PERC = 4014
 _SET_SIGNAL = 4024
 _SIGNAL_VOICE = 3001
+_SIGNAL_MUSIC = 3002
 _SMALLEST_STEP = SAMPLE_RATE // 400
 """Samples in 2.5 ms: concealed and recovered lengths are multiples of it."""
 
@@ -76,6 +83,10 @@ class OpusEncoder:
         40 kbit/s   0:  95 µs, 6.3 dB, 4.0 dB, 5.5 dB    5: 220 µs, 6.2 dB, 3.9 dB, 5.6 dB    9: 426 µs, 6.1, 3.8, 5.6
 
     At 32 kbit/s 0 and 1 leave the redundancy out.
+
+    Redundancy is worth its price where packets get lost. Where none do, `repair(False)` has the voice coded as libopus
+    codes music, by CELT alone, at 64 kbit/s: 28 µs instead of 96, 6.0 dB signal to noise instead of 6.3, and 2.6 dB mel
+    distance instead of 4.0; but a packet that is lost after all is rebuilt with 1.2 dB instead of 5.5.
     """
 
     def __init__(self, bitrate: int = 40_000, complexity: int = 0, expected_loss_percent: int = 5) -> None:
@@ -83,18 +94,27 @@ class OpusEncoder:
         self._state: int | None = None
         self._opus = load_opus()
         self._packet = ctypes.create_string_buffer(MAX_PACKET_BYTES)
-        self._silent_frames = RESTING_AFTER  # a new encoder is at rest
         error = ctypes.c_int()
         self._state = self._opus.opus_encoder_create(SAMPLE_RATE, _CHANNELS, _APPLICATION_VOIP, ctypes.byref(error))
         _check(self._opus, error.value)
-        self._set(_SET_BITRATE, bitrate)
+        self._bitrate = bitrate
         self._set(_SET_COMPLEXITY, complexity)
-        self._set(_SET_SIGNAL, _SIGNAL_VOICE)
-        self._set(_SET_INBAND_FEC, 1)
         self._set(_SET_PACKET_LOSS_PERC, expected_loss_percent)
+        self.repair(True)
+        self._silent_frames = RESTING_AFTER  # a new encoder is at rest
 
     def __del__(self) -> None:
         self.close()
+
+    def repair(self, wanted: bool) -> None:
+        """Whether packets carry what is needed to rebuild the one before. At first they do; may change at any time."""
+        if self._state is None:
+            raise CodecFailed("the encoder is closed")
+        self._set(_SET_SIGNAL, _SIGNAL_VOICE if wanted else _SIGNAL_MUSIC)
+        self._set(_SET_BITRATE, self._bitrate if wanted else PLAIN_BITRATE)
+        self._set(_SET_INBAND_FEC, int(wanted))
+        self._silence = SILENCE_PACKET if wanted else PLAIN_SILENCE_PACKET
+        self._silent_frames = 0  # both ends have to go over to it
 
     def encode(self, frame: Frame) -> bytes:
         """The packet of one 20 ms frame."""
@@ -106,9 +126,9 @@ class OpusEncoder:
         return ctypes.string_at(self._packet, size)
 
     def rest(self) -> bytes:
-        """The packet of 20 ms in which nothing plays: encoded for the first 100 ms, then `SILENCE_PACKET`."""
+        """The packet of 20 ms in which nothing plays: encoded for the first 100 ms, then the prepared one."""
         if self._silent_frames >= RESTING_AFTER:
-            return SILENCE_PACKET
+            return self._silence
         silent_frames = self._silent_frames
         packet = self.encode(SILENCE)
         self._silent_frames = silent_frames + 1

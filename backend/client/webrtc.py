@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from backend.audio.opus import SILENCE_PACKET, OpusEncoder
+from backend.audio.opus import SILENCE_PACKET, SILENCE_PACKETS, OpusEncoder
 from backend.audio.receiver import VoiceDecoder
 from backend.client.caller import KEPT_FRAMES, Ear, cut_frames
 from backend.errors import TransportLost
@@ -109,7 +109,7 @@ class WebRTCCaller:
         if self._closed:
             return
         now = asyncio.get_running_loop().time()
-        silent = packet.payload == SILENCE_PACKET
+        silent = packet.payload in SILENCE_PACKETS
         self.packets.append(ArrivedPacket(now, packet.sequence_number, packet.timestamp, silent))
         frames = self._decoder.expire(now)
         frames += self._decoder.receive(packet.sequence_number, packet.timestamp, packet.payload, now)

@@ -24,7 +24,7 @@ from aiortc.rtcdtlstransport import RTCDtlsTransport
 from aiortc.rtcdtlstransport import State as DtlsState
 from aiortc.rtcrtpparameters import RTCRtpCodecParameters, RTCRtpReceiveParameters
 from aiortc.rtcrtpreceiver import StreamStatistics
-from aiortc.rtp import RtpPacket
+from aiortc.rtp import AnyRtcpPacket, RtcpRrPacket, RtcpSrPacket, RtpPacket
 from aiortc.utils import random16, random32
 from pylibsrtp import Error as SrtpError
 
@@ -44,6 +44,8 @@ PacketHandler = Callable[[Packet], None]
 """Called on the event loop for every audio packet, in the order of arrival."""
 NextPayload = Callable[[], bytes]
 """Called on the event loop when a slot is due: the Opus payload of the next 20 ms."""
+LossHandler = Callable[[float], None]
+"""Called on the event loop when the other side reports: the share (0 to 1) of our packets lost since it last did."""
 
 
 class PacketReceiver(RTCRtpReceiver):
@@ -100,9 +102,12 @@ class PacketReceiver(RTCRtpReceiver):
 class PacketSender(RTCRtpSender):
     """An audio sender of ready Opus payloads, one each 20 ms while the connection stands."""
 
-    def __init__(self, transport: RTCDtlsTransport, next_payload: NextPayload) -> None:
+    def __init__(
+        self, transport: RTCDtlsTransport, next_payload: NextPayload, on_loss: LossHandler = lambda lost: None
+    ) -> None:
         super().__init__("audio", transport)
         self._next_payload = next_payload
+        self._on_loss = on_loss
         self._place: Place | None = None
         self._payload_type = 0
         self._sequence = random16() % 32768  # see aiortc's own `random_sequence_number`
@@ -135,6 +140,14 @@ class PacketSender(RTCRtpSender):
             self._place.leave()
             _inside(self, RTCRtpSender, "rtp_exited").set()
 
+    async def _handle_rtcp_packet(self, packet: AnyRtcpPacket) -> None:
+        """As the original; and tell what the other side has lost."""
+        await super()._handle_rtcp_packet(packet)
+        if isinstance(packet, RtcpRrPacket | RtcpSrPacket):
+            for report in packet.reports:
+                if report.ssrc == self._ssrc:
+                    self._on_loss(report.fraction_lost / 256)
+
     def _play(self, slot: int) -> None:
         transport = self.transport
         if transport._state is not DtlsState.CONNECTED:
@@ -163,13 +176,18 @@ class PacketSender(RTCRtpSender):
             inside._RTCRtpSender__rtp_timestamp = timestamp
 
 
-def take_over(transceiver: RTCRtpTransceiver, on_packet: PacketHandler, next_payload: NextPayload) -> PacketSender:
+def take_over(
+    transceiver: RTCRtpTransceiver,
+    on_packet: PacketHandler,
+    next_payload: NextPayload,
+    on_loss: LossHandler = lambda lost: None,
+) -> PacketSender:
     """Let `on_packet` have what `transceiver` receives, and `next_payload` fill what it sends.
 
     Before any description is set. Returns the sender, which knows how punctual it is.
     """
     stock, transport = transceiver.sender, transceiver.sender.transport
-    sender = PacketSender(transport, next_payload)
+    sender = PacketSender(transport, next_payload, on_loss)
     sender._stream_id = stock._stream_id
     receiver = PacketReceiver(transport, on_packet)
     receiver._set_rtcp_ssrc(sender._ssrc)

@@ -24,7 +24,7 @@ from aiortc.exceptions import InternalError, OperationError
 
 from backend.errors import BadOffer
 from backend.transports import aioice_ports
-from backend.transports.aiortc_media import NextPayload, PacketHandler, PacketSender, take_over
+from backend.transports.aiortc_media import LossHandler, NextPayload, PacketHandler, PacketSender, take_over
 from backend.transports.wire import WireConfig
 
 log = logging.getLogger(__name__)
@@ -69,12 +69,13 @@ class AudioPeer:
         next_payload: NextPayload,
         on_packet: PacketHandler,
         on_state: Callable[[PeerState], None],
+        on_loss: LossHandler = lambda lost: None,
         clocked: bool = False,
     ) -> None:
         """`clocked`: one of many calls of a server, whose sockets are read together; see `udp`."""
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=wire.rtc_servers()))
         self._transceiver = self._add_audio()
-        self._sender: PacketSender = take_over(self._transceiver, on_packet, next_payload)
+        self._sender: PacketSender = take_over(self._transceiver, on_packet, next_payload, on_loss)
         ice = self._transceiver.receiver.transport.transport
         self._ice = ice._connection
         aioice_ports.bind_within(self._ice, wire.force_host, wire.port_range, clocked=clocked)

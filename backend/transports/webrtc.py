@@ -21,6 +21,7 @@ from backend.transports.inbox import Inbox
 from backend.transports.inlet import Inlet
 from backend.transports.offer import sanitise_offer
 from backend.transports.peer import AudioPeer, PeerState
+from backend.transports.repair import Repair
 from backend.transports.rtp import Packet
 from backend.transports.wire import WireConfig
 
@@ -49,6 +50,7 @@ class WebRTCTransport:
         self._inlet: Inlet | None = None
         self._playout = Playout()
         self._encoder = OpusEncoder()
+        self._repair = Repair()
         self._alarm = Alarm(self._expire)
         self._packets_out = 0
         self._peer = AudioPeer(
@@ -56,6 +58,7 @@ class WebRTCTransport:
             next_payload=self._next_payload,
             on_packet=self._on_packet,
             on_state=self._on_state,
+            on_loss=self._on_loss,
             clocked=True,
         )
 
@@ -129,6 +132,10 @@ class WebRTCTransport:
         now = _now()
         self._inbox.put(self._inlet.receive(packet.ssrc, packet.sequence_number, packet.timestamp, packet.payload, now))
         self._alarm.set(self._inlet.deadline())
+
+    def _on_loss(self, lost: float) -> None:
+        if self._repair.reported(lost) and not self._inbox.ended:
+            self._encoder.repair(self._repair.wanted)
 
     def _on_state(self, state: PeerState) -> None:
         if self._inbox.ended:

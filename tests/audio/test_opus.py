@@ -9,7 +9,15 @@ import pytest
 
 from backend.audio import opus
 from backend.audio.frame import FRAME_BYTES, SILENCE, Frame
-from backend.audio.opus import RESTING_AFTER, SILENCE_PACKET, BadPacket, CodecFailed, OpusDecoder, OpusEncoder
+from backend.audio.opus import (
+    PLAIN_SILENCE_PACKET,
+    RESTING_AFTER,
+    SILENCE_PACKET,
+    BadPacket,
+    CodecFailed,
+    OpusDecoder,
+    OpusEncoder,
+)
 from backend.errors import MissingLibrary
 from tests.support.speech import frames_of, power, samples_of, speech, tone
 
@@ -130,6 +138,75 @@ def test_resting_encodes_first_and_then_costs_nothing() -> None:
     assert [packet == SILENCE_PACKET for packet in packets] == [False] * RESTING_AFTER + [True] * 2
 
 
+def plain() -> OpusEncoder:
+    encoder = OpusEncoder()
+    encoder.repair(False)
+    return encoder
+
+
+def likeness_db(original: bytes, packets: list[bytes]) -> float:
+    """Signal to noise of what is heard, at the codec's own delay, whatever that is."""
+    decoder = OpusDecoder()
+    heard = samples_of(b"".join(decoder.decode(packet) for packet in packets)).astype(float)
+    wanted = samples_of(original).astype(float)[: len(heard) - 400]
+    noises = [np.mean((wanted - heard[late : late + len(wanted)]) ** 2) for late in range(400)]
+    return float(10 * np.log10(np.mean(wanted**2) / min(noises)))
+
+
+def test_without_redundancy_a_voice_is_as_like_itself_for_another_kind_of_packet() -> None:
+    pcm = speech(SENTENCE)
+    encoder = plain()
+    packets = [encoder.encode(frame) for frame in frames_of(pcm)]
+    assert {packet[0] >> 3 for packet in packets} == {27}  # CELT alone, 12 kHz wide, 20 ms (RFC 6716, table 2)
+    assert likeness_db(pcm, packets) > likeness_db(pcm, encoded(pcm)) - 1
+
+
+def test_a_change_in_mid_word_is_not_heard() -> None:
+    pcm = speech(SENTENCE)
+    encoder, packets = OpusEncoder(), []
+    for number, frame in enumerate(frames_of(pcm)):
+        if number % 10 == 5:
+            encoder.repair(number % 20 == 15)
+        packets.append(encoder.encode(frame))
+    assert len({packet[0] >> 3 for packet in packets}) >= 2
+    assert likeness_db(pcm, packets) > likeness_db(pcm, encoded(pcm)) - 2
+
+
+def test_a_change_at_rest_is_silent_and_does_not_harm_the_next_word() -> None:
+    voice = frames_of(speech(SENTENCE))
+    for wanted in (False, True):
+        encoder, decoder = OpusEncoder(), OpusDecoder()
+        encoder.repair(not wanted)
+        for frame in voice[:40]:
+            decoder.decode(encoder.encode(frame))
+        for _ in range(30):
+            decoder.decode(encoder.rest())
+        encoder.repair(wanted)
+        quiet = b"".join(decoder.decode(encoder.rest()) for _ in range(30))
+        assert np.abs(samples_of(quiet)).max() <= 2
+        fresh, alike = OpusEncoder(), OpusDecoder()
+        fresh.repair(wanted)
+        for _ in range(RESTING_AFTER):
+            alike.decode(fresh.rest())
+        heard = samples_of(b"".join(decoder.decode(encoder.encode(frame)) for frame in voice[:20])).astype(float)
+        clean = samples_of(b"".join(alike.decode(fresh.encode(frame)) for frame in voice[:20])).astype(float)
+        assert np.mean((heard - clean) ** 2) < np.mean(clean**2) / 4
+
+
+def test_resting_without_redundancy_leaves_no_trace() -> None:
+    voice = frames_of(speech(SENTENCE))
+    encoder, spared, skipping = plain(), OpusDecoder(), OpusDecoder()
+    for packet in [encoder.encode(frame) for frame in voice[:50]] + [encoder.rest() for _ in range(RESTING_AFTER)]:
+        spared.decode(packet)
+        skipping.decode(packet)
+    for _ in range(40):
+        packet = encoder.rest()
+        assert packet == PLAIN_SILENCE_PACKET
+        skipping.decode(packet)
+    word = encoder.encode(voice[20])
+    assert skipping.decode(word) == spared.decode(word)
+
+
 @pytest.mark.parametrize("packet", [b"", b"\xfb", b"\xfb\x00", b"\xff" * 3])
 def test_what_is_not_opus_is_a_bad_packet(packet: bytes) -> None:
     with pytest.raises(BadPacket):
@@ -153,6 +230,8 @@ def test_closing_twice_is_safe_and_use_after_it_is_an_error() -> None:
         codec.close()
     with pytest.raises(CodecFailed):
         encoder.encode(SILENCE)
+    with pytest.raises(CodecFailed):
+        encoder.repair(False)
     with pytest.raises(CodecFailed):
         decoder.decode(SILENCE_PACKET)
 

@@ -36,6 +36,7 @@ DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {
     "sender starts": (RTCRtpSender.send, "3969482b77a2a65f"),
     "sender runs": (RTCRtpSender._run_rtp, "ff597a1d554cb373"),
     "sender reports": (RTCRtpSender._run_rtcp, "51e0a924eac4e39b"),
+    "sender hears reports": (RTCRtpSender._handle_rtcp_packet, "a4ee4c7355f8de7a"),
     "sender stops": (RTCRtpSender.stop, "38c1e92baf8e2997"),
     "connection sends": (aioice.ice.Connection.sendto, "bf162ec03bdce2cc"),
     "connection takes data": (aioice.ice.Connection.data_received, "5631b17fab717d6b"),
