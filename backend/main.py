@@ -12,6 +12,7 @@ Each side stands in a file of `house/`, gets those before it, and ends before th
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from backend.house.told import start_up_lines
 from backend.house.typed import open_typed
 from backend.house.work import open_work
 from backend.http.app import build_app
+from backend.http.limits import Buckets
 from backend.mcp.build import served_tools
 from backend.memory.embedded import open_memory
 from backend.session.clips import load_clips
@@ -64,7 +66,12 @@ async def open_house(settings: Settings) -> AsyncIterator[House]:
         work = await enter(open_work(settings, kept, minds, thinking, metrics, tracer))
         calls = await enter(open_calls(settings, kept, thinking, work, metrics, tracer))
         chat = await enter(open_typed(settings, kept, thinking, work, metrics, tracer))
-        doors = await enter(served_tools(settings.mcp, thinking.thinkers.desk.toolbox, settings.allowed_origins))
+        registry, knocks = (
+            thinking.thinkers.desk.toolbox,
+            Buckets(settings.mcp.per_minute, what="requests of this token"),
+        )
+        take = knocks.taker(time.monotonic)
+        doors = await enter(served_tools(settings.mcp, registry, settings.allowed_origins, take=take))
         services = services_of(
             settings,
             child,

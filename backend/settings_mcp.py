@@ -58,6 +58,7 @@ class McpSettings(BaseModel):
     allowed_hosts: str = Field(
         "", description="Host names under which /mcp/ is reached, comma-separated; localhost and loopback always are."
     )
+    per_minute: int = Field(300, ge=0, description="Requests to /mcp/ one token may make in a minute; 0: any number.")
     servers: SecretStr | None = Field(
         None, description="Other servers whose tools are used: JSON by name, or a file with it (see the how-to)."
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
@@ -48,6 +49,10 @@ class Buckets:
             return
         self.check(key, now)
         self._refilled(key, now).tokens -= 1
+
+    def taker(self, clock: Callable[[], float]) -> Callable[[str], None]:
+        """`take` by that clock, for whoever has none."""
+        return lambda key: self.take(key, clock())
 
     def check(self, key: str, now: float) -> None:
         """Spend nothing. Raises `TooMany` when none of `key`'s requests is left."""

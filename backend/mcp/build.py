@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from backend.mcp.endpoint import PATHS, Door, Served
+from backend.mcp.endpoint import PATHS, Door, Served, Take
 from backend.mcp.tokens import Tokens
 from backend.settings_mcp import McpSettings
 from backend.tools.registry import Registry
@@ -49,9 +49,12 @@ async def other_servers(settings: McpSettings) -> AsyncIterator[OtherServers | N
 
 @asynccontextmanager
 async def served_tools(
-    settings: McpSettings, registry: Registry, origins: Sequence[str] = ()
+    settings: McpSettings, registry: Registry, origins: Sequence[str] = (), *, take: Take = lambda token: None
 ) -> AsyncIterator[Mapping[str, Served]]:
-    """The doors by path. Those without tokens say what to set; the SDK runs as long as the block."""
+    """The doors by path; `take` says whether a token may knock once more.
+
+    Those without tokens say what to set; the SDK runs as long as the block.
+    """
     tokens = Tokens(settings)
     if not settings.served:
         yield {path: Door(client, tokens, None) for client, path in PATHS.items()}
@@ -61,7 +64,7 @@ async def served_tools(
     _keep_words_out()
     manager = session_manager(tool_server(registry), settings.hosts, origins)
     async with manager.run():
-        yield {path: Door(client, tokens, manager.handle_request) for client, path in PATHS.items()}
+        yield {path: Door(client, tokens, manager.handle_request, take) for client, path in PATHS.items()}
 
 
 def _keep_words_out() -> None:

@@ -6,12 +6,13 @@ internal kind that is not may name a user itself, in `X-On-Behalf-Of`: it belong
 has asked the user who they are. Nobody else may.
 
 Cookies mean nothing here, and a page that was tricked into calling has no token; beside that the SDK refuses foreign
-`Host` and `Origin` headers.
+`Host` and `Origin` headers. Each token may knock so often a minute (`Take`), whoever holds it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from backend.errors import TooMany
 from backend.mcp.tokens import Bearer, Tokens
 from backend.tools.base import Client
 
@@ -27,6 +29,10 @@ ON_BEHALF_OF = "x-on-behalf-of"
 USER_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 BEARER = "mcp.bearer"
 """Where the request's scope says who shows the token."""
+
+
+Take = Callable[[str], None]
+"""Spend one of a token's requests, named by its id. Raises `TooMany`."""
 
 
 class Served(Protocol):
@@ -38,25 +44,29 @@ class Served(Protocol):
 class Refused(Exception):
     """Why somebody does not come in."""
 
-    def __init__(self, status: int, message: str, hint: str) -> None:
+    def __init__(self, status: int, message: str, hint: str, retry_after_s: int = 0) -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after_s = retry_after_s
         self.message = message
         self.hint = hint
 
     def response(self) -> Response:
         """In the one shape of errors."""
-        headers = {"www-authenticate": "Bearer"} if self.status == 401 else None
+        headers = {"www-authenticate": "Bearer"} if self.status == 401 else {}
+        if self.retry_after_s:
+            headers["retry-after"] = str(self.retry_after_s)
         return JSONResponse({"error": {"message": self.message, "hint": self.hint}}, self.status, headers)
 
 
 class Door:
     """One path, for one kind of client."""
 
-    def __init__(self, client: Client, tokens: Tokens, served: Served | None) -> None:
+    def __init__(self, client: Client, tokens: Tokens, served: Served | None, take: Take = lambda token: None) -> None:
         self._client: Client = client
         self._tokens = tokens
         self._served = served
+        self._take = take
 
     def __repr__(self) -> str:
         return f"Door({self._client}, {'open' if self._tokens.configured(self._client) else 'walled up'})"
@@ -84,6 +94,10 @@ class Door:
             raise Refused(401, "A token is needed.", "Send one of this server's tokens as Authorization: Bearer ….")
         if bearer.client != self._client:
             raise Refused(403, "This token is for another door.", f"It is good for {PATHS[bearer.client]}.")
+        try:
+            self._take(bearer.id)
+        except TooMany as error:
+            raise Refused(429, str(error), error.hint, error.retry_after_s) from None
         named = headers.get(ON_BEHALF_OF, "").strip()
         if not named or named == bearer.user_id:
             return bearer

@@ -234,3 +234,24 @@ async def test_the_doors_close_with_the_server(tmp_path: Path) -> None:
 
 def test_a_box_for_tests_is_a_registry() -> None:
     assert isinstance(toolbox(echo), Registry)
+
+
+async def test_each_token_may_knock_so_often_a_minute_whoever_holds_it(tmp_path: Path) -> None:
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accepts = {"accept": "application/json, text/event-stream"}
+
+    async with world(tmp_path, registry(), per_minute=3) as here, here.browser(headers=accepts) as http:
+
+        async def knock(path: str, token: str, **headers: str) -> httpx2.Response:
+            return await http.post(path, json=listing, headers={"authorization": f"Bearer {token}"} | headers)
+
+        users: tuple[dict[str, str], ...] = ({"x-on-behalf-of": "ada"}, {"x-on-behalf-of": "bo"}, {})
+        assert [(await knock("/mcp/", INNER, **user)).status_code for user in users] == [200] * 3
+        refused = await knock("/mcp/", INNER, **{"x-on-behalf-of": "cy"})
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "20")
+        assert message_of(refused) == "Too many requests of this token."
+        assert (await knock("/mcp/copilot/", ADAS)).status_code == 200, "another token has its own measure"
+        assert (await knock("/mcp/", "wrong" * 10)).status_code == 401
+        here.now[0] += 20
+        assert (await knock("/mcp/", INNER)).status_code == 200
+        assert (await knock("/mcp/", INNER)).status_code == 429

@@ -11,6 +11,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from backend.http.limits import Buckets
 from backend.mcp.build import served_tools
 from backend.settings_mcp import McpSettings
 from backend.tools.registry import Registry
@@ -29,10 +30,13 @@ TOKENS = {
 async def world(folder: Path, registry: Registry, **settings: Any) -> AsyncIterator[World]:
     """A server whose doors lead to `registry`; `settings` of MCP, the tokens above unless given."""
     made = McpSettings(**TOKENS | settings)
+    now = [0.0]
+    take = Buckets(made.per_minute, what="requests of this token").taker(lambda: now[0])
     async with (
-        served_tools(made, registry) as doors,
+        served_tools(made, registry, take=take) as doors,
         http_world(folder, services_with={"doors": doors}) as here,
     ):
+        here.now = now
         yield here
 
 
