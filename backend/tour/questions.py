@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 TYPED = {
-    "assistant": ("Add lunch with Ana tomorrow at noon.",),
+    "assistant": (
+        "Add lunch with Ana tomorrow at noon.",
+        "Make a note to call the plumber tomorrow at nine.",
+        "What are my notes?",
+        "Snooze it until Monday.",
+        "That's done.",
+    ),
     "memory": (
         "Remember that my sister's name is Anna.",
         "What do you know about my sister?",

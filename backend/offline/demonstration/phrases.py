@@ -82,7 +82,11 @@ CHORES = (
     *("turn off the oven", "drink some water", "leave for the train", "open the window"),
 )
 NAMES = ("ana", "tom", "maria", "peter", "anna", "david", "sarah", "john", "emma", "paul")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 LISTS = {
+    "weekday": WEEKDAYS,
+    "number": NUMBERS,
     "place": tuple(place.lower() for place in PLACES),
     "day": DAYS,
     "subject": SUBJECTS,
@@ -209,6 +213,18 @@ PATTERNS: tuple[tuple[str, int], ...] = (
     ("what is your personality", 6),
     ("remind me in {span} to {chore}", 1),
     ("what reminders do i have", 10),
+    ("make a note to {chore}", 5),
+    ("make a note to {chore} tomorrow at {hour}", 1),
+    ("what are my notes", 12),
+    ("snooze it until {weekday}", 2),
+    ("snooze it until tomorrow", 4),
+    ("that's done", 12),
+    ("it is done", 4),
+    ("which issues are open on github", 8),
+    ("which issues are open", 6),
+    ("what does issue {number} say", 1),
+    ("show me the comments on issue {number}", 1),
+    ("close issue {number}", 1),
     ("cancel my reminder", 6),
     ("what about that research", 6),
     ("how is my research going", 6),

@@ -8,7 +8,7 @@ from backend.offline.demonstration.phrases import COMPANIES, COUNTRIES, NAMES
 from backend.offline.demonstration.places import PLACES
 
 _QUESTION = re.compile(
-    r"^(?:what|who|where|when|why|how|is|are|am|was|do|does|did|can|could|will|would|should|any|and in)\b"
+    r"^(?:what|which|who|where|when|why|how|is|are|am|was|do|does|did|can|could|will|would|should|any|and in)\b"
 )
 _NAMES = {
     name.lower(): name
@@ -20,7 +20,7 @@ _NAMES = {
         *("Albert Einstein", "Isaac Newton", "Marie Curie", "Charles Darwin", "William Shakespeare", "Mozart"),
         *("Leonardo da Vinci", "Beethoven", "Picasso", "Napoleon", "Cleopatra", "Abraham Lincoln", "Gandhi", "Mars"),
         *("Nelson Mandela", "Jupiter", "Mount Everest", "Antarctica", "Europe", "Africa", "Asia", "America", "DNA"),
-        *("Romeo and Juliet", "War and Peace", "Don Quixote", "Moby Dick", "Frankenstein", "Dracula", "I"),
+        *("Romeo and Juliet", "War and Peace", "Don Quixote", "Moby Dick", "Frankenstein", "Dracula", "I", "GitHub"),
         *(each.title() for each in NAMES),
     )
 }
