@@ -12,14 +12,13 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import msgspec
 from redis.asyncio import Redis
-from redis.exceptions import WatchError
 
-from backend.errors import BadRequest, MemoryUnavailable
-from backend.memory.guard import Guard
+from backend.errors import BadRequest
+from backend.memory.lists import UserLists
 
 LIMIT = 200
 """Memories of one user; the oldest falls off."""
@@ -40,9 +39,6 @@ class StoredMemory:
 
     def __repr__(self) -> str:
         return f"StoredMemory({self.id}, {len(self.text)} characters)"  # and nobody's words
-
-
-_decoder = msgspec.json.Decoder(list[StoredMemory])
 
 
 class Memories(Protocol):
@@ -79,24 +75,21 @@ class RedisMemories:
     """`Memories` over a redis.asyncio client, which stays its owner's."""
 
     def __init__(self, client: Redis, *, ttl_s: int | None = None, clock: Callable[[], float] = time.time) -> None:
-        self._redis = client
-        self._guard = Guard()
-        self._ttl_s = ttl_s
+        self._lists = UserLists(client, "memories", StoredMemory, ttl_s=ttl_s)
         self._clock = clock
 
     def __repr__(self) -> str:
-        return f"RedisMemories({self._guard!r})"
+        return f"RedisMemories({self._lists!r})"
 
     async def add(self, user_id: str, text: str, tags: Sequence[str] = ()) -> StoredMemory:
         if not user_id:
             raise BadRequest("Memories are kept for a user we know only.")
         new = StoredMemory(f"mem_{secrets.token_hex(8)}", checked_text(text), self._clock(), checked_tags(tags))
-        await self._change(user_id, lambda kept: [*kept, new][-LIMIT:])
+        await self._lists.change(user_id, lambda kept: [*kept, new][-LIMIT:])
         return new
 
     async def all(self, user_id: str) -> list[StoredMemory]:
-        raw = await self._guard(lambda: self._redis.get(_key(user_id))) if user_id else None
-        return _read(raw)[::-1]
+        return (await self._lists.read(user_id))[::-1]
 
     async def get(self, user_id: str, memory_id: str) -> StoredMemory | None:
         return _named(await self.all(user_id), memory_id)
@@ -107,7 +100,7 @@ class RedisMemories:
         changes: dict[str, Any] = {} if text is None else {"text": checked_text(text)}
         if tags is not None:
             changes["tags"] = checked_tags(tags)
-        kept = await self._change(
+        kept = await self._lists.change(
             user_id, lambda kept: [replace(one, **changes) if one.id == memory_id else one for one in kept]
         )
         return _named(kept, memory_id)
@@ -120,45 +113,15 @@ class RedisMemories:
             found = _named(kept, memory_id) is not None
             return [one for one in kept if one.id != memory_id]
 
-        await self._change(user_id, without)
+        await self._lists.change(user_id, without)
         return found
 
     async def erase(self, user_id: str) -> None:
-        await self._guard(lambda: self._redis.delete(_key(user_id)))
+        await self._lists.erase(user_id)
 
     async def export(self, user_id: str) -> list[dict[str, Any]]:
         """Every one as JSON data, for the user to take away."""
         return [msgspec.to_builtins(one) | {"tags": list(one.tags)} for one in await self.all(user_id)]
-
-    async def _change(
-        self, user_id: str, change: Callable[[list[StoredMemory]], list[StoredMemory]]
-    ) -> list[StoredMemory]:
-        """What is kept now. `change` may run again when somebody else wrote in between."""
-        if not user_id:
-            return []
-        kept: list[StoredMemory] = await self._guard(lambda: self._changed(_key(user_id), change))
-        return kept
-
-    async def _changed(
-        self, key: str, change: Callable[[list[StoredMemory]], list[StoredMemory]]
-    ) -> list[StoredMemory]:
-        while True:
-            async with self._redis.pipeline(transaction=True) as pipe:
-                await pipe.watch(key)
-                old = _read(cast(bytes | None, await pipe.get(key)))
-                new = change(old)
-                if new == old:
-                    return old
-                pipe.multi()  # type: ignore[no-untyped-call]
-                if new:
-                    pipe.set(key, msgspec.json.encode(new), ex=self._ttl_s)
-                else:
-                    pipe.delete(key)
-                try:
-                    await pipe.execute()
-                except WatchError:
-                    continue
-                return new
 
 
 def checked_text(text: str) -> str:
@@ -175,18 +138,6 @@ def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
     if len(cleaned) > TAG_LIMIT or any(len(tag) > TAG_CHARS for tag in cleaned):
         raise BadRequest(f"A memory has at most {TAG_LIMIT} tags of {TAG_CHARS} characters.")
     return cleaned
-
-
-def _key(user_id: str) -> str:
-    return f"user:{user_id}:memories"
-
-
-def _read(raw: bytes | None) -> list[StoredMemory]:
-    """Oldest first. Raises `MemoryUnavailable` when somebody else wrote there what is none."""
-    try:
-        return [] if raw is None else _decoder.decode(raw)
-    except msgspec.DecodeError as error:
-        raise MemoryUnavailable("A user's memories cannot be read.") from error
 
 
 def _named(kept: Sequence[StoredMemory], memory_id: str) -> StoredMemory | None:
