@@ -243,7 +243,7 @@ function footer(memory) {
   confirm.hidden = true;
   const ways = make("div", "memory-foot");
   ways.append(really, keep);
-  confirm.append(make("p", "", "This ends your call and erases all that is known of you: preferences, facts, summary, conversations, your calendar. It cannot be undone."), ways);
+  confirm.append(make("p", "", "This ends your call and erases all that is known of you: preferences, facts, how to answer you, summary, what you had remembered, conversations, your calendar. It cannot be undone."), ways);
   const leave = () => {
     confirm.hidden = true;
     erase.focus();
