@@ -16,8 +16,8 @@ from benchmarks.ramp import ALLOWED_GAPS_PERCENT, ALLOWED_MS
 from benchmarks.report import middle
 from benchmarks.run import Run
 
-WIDTH, HEIGHT, GAP, MARGIN, HEAD = 330, 214, 22, 28, 62
-LEFT, RIGHT, TOP, BOTTOM = 40, 14, 46, 26
+WIDTH, HEIGHT, GAP, MARGIN, HEAD = 330, 222, 22, 28, 62
+LEFT, RIGHT, TOP, BOTTOM = 40, 14, 56, 26
 """Room around the lines, within a chart."""
 COLUMNS = 3
 COLOURS = ("#1d4ed8", "#c2410c", "#0f766e")
