@@ -20,6 +20,7 @@ import random
 import sys
 from collections.abc import Sequence
 from statistics import mean
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +28,11 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.audio.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
-from backend.audio.opus import OpusDecoder, OpusEncoder
+from backend.audio.opus import PLAIN_BITRATE, OpusDecoder, OpusEncoder
 from benchmarks import speech
 from benchmarks.chirp import CODEC_DELAY
 from benchmarks.opus_quality import VOICES, samples
 
-SETTINGS = ((16_000, 0), (32_000, 0), (32_000, 5), (32_000, 9), (40_000, 0), (40_000, 5), (40_000, 9))
-"""Bits a second and complexity; the first is there to show what bad looks like."""
 LOSSES = (0.0, 0.05)
 SEEDS = 2
 """Patterns of loss for each sentence."""
@@ -41,6 +40,27 @@ RATE = 16_000
 """What PESQ's wideband mode listens at."""
 
 Sound = NDArray[np.float64]
+
+
+class Setting(NamedTuple):
+    """Of the encoder."""
+
+    bitrate: int
+    complexity: int
+    redundancy: bool = True
+
+    def encoder(self) -> OpusEncoder:
+        """A new one, at rest."""
+        encoder = OpusEncoder(self.bitrate, self.complexity)
+        encoder.repair(self.redundancy)
+        return encoder
+
+
+SETTINGS = (
+    Setting(16_000, 0),  # to show what bad looks like
+    *(Setting(bitrate, complexity) for bitrate in (32_000, 40_000) for complexity in (0, 5, 9)),
+    Setting(40_000, 0, redundancy=False),
+)
 
 
 def main() -> int:
@@ -54,18 +74,19 @@ def main() -> int:
     sentences = [speech.frames(speech.spoken(text, voice)) for voice in VOICES for text in speech.QUESTIONS]
     heads = [f"{name}, {loss:.0%} lost" for name in ("PESQ", "ESTOI") for loss in LOSSES]
     table = Table("bit/s", "complexity", *heads)
-    for bitrate, complexity in SETTINGS:
-        judged = [scores(sentences, bitrate, complexity, loss) for loss in LOSSES]
+    for setting in SETTINGS:
+        judged = [scores(sentences, setting, loss) for loss in LOSSES]
         cells = [f"{value:.2f}" for value, _ in judged] + [f"{value:.3f}" for _, value in judged]
-        table.add_row(f"{bitrate:,}", str(complexity), *cells)
+        name = f"{setting.bitrate:,}" if setting.redundancy else f"{PLAIN_BITRATE:,}, no redundancy"
+        table.add_row(name, str(setting.complexity), *cells)
     Console(width=max(Console().width, 110)).print(table)
     return 0
 
 
-def scores(sentences: Sequence[list[Frame]], bitrate: int, complexity: int, loss: float) -> tuple[float, float]:
+def scores(sentences: Sequence[list[Frame]], setting: Setting, loss: float) -> tuple[float, float]:
     """PESQ and ESTOI, means over all sentences and patterns of loss."""
     found = [
-        score(frames, heard(frames, bitrate, complexity, lost(len(frames), loss, seed)))
+        score(frames, heard(frames, setting.encoder(), lost(len(frames), loss, seed)))
         for frames in sentences
         for seed in range(SEEDS if loss else 1)
     ]
@@ -78,9 +99,9 @@ def lost(packets: int, loss: float, seed: int) -> frozenset[int]:
     return frozenset(index for index in range(packets) if chance.random() < loss)
 
 
-def heard(frames: Sequence[Frame], bitrate: int, complexity: int, gone: frozenset[int]) -> Sound:
+def heard(frames: Sequence[Frame], encoder: OpusEncoder, gone: frozenset[int]) -> Sound:
     """What comes out when the packets `gone` are lost: 24 kHz."""
-    encoder, decoder, parts = OpusEncoder(bitrate, complexity), OpusDecoder(), list[bytes]()
+    decoder, parts = OpusDecoder(), list[bytes]()
     packets = [encoder.encode(frame) for frame in frames]
     for index, packet in enumerate(packets):
         if index not in gone:
