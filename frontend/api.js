@@ -73,6 +73,11 @@ export function getTranscript({ id, token }) {
   return request("GET", `/api/sessions/${encodeURIComponent(id)}/transcript`, undefined, token);
 }
 
+/** All that was said in a conversation of the user's, by voice and text. @param {string} id @returns {Promise<{messages: any[]}>} */
+export function getConversation(id) {
+  return request("GET", `/api/conversations/${encodeURIComponent(id)}`);
+}
+
 /** The user's background tasks, newest first. @returns {Promise<{tasks: any[]}>} */
 export function getTasks() {
   return request("GET", "/api/tasks");

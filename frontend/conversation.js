@@ -5,7 +5,7 @@
  * Every attempt to get through has a number. What an earlier attempt still has to say is not listened to.
  */
 
-import { getTranscript, postMessage, postThinker } from "./api.js";
+import { ApiError, getConversation, getTranscript, postMessage, postThinker } from "./api.js";
 import { waitBefore } from "./backoff.js";
 import { Call } from "./call.js";
 import { listDevices, SPEAKERS_CHOOSABLE } from "./devices.js";
@@ -27,6 +27,7 @@ import { fingerprintIfReady } from "./fingerprint.js";
 import { abandon, hangUp, stopTracks } from "./line.js";
 import { openMicrophone, silentStream } from "./microphone.js";
 import { SocketCall } from "./socket_call.js";
+import { rememberConversation, rememberedConversation } from "./tab.js";
 
 /** How long the server's last events (why it ended) may take to arrive after a hang-up. */
 const LAST_WORDS_MS = 2_000;
@@ -76,14 +77,11 @@ export class Conversation {
 
   // --- a call begins and ends ------------------------------------------------------------------------
 
-  /**
-   * Place a call.
-   * @param {{silent?: boolean, again?: boolean}} [options] silent: by typing alone; again: go on with what was said last
-   */
-  async connect({ silent = false, again = false } = {}) {
+  /** Place a call, which goes on with what was said last. @param {{silent?: boolean}} [options] silent: by typing alone */
+  async connect({ silent = false } = {}) {
     if (this.#retries) return this.#tryNow();
     if (this.line) return;
-    const attempt = this.#begin(again);
+    const attempt = this.#begin();
     this.store.dispatch("page_connecting", { step: "microphone", again: this.#again });
     this.context ??= new AudioContext();
     void this.context.resume();
@@ -98,6 +96,33 @@ export class Conversation {
     this.store.dispatch("page_closed");
     setTimeout(() => feed?.close(), LAST_WORDS_MS);
     if (line) await hangUp(line);
+  }
+
+  /** Leave what was said, and the call if there is one: the next begins a new conversation. */
+  startAnew() {
+    this.#attempt += 1;
+    this.feed?.close();
+    if (this.line) void hangUp(this.line);
+    this.#drop();
+    this.id = undefined;
+    this.#lines = 0;
+    rememberConversation(undefined);
+    this.store.dispatch("page_new_conversation");
+  }
+
+  /** The page was loaded anew: go on with the conversation this tab had, if the server still knows it. */
+  async comeBack() {
+    const id = rememberedConversation();
+    if (!id || this.id) return;
+    try {
+      const { messages } = await getConversation(id);
+      this.id = id;
+      this.#lines = 1;
+      this.store.dispatch("page_conversation_recalled", { messages });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status === 404) rememberConversation(undefined);
+    }
   }
 
   /** The page is going away; a browser that keeps it for the way back must not show a call that is gone. */
@@ -196,12 +221,11 @@ export class Conversation {
     return this.id !== undefined;
   }
 
-  /** @param {boolean} again @returns {number} the new attempt */
-  #begin(again) {
+  /** @returns {number} the new attempt */
+  #begin() {
     this.feed?.close();
     this.#reached = false;
     this.kind = KIND;
-    if (!again) this.id = undefined;
     if (this.id === undefined) this.#lines = 0;
     return ++this.#attempt;
   }
@@ -330,6 +354,7 @@ export class Conversation {
   /** @param {string} type @param {any} data @param {Session} session @param {string} prefix @param {number} attempt */
   #told(type, data, session, prefix, attempt) {
     this.store.dispatch(type, data.item_id ? { ...data, item_id: prefix + data.item_id } : data);
+    if (type === "transcript") rememberConversation(this.id);
     if (type === "gap") void this.#catchUp(session, prefix);
     if (type !== "session_ended") return;
     if (attempt === this.#attempt && this.#reached && comesBack(data.reason)) this.#tryLater();

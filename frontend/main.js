@@ -40,7 +40,7 @@ showDevices(store, conversation);
 heedTalkKey(store, conversation);
 showTranscript(store);
 showExporting(store);
-showSummary(store, conversation);
+showSummary(store);
 showAnnouncements(store);
 showComposer(store, conversation);
 showThinkers(store, conversation);
@@ -68,7 +68,7 @@ async function showRest() {
 /** What each way out of a failure does. */
 function waysOn() {
   return {
-    retry: () => void (store.state.config ? conversation.connect({ again: true }) : configure()),
+    retry: () => void (store.state.config ? conversation.connect() : configure()),
     type: () => void conversation.connect({ silent: true }),
     hear: () => void conversation.hear(),
     stop: () => void conversation.disconnect(),
@@ -78,7 +78,8 @@ function waysOn() {
 
 async function configure() {
   try {
-    store.dispatch("page_configured", await getConfig());
+    const [config] = await Promise.all([getConfig(), conversation.comeBack()]);
+    store.dispatch("page_configured", config);
     store.dispatch("page_failure_dismissed");
   } catch (error) {
     store.dispatch("page_failed", requestFailure(error, Date.now()));

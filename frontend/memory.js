@@ -3,9 +3,10 @@
 import { ApiError, deleteMe, getMe, patchMe } from "./api.js";
 
 export class Memory {
-  /** @param {import("./store.js").Store} store */
-  constructor(store) {
+  /** @param {import("./store.js").Store} store @param {() => void} onErased */
+  constructor(store, onErased) {
     this.store = store;
+    this.onErased = onErased;
     /** One request after the other: two edits in a row must not overtake each other. @type {Promise<boolean>} */
     this.last = Promise.resolve(true);
   }
@@ -24,6 +25,7 @@ export class Memory {
   erase() {
     return this.#ask(async () => {
       await deleteMe();
+      this.onErased();
       return getMe();
     }, "Everything known of you was erased.");
   }

@@ -21,6 +21,7 @@ import {
   interrupted,
   noted,
   rebuilt,
+  recalled,
   settled,
   userSpeaks,
 } from "./state/transcript.js";
@@ -103,7 +104,8 @@ const CHANGES = {
     step,
     floor: "closed",
     failure: null,
-    ...(again || UNDER_WAY.has(state.phase) ? {} : FRESH_CALL),
+    ...(UNDER_WAY.has(state.phase) ? {} : FRESH_CALL),
+    ...(again || UNDER_WAY.has(state.phase) ? {} : FRESH_CONVERSATION),
   }),
   page_connected: (state, { again = false }, at) => ({
     phase: "connected",
@@ -118,6 +120,14 @@ const CHANGES = {
     failure,
     thinkers: abandonUnfinished(state.thinkers),
   }),
+  page_new_conversation: (state) => ({
+    ...FRESH_CALL,
+    ...FRESH_CONVERSATION,
+    phase: state.phase === "loading" ? "loading" : "ready",
+    floor: "closed",
+    failure: null,
+  }),
+  page_conversation_recalled: (_, { messages }) => ({ transcript: recalled(messages) }),
   page_shaky: (state) => (state.phase === "connected" ? { phase: "shaky" } : {}),
   page_steady: (state) => (state.phase === "shaky" ? { phase: "connected" } : {}),
   page_closed: (state) => closed(state, state.failure),
@@ -146,13 +156,9 @@ const CHANGES = {
 };
 
 /** What a new call begins without. The log goes on: it tells of the page, not of one call. */
-const FRESH_CALL = {
-  session: null,
-  transcript: EMPTY_TRANSCRIPT,
-  tally: NO_TALLY,
-  thinkers: Object.freeze([]),
-  attempt: 0,
-};
+const FRESH_CALL = { session: null, tally: NO_TALLY, attempt: 0 };
+/** And what a new conversation does. */
+const FRESH_CONVERSATION = { transcript: EMPTY_TRANSCRIPT, thinkers: Object.freeze([]) };
 const UNDER_WAY = new Set(["connecting", "reconnecting"]);
 
 /** @param {State} state @param {Failure | null} failure @returns {Partial<State>} */

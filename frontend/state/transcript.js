@@ -28,6 +28,8 @@
  */
 
 export const TRANSCRIPT_LIMIT = 200;
+/** How the ids of what was said before the page was loaded begin. */
+const EARLIER = "earlier/";
 const ANSWERS_LIMIT = 8;
 
 /** @type {Transcript} */
@@ -123,6 +125,24 @@ export function rebuilt(transcript, messages, prefix = "") {
     (entry) => !ids.has(entry.id) && entry.state !== "final" && !earlier.includes(entry),
   );
   return { ...transcript, entries: [...earlier, ...kept, ...streaming].slice(-TRANSCRIPT_LIMIT), anchor: null };
+}
+
+/**
+ * What was said in this conversation before the page was loaded.
+ * @param {{role: string, content: string, at: number}[]} messages as `GET /api/conversations/{id}` tells them
+ * @returns {Transcript}
+ */
+export function recalled(messages) {
+  const said = messages.filter(({ role, content }) => (role === "user" || role === "assistant") && content.trim());
+  const entries = said.map(({ role, content, at }, index) => {
+    return fromRecord({ role: /** @type {"user" | "assistant"} */ (role), content, item_id: `${EARLIER}${index}`, at });
+  });
+  return { ...EMPTY_TRANSCRIPT, entries: entries.slice(-TRANSCRIPT_LIMIT) };
+}
+
+/** Whether it was said before the page was loaded. @param {Entry} entry */
+export function isEarlier({ id }) {
+  return id.startsWith(EARLIER);
 }
 
 /** The part of an interrupted reply that was never heard. @param {Entry} entry */

@@ -44,6 +44,8 @@ export function turnsAfter(turns, { type, data }) {
   switch (type) {
     case "page_connecting":
       return data.again ? turns : NO_TURNS;
+    case "page_new_conversation":
+      return NO_TURNS;
     case "session_started":
       if (data.session_id === turns.session) return turns;
       return { ...turns, session: data.session_id, before: turns.list.at(-1)?.turn ?? 0 };

@@ -3,6 +3,7 @@
  * voice; and what became of a Thinker. Who has the floor changes too often to be told.
  */
 
+import { isEarlier } from "../state/transcript.js";
 import { part } from "./dom.js";
 
 /** How a Thinker's end is told. @type {Record<string, string>} */
@@ -25,7 +26,7 @@ export function showAnnouncements(store) {
 function turnsOver(now, before) {
   if (now === before) return [];
   const known = new Map(before.entries.map((entry) => [entry.id, entry]));
-  return now.entries.filter((entry) => isOver(entry) && !isOver(known.get(entry.id))).map(inWords);
+  return now.entries.filter((entry) => isOver(entry) && !isOver(known.get(entry.id)) && !isEarlier(entry)).map(inWords);
 }
 
 /** @param {import("../state/transcript.js").Entry | undefined} entry */

@@ -13,6 +13,8 @@ const TICK_MS = 1_000;
 
 /** What the state line and the buttons depend on. @type {readonly (keyof import("../store.js").State)[]} */
 const STATE_PARTS = ["phase", "step", "attempt", "microphone", "failure", "session"];
+/** Words that stand on the page make it a conversation to go on with. @param {import("../store.js").State | Record<string, any>} state */
+const hasBegun = ({ transcript }) => Boolean(transcript?.entries.length);
 
 /**
  * @param {import("../store.js").Store} store
@@ -22,15 +24,20 @@ export function showCall(store, conversation) {
   part("connect").addEventListener("click", () => {
     void (isUnderWay(store.state) ? conversation.disconnect() : conversation.connect());
   });
+  part("new-conversation").addEventListener("click", () => {
+    conversation.startAnew();
+    part("connect").focus();
+  });
   part("mute").addEventListener("click", () => conversation.mute(!store.state.microphone.muted));
 
   store.subscribe((state, before) => {
-    if (STATE_PARTS.some((name) => state[name] !== before[name])) {
+    const changed = STATE_PARTS.some((name) => state[name] !== before[name]) || hasBegun(state) !== hasBegun(before);
+    if (changed) {
       setText(part("state"), stateWords(state));
       showButtons(state);
       document.body.dataset.phase = state.phase;
     }
-    if (STATE_PARTS.some((name) => state[name] !== before[name]) || state.floor !== before.floor) showFloor(state);
+    if (changed || state.floor !== before.floor) showFloor(state);
     if (state.tally !== before.tally) showClock(state.tally);
     if (state.config !== before.config || state.session !== before.session) showFacts(state);
   });
@@ -73,10 +80,11 @@ function stateWords({ phase, step, attempt, microphone, failure, session }) {
 function showButtons(state) {
   const button = /** @type {HTMLButtonElement} */ (part("connect"));
   const busy = isUnderWay(state);
-  label(button, busy ? (isLive(state) ? "Hang up" : "Cancel") : state.phase === "ended" ? "New call" : "Start talking");
+  label(button, busy ? (isLive(state) ? "Hang up" : "Cancel") : hasBegun(state) ? "Go on talking" : "Start talking");
   icon(button, busy ? "end" : "call");
   button.classList.toggle("ending", busy);
   button.disabled = state.phase === "loading";
+  part("new-conversation").hidden = busy || !hasBegun(state);
 
   const { mode, muted, pushToTalk, talking } = state.microphone;
   const heard = isLive(state) && mode === "on";
@@ -104,8 +112,9 @@ function showFloor(state) {
 }
 
 /** @param {import("../store.js").State} state */
-function invitation({ phase }) {
-  if (phase === "ready") return "Speak as you would to a person";
+function invitation(state) {
+  const { phase } = state;
+  if (phase === "ready") return hasBegun(state) ? "The conversation goes on where you left it" : "Speak as you would to a person";
   return phase === "reconnecting" ? "What was said stays" : "";
 }
 

@@ -16,8 +16,8 @@ const TEXTS = [
 const UNITS = [["", "As usual where I am"], ["celsius", "Celsius"], ["fahrenheit", "Fahrenheit"]];
 
 /** @type {import("./panels.js").ShowPanel} */
-export function show(place, { store }) {
-  const memory = new Memory(store);
+export function show(place, { store, conversation }) {
+  const memory = new Memory(store, () => conversation.startAnew());
   const parts = build(/** @type {HTMLDialogElement} */ (place), memory);
   store.subscribe((state, before) => {
     if (state.memory !== before.memory) draw(parts, state.memory);

@@ -1,16 +1,12 @@
-/** What a call came to, once it is over: how long, how many turns, who was asked, how fast; and a way to go on. */
+/** What a call came to, once it is over: how long, how many turns, who was asked, how fast. */
 
 import { medianLatency } from "../state/tally.js";
 import { clock } from "./call.js";
 import { make, part } from "./dom.js";
 
-/**
- * @param {import("../store.js").Store} store
- * @param {import("../conversation.js").Conversation} conversation
- */
-export function showSummary(store, conversation) {
+/** @param {import("../store.js").Store} store */
+export function showSummary(store) {
   const box = part("summary");
-  part("go-on").addEventListener("click", () => void conversation.connect({ again: true }));
   store.subscribe((state, before) => {
     if (state.phase === before.phase && state.tally === before.tally) return;
     const over = state.phase === "ended" && state.tally.startedAt !== null;

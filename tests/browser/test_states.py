@@ -142,14 +142,18 @@ async def test_a_call_that_is_over_can_be_gone_on_with(browser: Browser) -> None
         await tab.connect()
         server.tell("transcript", role="user", item_id="u1", content="One more thing.")
         await tab.sees("entry-user", "One more thing.")
+        assert not await tab.page.get_by_test_id("new-conversation").is_visible()
         await tab.press("connect")
-        await tab.press("go-on")
-        await tab.sees("state", "Connected")
+        await tab.sees("connect", "Go on talking")
+        await tab.connect()
         await tab.sees("entry-user", "One more thing.")
         await tab.press("connect")
         await tab.sees("state", "Call ended")
-        await tab.connect()
+        await tab.press("new-conversation")
+        await tab.sees("connect", "Start talking")
         assert await tab.page.get_by_test_id("entry-user").count() == 0
+        assert not await tab.page.get_by_test_id("summary").is_visible()
+        await tab.connect()
         sent = [offer.get("conversation_id") for offer in server.offers]
         assert sent == [None, CONVERSATION, None]
 

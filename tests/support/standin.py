@@ -142,6 +142,8 @@ class StandIn:
         """`Last-Event-ID` and query of every event stream asked for."""
         self.record: list[dict[str, Any]] = []
         """What the server has of the transcript."""
+        self.said: list[dict[str, Any]] = []
+        """What was said in the conversation before; nothing answers 404."""
         self.levels: list[dict[str, Any]] = []
         """What the detector is said to score, for who watches; nothing answers 204."""
         self.url = ""
@@ -176,6 +178,7 @@ class StandIn:
                     Route("/api/me/notices/{id}/seen", self._seen, methods=["POST"]),
                     Route("/notification/me", self._reminders),
                     Route("/notification/me/{id}", self._cancel_reminder, methods=["DELETE"]),
+                    Route("/api/conversations/{id}", self._conversation),
                     Route("/api/sessions", self._open, methods=["POST"]),
                     WebSocketRoute("/ws/{id}", self._socket),
                     Route("/api/sessions/{id}/thinkers/{call}/{what}", self._asked, methods=["POST"]),
@@ -249,6 +252,11 @@ class StandIn:
         self.disconnects.append(json.loads(await request.body()))
         self.tell("session_ended", reason="disconnected")
         return JSONResponse({"ok": True})
+
+    async def _conversation(self, request: Request) -> Response:
+        if request.path_params["id"] != CONVERSATION or not self.said:
+            return refusal(404, "No such conversation.")
+        return JSONResponse({"conversation_id": CONVERSATION, "busy": False, "messages": self.said})
 
     async def _session(self, _: Request) -> Response:
         return JSONResponse({"session_id": SESSION}, status_code=self.events_status)

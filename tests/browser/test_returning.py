@@ -1,0 +1,109 @@
+"""A page that is loaded anew goes on with its conversation: in Chromium, against the whole server and a stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from tests.support.browser import Tab, launched, tab_in
+from tests.support.real_server import real_server
+from tests.support.standin import CONVERSATION, standing_in
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+SAID: list[dict[str, Any]] = [
+    {"role": "user", "content": "What about Seattle?", "at": 1_700_000_000.0},
+    {"role": "assistant", "content": "", "at": 1_700_000_001.0, "tool_calls": [{"name": "consult_thinker"}]},
+    {"role": "tool", "content": "12 degrees", "at": 1_700_000_002.0},
+    {"role": "assistant", "content": "It rains in Seattle.", "at": 1_700_000_003.0},
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with launched(microphone="refused") as started:
+        yield started
+
+
+async def connect_silently(tab: Tab) -> None:
+    """Place a call by typing alone."""
+    await tab.press("connect")
+    await tab.press("way-type")
+    await tab.sees("floor", "Listening")
+
+
+async def ask(tab: Tab, question: str, answer: str) -> None:
+    await tab.page.get_by_test_id("composer-text").fill(question)
+    await tab.press("composer-send")
+    await (
+        tab.page.locator("[data-testid=entry-assistant][data-state=final]")
+        .filter(has_text=answer)
+        .wait_for(timeout=30_000)
+    )
+
+
+async def test_a_page_loaded_anew_shows_what_was_said_and_goes_on_with_it(browser: Browser) -> None:
+    async with real_server() as url, tab_in(browser) as tab:
+        await tab.open(url)
+        await connect_silently(tab)
+        await ask(tab, "What's the weather in Seattle?", "In Seattle it is")
+        before = await tab.page.evaluate("sessionStorage.getItem('conversation')")
+
+        await tab.page.reload()
+        await tab.sees("connect", "Go on talking")
+        await tab.sees("entry-user", "What's the weather in Seattle?")
+        await tab.sees("entry-assistant", "In Seattle it is")
+        assert await tab.text("announcer") == "", "nobody is told what they know"
+        await connect_silently(tab)
+        await tab.sees("entry-note", "the conversation goes on")
+        await ask(tab, "How old is the universe?", "13.8 billion")
+        kept = await (await tab.page.request.get(f"{url}/api/conversations/{before}")).json()
+        asked = [message["content"] for message in kept["messages"] if message["role"] == "user"]
+        assert asked == ["What's the weather in Seattle?", "How old is the universe?"]
+
+        await tab.press("connect")
+        await tab.press("new-conversation")
+        await tab.sees("connect", "Start talking")
+        await tab.page.reload()
+        await tab.sees("connect", "Start talking")
+        assert await tab.transcript() == []
+
+
+async def test_only_words_come_back_and_the_next_call_names_the_conversation(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        server.said = SAID
+        await tab.page.add_init_script(f"sessionStorage.setItem('conversation', '{CONVERSATION}')")
+        await tab.open(server.url)
+        assert await tab.transcript() == [
+            ("user", "final", "What about Seattle?"),
+            ("assistant", "final", "It rains in Seattle."),
+        ]
+        await tab.press("connect")
+        await tab.press("way-type")
+        await tab.sees("state", "Connected")
+        assert [offer.get("conversation_id") for offer in server.offers] == [CONVERSATION]
+        server.tell("transcript", role="user", item_id="u1", content="And tomorrow?")
+        await tab.sees("transcript", "And tomorrow?")
+        assert len(await tab.transcript()) == 4
+
+
+async def test_a_conversation_that_is_gone_is_forgotten(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser, complaints="expected") as tab:
+        await tab.open(server.url)
+        await tab.page.evaluate("sessionStorage.setItem('conversation', 'long-ago')")
+        await tab.page.reload()
+        await tab.sees("connect", "Start talking")
+        assert await tab.page.evaluate("sessionStorage.getItem('conversation')") is None
+
+
+async def test_another_tab_begins_a_conversation_of_its_own(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        server.said = SAID
+        await tab.open(server.url)
+        await tab.page.evaluate(f"sessionStorage.setItem('conversation', '{CONVERSATION}')")
+        other = Tab(await tab.page.context.new_page())
+        await other.open(server.url)
+        assert await other.transcript() == []
