@@ -37,6 +37,7 @@ class Sight(StrEnum):
     BACKGROUND = "background"
     STEPS = "steps"
     REASONING = "reasoning"
+    REMINDER = "reminder"
     CONVERSATION = "conversation"
 
 
@@ -127,6 +128,7 @@ def tour(
     from backend.tour.background import lead as lead_background
     from backend.tour.conversation import tour as lead_conversation
     from backend.tour.reasoning import lead as lead_reasoning
+    from backend.tour.reminder import lead as lead_reminder
     from backend.tour.run import tour as lead
     from backend.tour.steps import lead as lead_steps
 
@@ -137,6 +139,8 @@ def tour(
         raise typer.Exit(uvloop.run(lead_steps(Console(highlight=False))))
     if only is Sight.REASONING:
         raise typer.Exit(uvloop.run(lead_reasoning(Console(highlight=False))))
+    if only is Sight.REMINDER:
+        raise typer.Exit(uvloop.run(lead_reminder(Console(highlight=False))))
     if only is Sight.CONVERSATION:
         raise typer.Exit(uvloop.run(lead_conversation()))
     raise typer.Exit(uvloop.run(lead(voice=voice, only=thinker or ())))

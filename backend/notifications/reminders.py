@@ -71,11 +71,12 @@ class Reminder(msgspec.Struct, frozen=True):
         return min(time for time in (self.at, self.again if self.due else 0) if time)
 
     def shown(self) -> dict[str, Any]:
-        """For its user, the page and the model: times as ISO 8601 on the user's clock."""
+        """For its user, the page and the model: times as ISO 8601 on the user's clock, `at_s` Unix time."""
         return {
             "id": self.id,
             "text": self.text,
             "at": iso(self.due or self.at, self.zone),
+            "at_s": self.due or self.at,
             "repeat": self.series.rule if self.series else "none",
             "state": "due" if self.due else "set",
             "next": iso(self.at, self.zone) if self.due and self.at else None,

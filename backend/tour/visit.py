@@ -97,6 +97,10 @@ class Visit:
             return None
         return self._said(words)
 
+    def sounded_after(self, since: float) -> float | None:
+        """The first sound after a moment of the loop's clock; None when there was none."""
+        return next(iter(self._sounding(since)), None)
+
     async def type(self, text: str) -> None:
         """Type something, and wait for nothing. Raises `CallRefused`."""
         url = f"/api/sessions/{self._ticket.session_id}/messages"

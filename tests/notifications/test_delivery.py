@@ -217,7 +217,7 @@ async def test_what_a_process_had_taken_when_it_died_is_delivered_by_another_aft
         assert await two.delivery.deliver(USER, "r1") == "webhook"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(deaths=st.lists(st.integers(0, 45), max_size=4), way=st.sampled_from(["call", "page", "webhook"]))
 async def test_whoever_dies_and_whenever_it_is_delivered_and_not_twice(deaths: list[int], way: str) -> None:
     world = World(on_call=way == "call", page=way == "page")

@@ -211,7 +211,7 @@ PATTERNS: tuple[tuple[str, int], ...] = (
     ("from now on answer in one sentence", 12),
     ("from now on call me captain", 6),
     ("what is your personality", 6),
-    ("remind me in {span} to {chore}", 1),
+    ("remind me in {span} to {chore}", 4),
     ("what reminders do i have", 10),
     ("make a note to {chore}", 5),
     ("make a note to {chore} tomorrow at {hour}", 1),
