@@ -54,7 +54,7 @@ async def desk(folder: Path, **settings: Any) -> AsyncIterator[Desk]:
     teller, presence = Teller(store, relay), Presence(redis)
     pages = Pages(presence)
     relay.on_page(pages.publish)
-    chosen = NotificationSettings.model_validate(settings)
+    chosen = NotificationSettings.model_validate({"deliver": "when_asked", **settings})
     reminding = Reminding(chosen, redis, memory, lambda: now[0])
     teller.on_told(reminding.told)
     kept = {
