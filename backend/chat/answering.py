@@ -19,6 +19,7 @@ from backend.agent.prompt import Situation
 from backend.agent.session import Agent, ContextStore, ThinkerSession
 from backend.chat.base import Reply, TypedTurn
 from backend.chat.consulting import Consulting
+from backend.chat.elsewhere import ALONE, Elsewhere
 from backend.chat.running import RunningTurn
 from backend.errors import NoAnswer, PeerError
 from backend.memory.base import Memory
@@ -65,6 +66,8 @@ class House:
     """Takes long work to the background; None: there is none."""
     on_turn: OnTurn = lambda asked, reply: None
     tracer: Tracer = NO_TRACER
+    elsewhere: Elsewhere = ALONE
+    """The other processes that answer typed turns."""
 
     @property
     def modes(self) -> Modes:

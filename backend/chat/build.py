@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 
 from backend.chat.answering import House
 from backend.chat.chat import Chat
+from backend.chat.elsewhere import ALONE, Elsewhere
 from backend.chat.learning import Learning
 from backend.memory.base import Memory
 from backend.pipeline.pipeline import NO_STEPS, Pipeline
@@ -31,10 +32,11 @@ async def open_chat(
     handover: Handover | None = None,
     overhear: Overhear | None = None,
     tracer: Tracer = NO_TRACER,
+    elsewhere: Elsewhere = ALONE,
 ) -> AsyncIterator[Chat]:
     """All typed turns; those that still run at the end are cancelled. The caller keeps ownership of the rest."""
     learning = Learning(keep, summaries, overhear)
-    chat = Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, handover, learning, tracer))
+    chat = Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, handover, learning, tracer, elsewhere))
     try:
         yield chat
     finally:

@@ -3,6 +3,9 @@
 begin ──▶ the same message id: join it, or give the stored reply
       ──▶ a turn of this conversation is running: `Conflict`
       ──▶ a task that answers (`answering`), within its deadline
+
+What runs in another process counts as what runs here (`elsewhere`), but for its events: who joins such a turn gets its
+whole reply.
 """
 
 from __future__ import annotations
@@ -10,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from backend.chat.answering import Answering, House
@@ -31,6 +36,10 @@ MEMORY_WITHIN_S = 0.5
 """How long looking for a stored reply, or storing one, may take."""
 STOP_WITHIN_S = 1.0
 """Seconds a cancelled turn gets to put its things away."""
+LOOK_S = 0.2
+"""Seconds between two looks at a turn of another process."""
+BROKEN_OFF = "The answer was broken off."
+AGAIN = "Send the message again."
 BROKEN = "The answer failed for a reason of its own."
 
 Key = tuple[str, str]
@@ -44,6 +53,8 @@ class Chat:
         self._by_message: OrderedDict[Key, RunningTurn] = OrderedDict()
         self._by_conversation: dict[Key, RunningTurn] = {}
         self._tasks: dict[asyncio.Task[None], RunningTurn] = {}
+        self._elsewhere = house.elsewhere
+        self._elsewhere.on_stop(self._unwanted)
 
     def __repr__(self) -> str:
         return f"Chat({len(self._tasks)} turns running)"
@@ -74,19 +85,34 @@ class Chat:
             return known
         if (stored := await self._stored(asked)) is not None:
             return stored
-        if (known := self._known(asked)) is not None:  # begun by a retry while we looked
-            return known
-        self._check_room(asked)
-        return self._start(asked)
+        if self._known(asked) is None:  # it may have been begun by a retry while we looked
+            self._check_room(asked)
+            other = await self._claimed(asked)
+            if other and other != asked.message_id:
+                raise _busy(asked)
+            if self._known(asked) is None:
+                try:
+                    self._check_room(asked)
+                except VoiceError:
+                    await self._let_go(asked)
+                    raise
+                return self._start(asked, self._follow if other else self._run, ours=not other)
+        known = self._known(asked)
+        assert known is not None
+        return known
 
-    def cancel(self, user_id: str, conversation_id: str) -> bool:
-        """Stop the conversation's running turn; False when there is none."""
+    async def cancel(self, user_id: str, conversation_id: str) -> bool:
+        """Stop the conversation's running turn, wherever it runs; False when there is none."""
         turn = self._by_conversation.get((user_id, conversation_id))
-        return turn.cancel() if turn else False
+        if turn is not None:
+            return turn.cancel()
+        return bool(await self._stopped_elsewhere(user_id, conversation_id))
 
-    def busy(self, user_id: str, conversation_id: str) -> bool:
-        """Whether a turn of it is running."""
-        return (user_id, conversation_id) in self._by_conversation
+    async def busy(self, user_id: str, conversation_id: str) -> bool:
+        """Whether a turn of it is running, wherever."""
+        if (user_id, conversation_id) in self._by_conversation:
+            return True
+        return conversation_id in await self._running_elsewhere(user_id)
 
     async def settle(self, user_id: str, conversation_id: str | None = None) -> None:
         """Stop a user's turns, or one conversation's, and wait until nothing more is written."""
@@ -97,7 +123,7 @@ class Chat:
         ]
         for key in [key for key in self._by_message if key[0] == user_id and conversation_id is None]:
             del self._by_message[key]
-        await self._stop(mine)
+        await asyncio.gather(self._stop(mine), self._stopped_elsewhere(user_id, conversation_id))
 
     async def close(self) -> None:
         """Stop all."""
@@ -131,20 +157,19 @@ class Chat:
         return turn
 
     def _check_room(self, asked: TypedTurn) -> None:
-        if asked.conversation_id and self.busy(asked.user_id, asked.conversation_id):
-            raise Conflict(
-                "This conversation is still busy with its last message.",
-                hint=f"Wait for its answer, or POST /api/conversations/{asked.conversation_id}/cancel.",
-            )
+        if (asked.user_id, asked.conversation_id) in self._by_conversation:
+            raise _busy(asked)
         if len(self._tasks) >= AT_ONCE:
             raise TooMany("Too many answers are being written.", retry_after_s=2)
 
-    def _start(self, asked: TypedTurn) -> RunningTurn:
+    def _start(
+        self, asked: TypedTurn, run: Callable[[RunningTurn], Coroutine[Any, Any, None]], *, ours: bool
+    ) -> RunningTurn:
         turn = RunningTurn(asked)
         self._by_message[asked.user_id, asked.message_id] = turn
-        if asked.conversation_id:
+        if asked.conversation_id and ours:
             self._by_conversation[asked.user_id, asked.conversation_id] = turn
-        task = asyncio.create_task(self._run(turn), name=f"typed turn {asked.message_id[:10]}")
+        task = asyncio.create_task(run(turn), name=f"typed turn {asked.message_id[:10]}")
         self._tasks[task] = turn
         task.add_done_callback(lambda task: self._ended(task, turn))
         return turn
@@ -152,18 +177,91 @@ class Chat:
     async def _run(self, turn: RunningTurn) -> None:
         """Answer; whatever goes wrong is the turn's end, and nobody else's."""
         try:
-            reply = await Answering(self._house, turn).run()
-            if reply.state == "complete":
-                await self._store(turn.asked, reply)
+            async with self._kept(turn.asked):
+                reply = await Answering(self._house, turn).run()
+                if reply.state == "complete":
+                    await self._store(turn.asked, reply)
             turn.finish(reply)
         except VoiceError as error:
             turn.fail(error)
         except asyncio.CancelledError:
-            turn.fail(NoAnswer("The answer was broken off.", hint="Send the message again."))
+            turn.fail(NoAnswer(BROKEN_OFF, hint=AGAIN))
             raise
         except Exception as error:  # noqa: BLE001 - its text may hold the user's words
             log.error("a typed turn failed: %s", type(error).__name__)
             turn.fail(NoAnswer(BROKEN, hint="Send the message again; the server's log says more."))
+
+    async def _follow(self, turn: RunningTurn) -> None:
+        """Wait for the reply of a turn that runs in another process."""
+        asked = turn.asked
+        try:
+            while asked.conversation_id in await self._running_elsewhere(asked.user_id):  # noqa: ASYNC110 - it is far away
+                await asyncio.sleep(LOOK_S)
+            stored = await self._stored(asked)
+            turn.finish(await stored.wait()) if stored else turn.fail(NoAnswer(BROKEN_OFF, hint=AGAIN))
+        except VoiceError as error:
+            turn.fail(error)
+
+    async def _claimed(self, asked: TypedTurn) -> str:
+        """The message another process answers in this conversation; empty: none, and it is ours now."""
+        if not asked.conversation_id:
+            return ""
+        try:
+            async with asyncio.timeout(MEMORY_WITHIN_S):
+                return await self._elsewhere.claim(asked.user_id, asked.conversation_id, asked.message_id)
+        except (PeerError, TimeoutError):
+            return ""
+
+    @asynccontextmanager
+    async def _kept(self, asked: TypedTurn) -> AsyncIterator[None]:
+        """A block in which the conversation is ours; it is let go before anybody has the reply."""
+        if not asked.conversation_id:
+            yield
+            return
+        keeping = asyncio.create_task(
+            self._elsewhere.keep(asked.user_id, asked.conversation_id, asked.message_id), name="typed turn's claim"
+        )
+        try:
+            yield
+        finally:
+            keeping.cancel()
+            await self._let_go(asked)
+
+    async def _let_go(self, asked: TypedTurn) -> None:
+        with suppress(PeerError, TimeoutError):
+            async with asyncio.timeout(MEMORY_WITHIN_S):
+                await self._elsewhere.release(asked.user_id, asked.conversation_id or "", asked.message_id)
+
+    async def _running_elsewhere(self, user_id: str) -> dict[str, str]:
+        try:
+            async with asyncio.timeout(MEMORY_WITHIN_S):
+                return await self._elsewhere.running(user_id)
+        except (PeerError, TimeoutError):
+            return {}
+
+    async def _stopped_elsewhere(self, user_id: str, conversation_id: str | None) -> list[str]:
+        """Stop a user's turns in other processes, or one conversation's, and wait for it. Whoever does not stop in
+        time is taken for dead.
+        """
+        running = await self._running_elsewhere(user_id)
+        wanted = [name for name in running if conversation_id in (None, name)]
+        with suppress(PeerError, TimeoutError):
+            async with asyncio.timeout(2 * STOP_WITHIN_S):
+                for name in wanted:
+                    await self._elsewhere.stop(user_id, name)
+                ends_at = time.monotonic() + STOP_WITHIN_S
+                left = wanted
+                while left and time.monotonic() < ends_at:
+                    await asyncio.sleep(LOOK_S / 4)
+                    left = [name for name in await self._running_elsewhere(user_id) if name in wanted]
+                for name in left:
+                    await self._elsewhere.release(user_id, name)
+        return wanted
+
+    def _unwanted(self, user_id: str, conversation_id: str) -> None:
+        """Another process wants it stopped."""
+        if turn := self._by_conversation.get((user_id, conversation_id)):
+            turn.cancel()
 
     def _ended(self, task: asyncio.Task[None], turn: RunningTurn) -> None:
         asked = turn.asked
@@ -173,7 +271,7 @@ class Chat:
         key = (asked.user_id, asked.message_id)
         if not task.cancelled():
             task.exception()
-        turn.fail(NoAnswer("The answer was broken off.", hint="Send the message again."))
+        turn.fail(NoAnswer(BROKEN_OFF, hint=AGAIN))
         if self._by_message.get(key) is turn and not turn.answered:
             del self._by_message[key]  # a retry asks anew
         while len(self._by_message) > RECENT + len(self._tasks):
@@ -198,6 +296,13 @@ class Chat:
                 task.cancel()
             if late:
                 await asyncio.wait(late, timeout=STOP_WITHIN_S)
+
+
+def _busy(asked: TypedTurn) -> Conflict:
+    return Conflict(
+        "This conversation is still busy with its last message.",
+        hint=f"Wait for its answer, or POST /api/conversations/{asked.conversation_id}/cancel.",
+    )
 
 
 def _key(asked: TypedTurn) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from backend.memory.notices import NoticeStore
 from backend.memory.outbox import Outbox
 from backend.memory.presence import Presence
 from backend.memory.relay import Relay
+from backend.memory.turns import RedisTurns
 from backend.settings import Settings
 
 DAY_S = 86_400
@@ -35,6 +37,8 @@ class Kept:
     notices: NoticeStore
     presence: Presence
     """Who has a page open."""
+    turns: RedisTurns
+    """Which typed turns run where."""
     relay: Relay
     """To the other processes; whoever has hearers for it lets it begin."""
 
@@ -50,7 +54,9 @@ async def open_kept(opened: OpenedMemory, settings: Settings) -> AsyncIterator[K
         notes = RedisNotes(opened.redis, ttl_s=kept_for_s(settings))
         relay = Relay(opened.redis, opened.waiting)
         notices, presence = NoticeStore(opened.redis), Presence(opened.redis)
-        yield Kept(opened, opened.memory, outbox, memories, notes, notices, presence, relay)
+        turns = RedisTurns(opened.redis, secrets.token_hex(8))
+        turns.listen(relay)
+        yield Kept(opened, opened.memory, outbox, memories, notes, notices, presence, turns, relay)
 
 
 def kept_for_s(settings: Settings) -> int | None:

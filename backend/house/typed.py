@@ -30,6 +30,7 @@ async def open_typed(
         handover=work.handover,
         overhear=work.coordinating.overhear,
         tracer=tracer,
+        elsewhere=kept.turns,
     )
     async with chatting as chat:
         metrics.watch_queue("typed_turns", lambda: chat.running)

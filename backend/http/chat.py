@@ -66,7 +66,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
     """What was said, by voice and text, oldest first. 404 when there is none, or it is somebody else's."""
     user = await _owner(request, here, conversation_id)
     messages = without_retried(await here.services.memory.recent_messages(user, conversation_id, HISTORY_LIMIT))
-    busy = here.services.chat.busy(user, conversation_id)
+    busy = await here.services.chat.busy(user, conversation_id)
     if not messages and not busy:
         raise NO_CONVERSATION
     return {"conversation_id": conversation_id, "busy": busy, "messages": [asdict(message) for message in messages]}
@@ -76,7 +76,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
 async def cancel_turn(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
     """Stop the answer that is being written. What was said of it stays in the conversation."""
     user = await _owner(request, here, conversation_id)
-    return {"cancelled": here.services.chat.cancel(user, conversation_id)}
+    return {"cancelled": await here.services.chat.cancel(user, conversation_id)}
 
 
 @router.delete("/api/conversations/{conversation_id}")

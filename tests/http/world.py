@@ -21,10 +21,12 @@ from backend.audio.frame import Frame
 from backend.background.archive import Archive
 from backend.background.board import Board
 from backend.chat.chat import Chat
+from backend.chat.elsewhere import ALONE, Elsewhere
 from backend.conversation.events import Heard
 from backend.fleet.fleet import Fleet, Link
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
+from backend.memory.base import Memory
 from backend.memory.fake import FakeMemory
 from backend.models.embedding import Embedder, NoEmbeddings
 from backend.models.fake import FakeChatModel
@@ -189,6 +191,8 @@ async def world(
     scenes: Sequence[Any] = (),
     folders: tuple[Path, ...] = (),
     pipeline: Pipeline = NO_STEPS,
+    memory: Memory | None = None,
+    elsewhere: Elsewhere = ALONE,
     embedder: Embedder | None = None,
     tasks: Board | None = None,
     archive: Archive | None = None,
@@ -209,9 +213,9 @@ async def world(
         (frontend / "app.js").write_text("export const one = 1;")
     calls: dict[str, FakeCall] = {}
     directory = Directory(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
-    memory, model = FakeMemory(), FakeChatModel(*scenes)
-    chat = chat_over(here, memory, model, pipeline=pipeline, folders=folders)
-    made = World("", here, directory, memory, Metrics(["weather"]), [], calls, model, chat)
+    own, model = FakeMemory(), FakeChatModel(*scenes)
+    chat = chat_over(here, memory or own, model, pipeline=pipeline, folders=folders, elsewhere=elsewhere)
+    made = World("", here, directory, own, Metrics(["weather"]), [], calls, model, chat)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
         line = Line()
@@ -225,7 +229,7 @@ async def world(
         settings=here,
         directory=directory,
         sessions=fleet or LocalSwitchboard(directory),
-        memory=made.memory,
+        memory=memory or own,
         chat=made.chat,
         embedder=embedder or NoEmbeddings(),
         accept_offer=accept_offer,

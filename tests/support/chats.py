@@ -8,6 +8,7 @@ import httpx2
 
 from backend.chat.answering import House
 from backend.chat.chat import Chat
+from backend.chat.elsewhere import ALONE, Elsewhere
 from backend.memory.base import Memory
 from backend.models.base import ChatModel
 from backend.models.fake import FakeChatModel
@@ -28,6 +29,7 @@ def chat_over(
     pipeline: Pipeline = NO_STEPS,
     folders: tuple[Path, ...] = (),
     tracer: Tracer = NO_TRACER,
+    elsewhere: Elsewhere = ALONE,
 ) -> Chat:
     """A chat with all Thinkers, whose only model is `model`."""
     thinkers = build(
@@ -39,4 +41,4 @@ def chat_over(
         pipeline=pipeline,
         modes_file=settings.modes_file,
     )
-    return Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, tracer=tracer))
+    return Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, tracer=tracer, elsewhere=elsewhere))

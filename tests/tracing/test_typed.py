@@ -98,7 +98,7 @@ async def test_how_a_turn_ends_is_told(tmp_path: Path) -> None:
     chat = chat_over(settings_with(data_dir=tmp_path), FakeMemory(), model, tracer=tracer)
     turn = await chat.begin(TypedTurn("ada", SECRET, "c1"))
     await until(lambda: bool(model.requests))
-    assert chat.cancel("ada", "c1")
+    assert await chat.cancel("ada", "c1")
     assert (await turn.wait()).state == "cancelled"
     await chat.close()
     assert [record.outcome for record in tracer.ended("turn")] == ["cancelled"]
