@@ -7,6 +7,7 @@ A target is a room ("audio") or one file of a room ("memory.base").
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 BACKEND = Path(__file__).resolve().parent.parent / "backend"
+ARCHITECTURE = BACKEND.parent / "docs" / "architecture.md"
 
 COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
@@ -29,7 +31,7 @@ ARROWS: dict[str, set[str]] = {
     "settings_pipeline": set(),
     "settings_background": set(),
     "settings_coordinator": set(),
-    "conversation": COMMON,
+    "conversation": set(),
     "audio": COMMON,
     "session": COMMON
     | {"settings", "conversation", "audio", "pipeline", "thinkers", "modes", "transports.base", "responder.base"}
@@ -37,18 +39,17 @@ ARROWS: dict[str, set[str]] = {
     | {
         "memory.base",
         "memory.notices",
-        "memory.outbox",
         "memory.presence",
         "memory.relay",
         "memory.user",
         "models.base",
         "tracing.base",
     },
-    "transports": COMMON | {"conversation.events", "conversation.commands", "audio"},
+    "transports": COMMON | {"conversation.events", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
-    "memory": COMMON | {"conversation.events", "conversation.commands", "audio"},
+    "memory": COMMON,
     "calendar": COMMON | {"settings"},
-    "models": COMMON | {"conversation.events", "conversation.commands", "audio"},
+    "models": COMMON,
     "agent": COMMON | {"models.base", "tools", "memory.base", "tracing.base"},
     "tracing": COMMON,
     "pipeline": COMMON
@@ -114,7 +115,7 @@ ARROWS: dict[str, set[str]] = {
         "transports.peer",
         "transports.rtp",
     },  # the other end of the wire
-    "standins": COMMON | {"settings"},
+    "standins": {"settings"},
     "http": COMMON
     | {
         "settings",
@@ -124,7 +125,6 @@ ARROWS: dict[str, set[str]] = {
         "memory.base",
         "memory.notices",
         "memory.user",
-        "thinkers",
         "reasoning",
         "tools.base",
     }
@@ -213,6 +213,31 @@ def test_a_pure_file_takes_nothing_but_the_standard_library(name: str) -> None:
     path = dict(files())[name]
     assert foreign_imports(path) <= sys.stdlib_module_names
     assert foreign_imports(path).isdisjoint(IMPURE_STANDARD)
+
+
+@pytest.mark.parametrize("room", ARROWS)
+def test_no_arrow_is_drawn_that_nobody_needs(room: str) -> None:
+    unused = ARROWS[room] - {each for each in ARROWS[room] if any(allows({each}, used) for used in used_by(room))}
+    assert unused == set()
+
+
+def test_the_architecture_tells_of_every_room_and_where_its_arrows_lead() -> None:
+    told = dict(rows_of_the_architecture())
+    rooms = {path.parent.name for path in BACKEND.glob("*/__init__.py")} - SEES_ALL
+    assert rooms <= told.keys(), "a room has no row"
+    leading = {room: {room_of(used) for used in used_by(room)} - {room} for room in rooms}
+    assert {room: told[room] for room in rooms} == leading
+
+
+def used_by(room: str) -> set[str]:
+    return {used for name, path in files() if name and room_of(name) == room for used in own_imports(path) if used}
+
+
+def rows_of_the_architecture() -> Iterator[tuple[str, set[str]]]:
+    """Each room of the table, and the rooms it may import there."""
+    for first, arrows in re.findall(r"^\| (`.*?) \| .* \| (.*) \|$", ARCHITECTURE.read_text(), re.M):
+        for room in re.findall(r"`(\w+)/`", first):
+            yield room, {room_of(target) for target in re.findall(r"`([\w.]+)`", arrows)}
 
 
 def test_nothing_below_imports_the_composition_root() -> None:

@@ -103,7 +103,7 @@ class RemoteHandle:
     async def describe(self) -> dict[str, Any]:
         """See `Handle`; of a session whose process is gone, what was last known."""
         try:
-            shown: dict[str, Any] = await self._ask("describe")
+            shown: dict[str, Any] = await self.ask("describe")
         except MemoryUnavailable:
             if await self._register.lives(self._card.node):
                 raise
@@ -112,30 +112,30 @@ class RemoteHandle:
 
     async def transcript(self) -> list[dict[str, Any]]:
         """See `Handle`. Raises `MemoryUnavailable` when its process is gone."""
-        messages: list[dict[str, Any]] = await self._ask("transcript")
+        messages: list[dict[str, Any]] = await self.ask("transcript")
         return messages
 
     async def type_text(self, text: str) -> None:
         """See `Handle`."""
-        await self._ask("type_text", text=text)
+        await self.ask("type_text", text=text)
 
     async def cancel_thinker(self, call: str) -> None:
         """See `Handle`."""
-        await self._ask("cancel_thinker", call=call)
+        await self.ask("cancel_thinker", call=call)
 
     async def say_answer(self, call: str) -> None:
         """See `Handle`."""
-        await self._ask("say_answer", call=call)
+        await self.ask("say_answer", call=call)
 
     async def end(self, reason: str) -> None:
         """See `Handle`; one whose process is gone has ended."""
         if await self._register.lives(self._card.node):
-            await self._ask("end", within_s=END_WITHIN_S + 1, reason=reason)
+            await self.ask("end", within_s=END_WITHIN_S + 1, reason=reason)
 
     async def forget(self) -> None:
         """See `Handle`."""
         try:
-            await self._ask("forget")
+            await self.ask("forget")
         except VoiceError:
             log.info("a session's process did not take leave of it; what is kept of it is deleted all the same")
         await self._register.forget(self.id, self.owner)
@@ -149,11 +149,8 @@ class RemoteHandle:
         """See `Handle`."""
         return self._feed(self.id).read(after)
 
-    async def ask(self, what: str, **args: Any) -> Any:
-        """Ask its process something else that `fleet.answers` knows."""
-        return await self._ask(what, **args)
-
-    async def _ask(self, what: str, within_s: float = 3.0, **args: Any) -> Any:
+    async def ask(self, what: str, within_s: float = 3.0, **args: Any) -> Any:
+        """Ask its process something that `fleet.answers` knows."""
         return await self._post.ask(self._card.node, what, {"session": self.id} | args, within_s=within_s)
 
     def _last_known(self) -> dict[str, Any]:
