@@ -155,7 +155,9 @@ class RedisNotes:
             chosen[:] = sorted(due, key=lambda one: one.due_at(zone) or 0.0)[:limit]
             return [_told(one, conversation_id, now) if one in chosen else one for one in kept]
 
-        await self._lists.change(user_id, marked)
+        marked(await self._lists.read(user_id))
+        if chosen:  # hardly ever: most turns are spared the transaction
+            await self._lists.change(user_id, marked)
         return chosen
 
     async def export(self, user_id: str) -> list[dict[str, Any]]:

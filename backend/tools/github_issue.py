@@ -29,6 +29,8 @@ EXCERPT = 1_500
 """Characters shown of an issue's text; of a comment's, a third."""
 SAME_WITHIN = timedelta(hours=1)
 """What was posted no longer ago than this is the same, if it says the same."""
+PER_PAGE = 30
+"""Asked for at once: even if each is as long as GitHub allows, the answer is one we read."""
 LIST_FIRST = "List the issues, or ask the user which is meant."
 
 
@@ -93,7 +95,7 @@ class _Issues:
     async def list(self, state: str, count: int) -> Result:
         """The newest; pull requests, which GitHub lists among them, are left out."""
         found: list[dict[str, Any]] = []
-        params = {"state": state, "sort": "created", "direction": "desc", "per_page": 50}
+        params = {"state": state, "sort": "created", "direction": "desc", "per_page": PER_PAGE}
         async for page in self._api.pages(self._path, params, what=f"repository {self._repo}"):
             found += [_summary(each) for each in page.data if "pull_request" not in each]
             more = len(found) > count or bool(page.link("next"))
@@ -110,7 +112,7 @@ class _Issues:
 
     async def comments(self, number: int, count: int) -> Result:
         """The latest, oldest first."""
-        path, params = f"{self._path}/{number}/comments", {"per_page": 100}
+        path, params = f"{self._path}/{number}/comments", {"per_page": PER_PAGE}
         page = await self._api.get(path, params, what=self._what(number))
         latest, earlier = _objects(page.data), ""
         if last := page.link("last"):
@@ -127,7 +129,7 @@ class _Issues:
         """A new one, unless the same was opened a moment ago."""
 
         async def look() -> dict[str, Any] | None:
-            params = {"state": "all", "sort": "created", "direction": "desc", "per_page": 30}
+            params = {"state": "all", "sort": "created", "direction": "desc", "per_page": PER_PAGE}
             page = await self._api.get(self._path, params, what=f"repository {self._repo}")
             return self._same(page.data, title=title, body=text)
 

@@ -121,10 +121,10 @@ async def test_the_latest_comments_are_shown_wherever_their_page_is() -> None:
         only = await d.call("list_comments", number=1)
         assert [(each["author"], each["text"]) for each in only["comments"]] == [("hubot", "Oil helps.")]
         assert "earlier_ones" not in only
-        for number in range(2, 203):
+        for number in range(2, 183):
             d.hub.commented(1, f"Number {number}")
         shown = await d.call("list_comments", number=1, count=3)  # the last page has two
-        assert [each["text"] for each in shown["comments"]] == ["Number 200", "Number 201", "Number 202"]
+        assert [each["text"] for each in shown["comments"]] == ["Number 180", "Number 181", "Number 182"]
         assert shown["earlier_ones"]
         assert len(d.asked("GET")) == 4
 
