@@ -35,6 +35,10 @@ LEASE_S = 12
 TEXT_LIMIT = 2_000
 """Characters of one notice; the rest is cut. It is to be spoken, after all."""
 
+LATE_S = 120
+"""Seconds after which a reminder is late."""
+UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+
 NoticeKind = Literal["result", "decision", "reminder", "note"]
 
 
@@ -48,6 +52,15 @@ class Notice(msgspec.Struct, frozen=True):
     """The task it comes from, if any."""
     at: float = msgspec.field(default_factory=time.time)
     """Unix time in seconds."""
+
+
+def as_told(notice: Notice, now: float) -> str:
+    """What the Responder is given to tell at `now`: a reminder that comes late says so."""
+    late_s = now - notice.at
+    if notice.kind != "reminder" or late_s < LATE_S:
+        return notice.text
+    count, unit = next((late_s // seconds, unit) for seconds, unit in UNITS if late_s >= seconds)
+    return f"{notice.text} (It was due {count:.0f} {unit}{'' if count == 1 else 's'} ago.)"
 
 
 class Tells(Protocol):

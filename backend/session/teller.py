@@ -13,12 +13,13 @@ import asyncio
 import contextlib
 import logging
 import secrets
+import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Literal
 
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
 from backend.errors import MemoryUnavailable
-from backend.memory.notices import LEASE_S, Notice, NoticeStore
+from backend.memory.notices import LEASE_S, Notice, NoticeStore, as_told
 from backend.memory.relay import Relay
 
 log = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ class Attendance:
         for notice in wanted.values():
             if notice.id not in self._given:
                 self._given[notice.id] = self._shown[notice.id] = notice
-                self._tell(NoticeArrived(notice.id, notice.text))
+                self._tell(NoticeArrived(notice.id, as_told(notice, time.time())))
 
 
 class Teller:

@@ -89,6 +89,7 @@ def test_the_api_answers_in_its_own_words(site: Site) -> None:
     assert ask(site.front, "GET", "/api/config").json()["responder"]["offline"] is True
     assert ask(site.front, "GET", "/healthz").status_code == 200
     assert ask(site.front, "GET", "/readyz").status_code == 200
+    assert ask(site.front, "GET", "/notification/me").json() == {"notifications": []}
     unknown = ask(site.front, "GET", "/api/sessions/unknown")
     assert (unknown.status_code, "message" in unknown.json()["error"]) == (404, True)
     too_large = ask(site.front, "POST", "/api/rtc/offer", json={"sdp": "v" * 70_000})

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.errors import TooMany
+from backend.memory.notices import Notice, as_told
 from backend.notifications.reminders import CALL_S, DESERTED_S
 from tests.notifications.world import KEEP_S, LEASE_S, NOW, USER, Process, World
 from tests.support.crashing import Crash
@@ -160,6 +161,16 @@ async def test_a_repeating_one_ends_when_nobody_was_reached_for_months() -> None
             await one.delivery.deliver(USER, "r1")
         assert await one.book.of(USER) == [] and not world.waiting
         assert DESERTED_S < world.now - NOW < DESERTED_S + 3 * DAY_S
+
+
+@pytest.mark.parametrize(
+    ("late_s", "said"),
+    [(0, ""), (119, ""), (120, " (It was due 2 minutes ago.)"), (3_600, " (It was due 1 hour ago.)")],
+)
+def test_a_reminder_that_comes_late_says_how_late(late_s: float, said: str) -> None:
+    notice = Notice("reminder-r1-1", "A reminder: bread", "reminder", "r1", NOW)
+    assert as_told(notice, NOW + late_s) == f"A reminder: bread{said}"
+    assert as_told(Notice("d1", "It is done.", "result", at=NOW), NOW + late_s) == "It is done."
 
 
 async def test_the_same_id_is_set_once_and_a_user_has_so_many() -> None:

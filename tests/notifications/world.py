@@ -12,7 +12,7 @@ from fakeredis import FakeServer
 
 from backend.memory.notices import Notice
 from backend.notifications.book import Book
-from backend.notifications.delivery import Delivery, Outcome
+from backend.notifications.delivery import Delivery, Hook, Outcome
 from backend.notifications.figures import ReminderFigures
 from backend.notifications.reminders import Reminder
 from backend.notifications.runner import Runner
@@ -108,7 +108,7 @@ class FakeHook:
 class Process:
     """One process that delivers reminders, and may die at any await."""
 
-    def __init__(self, world: World, dies_after: int | None = None) -> None:
+    def __init__(self, world: World, dies_after: int | None = None, hook: Hook | None = None) -> None:
         self.world = world
         self.fate = Countdown(dies_after)
         self.redis = CrashingRedis(world.server, self.fate)
@@ -120,7 +120,7 @@ class Process:
             self.tellings,
             show=self._show,
             on_page=self._on_page,
-            hook=FakeHook(world, self.fate) if world.hook else None,
+            hook=hook or (FakeHook(world, self.fate) if world.hook else None),
             figures=self.figures,
             keep_s=KEEP_S,
             lease_s=LEASE_S,

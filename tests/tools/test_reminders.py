@@ -1,0 +1,65 @@
+"""The tool `reminders`: create, list, cancel, each user's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from backend.errors import BadRequest
+from backend.tools.base import Principal
+from backend.tools.reminders import LISTED, reminders
+
+ANA = Principal("ana")
+
+
+class Kept:
+    """`UserReminders` in a list."""
+
+    def __init__(self, *texts: str) -> None:
+        self.kept = [{"id": f"r{number}", "text": text, "owner": "ana"} for number, text in enumerate(texts)]
+
+    async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> dict[str, Any]:
+        return {"owner": owner, "text": text, "at": at, "repeat": repeat}
+
+    async def all_of(self, owner: str) -> list[dict[str, Any]]:
+        return [each for each in self.kept if each["owner"] == owner]
+
+    async def cancel(self, owner: str, reminder_id: str) -> dict[str, Any] | None:
+        return next((each for each in await self.all_of(owner) if each["id"] == reminder_id), None)
+
+
+async def test_one_is_set_for_who_asks() -> None:
+    result = await reminders(ANA, Kept(), "create", "take the bread out", "in ten minutes")
+    expected = {"owner": "ana", "text": "take the bread out", "at": "in ten minutes", "repeat": "none"}
+    assert result.data == {"set": expected}
+
+
+async def test_what_is_missing_is_asked_for() -> None:
+    for text, at in (("", "in ten minutes"), ("bread", " ")):
+        with pytest.raises(BadRequest, match="missing") as refused:
+            await reminders(ANA, Kept(), "create", text, at)
+        assert refused.value.hint
+
+
+async def test_one_is_called_off_by_its_id_by_words_of_it_or_as_the_only_one() -> None:
+    kept = Kept("take the bread out", "call Tom")
+    by_id = await reminders(ANA, kept, "cancel", reminder_id="r1")
+    by_words = await reminders(ANA, kept, "cancel", text="Tom")
+    assert by_id.data == by_words.data and by_id.data["canceled"]["text"] == "call Tom"
+    assert (await reminders(ANA, Kept("call Tom"), "cancel")).data["canceled"]["id"] == "r0"
+
+
+@pytest.mark.parametrize(("texts", "words"), [((), ""), (("call Tom",), "bread"), (("call Tom", "call Ana"), "call")])
+async def test_which_one_must_be_plain(texts: tuple[str, ...], words: str) -> None:
+    with pytest.raises(BadRequest):
+        await reminders(ANA, Kept(*texts), "cancel", text=words)
+
+
+async def test_a_list_is_short_and_ones_own() -> None:
+    kept = Kept(*(f"number {number}" for number in range(LISTED + 3)))
+    result = await reminders(ANA, kept, "list")
+    assert len(result.data["reminders"]) == LISTED and result.data["more"] == 3
+    assert (await reminders(Principal("eve"), kept, "list")).data == {"reminders": [], "more": 0}
+    with pytest.raises(BadRequest):
+        await reminders(Principal("eve"), kept, "cancel", reminder_id="r0")
