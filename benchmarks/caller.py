@@ -49,8 +49,12 @@ class MeasuredCaller:
         return f"MeasuredCaller({self._peer}, {self.heard})"
 
     @property
-    def lost(self) -> bool:
-        """Whether the call is over, without our doing."""
+    def stands(self) -> bool:
+        """Whether there is a call."""
+        return self._line is not None and not self._lost
+
+    @property
+    def _lost(self) -> bool:
         return self._peer is not None and self._peer.state in (PeerState.FAILED, PeerState.CLOSED)
 
     async def connect(self, signalling: Signalling) -> Ticket:
@@ -105,6 +109,7 @@ class MeasuredCaller:
         """Hang up."""
         if self._line is not None:
             self._line.leave()
+            self._line = None
         if self._peer is not None:
             await self._peer.close()
 
@@ -112,7 +117,7 @@ class MeasuredCaller:
         try:
             async with asyncio.timeout(within_s):
                 while not fact():
-                    if self.lost:
+                    if self._lost:
                         raise TransportLost("The call was lost.")
                     self._news.clear()
                     await self._news.wait()

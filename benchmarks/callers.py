@@ -32,6 +32,8 @@ SETTLE_S = 1.0
 """Between the last call's set-up and the beginning of the measurement."""
 LATENESS_EVERY_S = 0.05
 ROUND_S = 8.0
+PLACE_WITHIN_S, PLACE_EACH_S = 20.0, 0.3
+"""For setting up all calls, whatever their number, and for each: three times what it takes."""
 FINISH_WITHIN_S = 40.0
 """A round that is under way when time is up is finished, within this."""
 
@@ -84,15 +86,26 @@ async def run(plan: Plan) -> CallersReport:
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.url, trust_env=False, limits=limits))
         calls = [Call(http, MeasuredCaller(soak=plan.soak)) for _ in range(plan.calls)]
+        until = asyncio.get_running_loop().time() + PLACE_WITHIN_S + PLACE_EACH_S * plan.calls
         for call in calls:
             stack.push_async_callback(call.close)
-            await call.place()
+            await _placed(call, until)
         gc.collect()
         gc.freeze()
         say_phase("connected")
         await asyncio.sleep(SETTLE_S)
         began, ended, lateness = await _measure(plan, calls, voices)
     return CallersReport([call.judged(plan.soak) for call in calls], began, ended, lateness)
+
+
+async def _placed(call: Call, until: float) -> None:
+    """Once, or with trouble: a server that is full leaves some waiting, and the others go on."""
+    try:
+        async with asyncio.timeout_at(until):
+            await call.place()
+    except (VoiceError, TimeoutError, OSError) as error:
+        call.caller.record.trouble = f"A call could not be placed: {str(error) or 'it took too long.'}"
+        call.caller.record.troubles += 1
 
 
 async def _end(task: asyncio.Task[None]) -> None:
@@ -125,7 +138,9 @@ async def _talk(call: Call, number: int, plan: Plan, voices: Voices, until: floa
     chance, caller = random.Random(plan.seed * 1000 + number), call.caller
     while True:
         try:
-            if caller.lost:
+            if not caller.stands:
+                if not plan.soak:
+                    return
                 await call.close()
                 await call.place()
             await converse(caller, voices, until, chance)
