@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
 from tests.support.browser import launched, tab_in
+from tests.support.house import running_house
 from tests.support.standin import StandIn, standing_in
 from tests.support.waiting import until
 
@@ -74,3 +77,24 @@ async def test_reminders_that_are_set_are_listed_and_called_off(browser: Browser
         server.reminders = [{"id": "r2", "text": "call Tom", **about}]
         server.news.publish("reminder", {"id": "r2", "event": "set"})
         await tab.sees("reminder-set", "call Tom")
+
+
+async def test_from_a_real_server_one_reaches_the_page_and_is_gone(browser: Browser) -> None:
+    """The page, the stream, the delivery and its end, with nothing in between that is made for tests."""
+    with running_house() as house:
+        async with tab_in(browser) as tab:
+            await tab.open(house.url)
+            set_one = """async () => (await (await fetch("/notification", {
+              method: "POST", body: JSON.stringify({ text: "take the bread out", at: "in 2 seconds" }),
+            })).json()).at_s"""
+            due = await tab.page.evaluate(set_one)
+            await tab.sees("reminder-set", "take the bread out")
+            await tab.sees("reminder-due", "take the bread out")
+            assert time.time() - due < 8.0
+            await tab.page.get_by_test_id("reminder-set").wait_for(state="detached")
+            metrics = httpx2.get(f"{house.url}/metrics", trust_env=False).text
+            assert 'voice_reminders_total{event="page"} 1.0' in metrics
+            await tab.press("reminder-done")
+            await tab.page.reload()
+            await tab.sees("state", "Ready to talk")
+            assert await tab.page.get_by_test_id("reminder-due").count() == 0, "it does not come again"
