@@ -28,6 +28,7 @@ export const EVENT_TYPES = Object.freeze([
   "decision",
   "task",
   "reminder",
+  "user_context",
   "error",
   "gap",
 ]);

@@ -9,11 +9,26 @@ export class Memory {
     this.onErased = onErased;
     /** One request after the other: two edits in a row must not overtake each other. @type {Promise<boolean>} */
     this.last = Promise.resolve(true);
+    /** A reading is queued, which will find whatever has changed until it begins. */
+    this.renewing = false;
   }
 
   /** Read what is known. */
   refresh() {
     return this.#ask(getMe);
+  }
+
+  /** It has changed elsewhere: read it anew, and say nothing when that does not work, for nobody asked. */
+  renew() {
+    if (this.renewing) return this.last;
+    this.renewing = true;
+    this.last = this.last.then(async () => {
+      this.renewing = false;
+      const known = await getMe().catch(() => null);
+      if (known) this.store.dispatch("page_memory_renewed", { known });
+      return Boolean(known);
+    });
+    return this.last;
   }
 
   /** @param {readonly Record<string, any>[]} changes @param {string} said what to tell when it is done */

@@ -8,7 +8,7 @@
 import { ApiError, deleteReminder, getReminders, postSeen } from "./api.js";
 import { requestFailure } from "./failures.js";
 
-const TYPES = ["notice", "decision", "task", "reminder"];
+const TYPES = ["notice", "decision", "task", "reminder", "user_context"];
 const WITHOUT_A_CALL = new Set(["ready", "ended"]);
 const RETRY_MS = 15_000;
 

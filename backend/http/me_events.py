@@ -38,6 +38,7 @@ async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bo
 
 
 async def _stream(page: Page, here: Context) -> AsyncGenerator[bytes, None]:
+    unwatch = here.services.memory.watch_user(page.user_id, lambda _: page.feed.publish("user_context", {}))
     try:
         await page.enter()
         yield format_sse_event(retry=RETRY_MS)
@@ -49,6 +50,7 @@ async def _stream(page: Page, here: Context) -> AsyncGenerator[bytes, None]:
                     await page.still_open()
                 yield HEARTBEAT if event is None else encode(event)
     finally:
+        unwatch()
         await page.leave()
 
 

@@ -14,10 +14,11 @@
  * @property {boolean} busy a request is under way
  * @property {string} said what became of the last one, in words
  * @property {boolean} failed whether that was bad news
+ * @property {number} news how often the server told of a change: reason to ask again while it is looked at
  */
 
 /** @type {UserMemory} */
-export const NOTHING_KNOWN = Object.freeze({ known: null, busy: false, said: "", failed: false });
+export const NOTHING_KNOWN = Object.freeze({ known: null, busy: false, said: "", failed: false, news: 0 });
 
 /** @param {UserMemory} memory @param {import("../store.js").Action} action @returns {UserMemory} */
 export function memoryAfter(memory, { type, data }) {
@@ -25,12 +26,22 @@ export function memoryAfter(memory, { type, data }) {
     case "page_memory_asked":
       return { ...memory, busy: true, said: "", failed: false };
     case "page_memory_told":
-      return { known: data.known, busy: false, said: data.said ?? "", failed: false };
+      return { ...memory, known: data.known, busy: false, said: data.said ?? "", failed: false };
+    case "page_memory_renewed":
+      return { ...memory, known: data.known, ...(isSame(memory.known, data.known) ? {} : { said: "Updated just now.", failed: false }) };
+    case "user_context":
+      return { ...memory, news: memory.news + 1 };
     case "page_memory_failed":
       return { ...memory, busy: false, said: data.said, failed: true };
     default:
       return memory;
   }
+}
+
+/** Whether the same is known, apart from what is counted. @param {Known | null} one @param {Known} other */
+function isSame(one, other) {
+  const words = (/** @type {Known | null} */ known) => JSON.stringify(known && { ...known, signals: null });
+  return words(one) === words(other);
 }
 
 /** Nothing at all is known. @param {Known} known */

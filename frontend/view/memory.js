@@ -2,7 +2,8 @@
 
 import { Memory } from "../memory.js";
 import { countsInWords, isBlank } from "../state/memory.js";
-import { make, setText } from "./dom.js";
+import { follow, make, setText } from "./dom.js";
+import { edited } from "./editing.js";
 
 /** @typedef {import("../state/memory.js").Known} Known */
 
@@ -20,7 +21,9 @@ export function show(place, { store, conversation }) {
   const memory = new Memory(store, () => conversation.startAnew());
   const parts = build(/** @type {HTMLDialogElement} */ (place), memory);
   store.subscribe((state, before) => {
-    if (state.memory !== before.memory) draw(parts, state.memory);
+    if (state.memory === before.memory) return;
+    draw(parts, state.memory);
+    if (parts.place.open && before.memory && state.memory.news !== before.memory.news) void memory.renew();
   });
   return {
     opened: () => {
@@ -96,23 +99,13 @@ function unitField(memory) {
  */
 function preference(name, label, input, memory) {
   named(input, `memory-${name}`);
-  let stored = "";
-  input.addEventListener("change", async () => {
-    const value = input.value.trim();
+  const tell = edited(input, (value) => {
     const change = value ? { op: "set_preference", name, value } : { op: "drop_preference", name };
-    const taken = value === stored || (await memory.change([change], value ? `${label} saved.` : `${label} forgotten.`));
-    input.ariaInvalid = String(!taken);
+    return memory.change([change], value ? `${label} saved.` : `${label} forgotten.`);
   });
   const box = make("label", "field");
   box.append(make("span", "", label), input);
-  const show = (/** @type {Known} */ { preferences }) => {
-    const known = String(preferences[name] ?? "");
-    if (known === stored && input.ariaInvalid === "true") return;
-    if (known !== stored || document.activeElement !== input) input.value = known;
-    stored = known;
-    input.ariaInvalid = "false";
-  };
-  return { box, show };
+  return { box, show: (/** @type {Known} */ { preferences }) => tell(String(preferences[name] ?? "")) };
 }
 
 /**
@@ -185,24 +178,26 @@ function listEditor(memory, kind) {
   const box = make("section", "memory-part");
   box.ariaLabel = kind.title;
   box.append(make("h3", "", kind.title), list, form);
-  /** @type {string} */
-  let shown = "";
-  const show = (/** @type {Known} */ known) => {
-    const items = kind.items(known);
-    if (shown === (shown = JSON.stringify(items))) return;
-    list.replaceChildren(...items.map((text) => listItem(text, drop)));
-  };
+  const shown = new Map();
+  const show = (/** @type {Known} */ known) =>
+    follow(list, shown, [...new Set(kind.items(known))], String, () => listItem(drop), nameItem);
   return { box, show };
 }
 
-/** @param {string} text @param {(text: string) => void} drop */
-function listItem(text, drop) {
+/** @param {(text: string) => void} drop */
+function listItem(drop) {
   const item = make("li", "");
+  const words = make("span", "");
   const forget = button("✕", "quiet small");
-  forget.ariaLabel = `Forget: ${text}`;
-  forget.addEventListener("click", () => drop(text));
-  item.append(make("span", "", text), forget);
+  forget.addEventListener("click", () => drop(words.textContent));
+  item.append(words, forget);
   return item;
+}
+
+/** @param {HTMLElement} item @param {string} text */
+function nameItem(item, text) {
+  setText(item.children[0], text);
+  item.children[1].ariaLabel = `Forget: ${text}`;
 }
 
 /** @param {Memory} memory */
@@ -211,18 +206,10 @@ function summaryField(memory) {
   text.maxLength = 1_500;
   text.rows = 4;
   text.placeholder = "Written after your calls; what you write here counts from now on.";
-  let stored = "";
-  text.addEventListener("change", () => {
-    const words = text.value.trim();
-    if (words !== stored) void memory.change([{ op: "write_summary", text: words }], words ? "Summary saved." : "Summary forgotten.");
-  });
+  const tell = edited(text, (words) => memory.change([{ op: "write_summary", text: words }], words ? "Summary saved." : "Summary forgotten."));
   const box = make("label", "field");
   box.append(make("span", "", "Your conversations so far"), text);
-  const show = (/** @type {Known} */ { summary }) => {
-    if (summary !== stored || document.activeElement !== text) text.value = summary;
-    stored = summary;
-  };
-  return { box, show };
+  return { box, show: (/** @type {Known} */ { summary }) => tell(summary) };
 }
 
 /** Taking it away, and having it forgotten, which asks once more. @param {Memory} memory */

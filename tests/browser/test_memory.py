@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from fakeredis import FakeAsyncRedis
 from playwright.async_api import Browser
 
 from backend.http.auth import Signatures
+from backend.memory.presence import Presence
 from backend.memory.user import (
     AddFact,
     AddInstruction,
@@ -22,6 +24,7 @@ from backend.memory.user import (
     WriteSummary,
     update_user,
 )
+from backend.session.pages import Pages
 from tests.http.world import World
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import page_world
@@ -170,3 +173,23 @@ async def test_erasing_asks_once_more_and_then_leaves_nothing(browser: Browser, 
         await tab.page.keyboard.press("Escape")
         await tab.page.get_by_test_id("memory").wait_for(state="hidden")
         assert await tab.page.evaluate("document.activeElement.dataset.testid") == "open-memory"
+
+
+async def test_what_changes_elsewhere_is_shown_and_what_is_being_typed_stays(browser: Browser, tmp_path: Path) -> None:
+    redis = FakeAsyncRedis()  # it keeps nothing here but which pages are open
+    pages = {"pages": Pages(Presence(redis))}
+    async with page_world(tmp_path, services_with=pages) as here, tab_in(browser, complaints="expected") as tab:
+        await known_user(here, tab)
+        await open_memory(here, tab)
+        await field(tab, "name").fill("Adela")
+        await field(tab, "add-facts").fill("half a fa")
+        await field(tab, "default_location").fill("Ber")
+        changes = SetPreference("default_location", "Oslo"), SetPreference("language", "German"), AddFact("sings")
+        await update_user(here.memory, USER, *changes)
+        await tab.sees("memory-facts", "sings")
+        await tab.sees("memory-said", "Updated just now.")
+        assert await field(tab, "language").input_value() == "German"
+        assert await field(tab, "default_location").input_value() == "Ber"
+        assert await field(tab, "add-facts").input_value() == "half a fa"
+        assert await tab.page.evaluate("document.activeElement.dataset.testid") == "memory-default_location"
+    await redis.aclose()
