@@ -278,7 +278,7 @@ class Call:
         return responder
 
     def _brief_anew(self, known: Mapping[str, Any]) -> None:
-        """What is known of the caller has changed: the page is told that, and the Responder what, if it matters to it."""
+        """What is known of the caller has changed: the page hears that it did, the Responder what matters to it."""
         self._session.feed.publish("user_context", {})
         known = {**known, "long_work": self._long_work}
         briefing, self._mode = self._line.brief(known), self._line.mode(known)
