@@ -25,7 +25,7 @@ from rich.console import Console
 from benchmarks import report
 from benchmarks.picture import picture
 from benchmarks.processes import Cores
-from benchmarks.ramp import Rule, Try, conclusion, judged, next_number, verdicts
+from benchmarks.ramp import Rule, Try, conclusion, counted, judged, next_number, verdicts
 from benchmarks.run import Run, run
 
 MOST_CALLS = 500
@@ -92,7 +92,7 @@ class Bench:
         runs.append(result)
         media, server = result.media, result.server
         self.say(
-            f"{calls} calls: added latency {report.spread_text(media.added_latency)} ms;"
+            f"{counted(calls)}: added latency {report.spread_text(media.added_latency)} ms;"
             f" gaps {media.gaps_percent:.2f} %; {server.cpu_ms:.1f} ms CPU a call-second,"
             f" {server.core_percent:.0f} % of its cores; callers and Responder {result.rig_percent:.0f} % of theirs"
         )

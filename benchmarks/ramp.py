@@ -39,9 +39,9 @@ class Try:
     def told(self) -> str:
         """In a sentence."""
         if not self.broken:
-            return f"{self.calls} calls hold."
+            return f"{counted(self.calls)} hold."
         perhaps = f" Perhaps not the server's doing: {self.fault}." if self.fault else ""
-        return f"{self.calls} calls do not hold: {self.broken}.{perhaps}"
+        return f"{counted(self.calls)} do not hold: {self.broken}.{perhaps}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,14 @@ def conclusion(tries: Sequence[Try], where: str) -> str:
     """What a ramp has found, in words."""
     held = verdicts(tries)
     found = answer(held)
-    told = f"{found} calls hold the rule with {where}"
+    told = f"{counted(found)} hold the rule with {where}"
     above = [each for each in tries if each.calls == min((n for n, good in held.items() if not good), default=None)]
     return f"{told}. {above[-1].told()}" if above else f"{told}; more were not tried."
+
+
+def counted(calls: int) -> str:
+    """A number of calls, in words."""
+    return f"{calls} call{'' if calls == 1 else 's'}"
 
 
 def verdicts(tries: Sequence[Try]) -> dict[int, bool]:

@@ -22,6 +22,7 @@ from rich.table import Table
 
 from benchmarks.figures import Spread
 from benchmarks.processes import Cores
+from benchmarks.ramp import counted
 from benchmarks.run import Run, as_json
 
 PACKAGES = ("aiortc", "aioice", "numpy", "uvloop", "websockets", "uvicorn")
@@ -77,7 +78,7 @@ def table(runs: Mapping[int, Sequence[Run]], where: str) -> Table:
     shown = Table(title=title)
     shown.add_column("", no_wrap=True)
     for calls in runs:
-        shown.add_column(f"{calls} call{'s' if calls > 1 else ''}", justify="right")
+        shown.add_column(counted(calls), justify="right")
     for name, find, form in ROWS:
         shown.add_row(name, *(cell(find, each, form) for each in runs.values()))
     return shown
@@ -103,7 +104,7 @@ def markdown(runs: Mapping[int, Sequence[Run]], where: str, words: str, argument
 
 def rows_of(runs: Mapping[int, Sequence[Run]]) -> list[str]:
     """The table as Markdown."""
-    lines = ["| | " + " | ".join(f"{calls} call{'s' if calls > 1 else ''}" for calls in runs) + " |"]
+    lines = ["| | " + " | ".join(map(counted, runs)) + " |"]
     lines.append("|---|" + "---:|" * len(runs))
     for name, find, form in ROWS:
         cells = (cell(find, each, form) for each in runs.values())
