@@ -35,7 +35,14 @@ class VoiceDecoder:
 
     def receive(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
         """Take one RTP packet; the frames it completes."""
-        return self._play(self.jitter.push(sequence, timestamp, payload, now))
+        deliveries = self.jitter.push(sequence, timestamp, payload, now)
+        if len(deliveries) == 1 and not self._pending and isinstance(delivery := deliveries[0], Received):
+            pcm = self._decode(delivery.payload)
+            if len(pcm) == FRAME_BYTES:  # one packet, one frame: nearly always
+                return [Frame(pcm)]
+            self._pending += pcm
+            return self._cut()
+        return self._play(deliveries)
 
     def expire(self, now: float) -> list[Frame]:
         """Call at `deadline`; the frames that stop waiting for a missing packet."""
@@ -84,10 +91,6 @@ class VoiceDecoder:
         return bytes(2 * samples)
 
     def _cut(self) -> list[Frame]:
-        if len(self._pending) == FRAME_BYTES:  # one packet, one frame: nearly always
-            frame = Frame(bytes(self._pending))
-            self._pending.clear()
-            return [frame]
         whole = len(self._pending) - len(self._pending) % FRAME_BYTES
         frames = [Frame(bytes(self._pending[at : at + FRAME_BYTES])) for at in range(0, whole, FRAME_BYTES)]
         del self._pending[:whole]

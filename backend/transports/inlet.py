@@ -34,7 +34,9 @@ class Inlet:
         self._source = source
         self._last_packet = now
         self.packets += 1
-        frames = self._less_filled(self._decoder.receive(sequence, timestamp, payload, now))
+        frames = self._decoder.receive(sequence, timestamp, payload, now)
+        if self._filled:
+            frames = self._less_filled(frames)
         self._quiet.heard(len(frames), now)
         return frames
 
