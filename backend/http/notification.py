@@ -46,10 +46,10 @@ class Actor:
         self.user = user
         self.program = program
 
-    @property
-    def key(self) -> str:
-        """Whose bucket of requests it is."""
-        return f"notification {self.user or 'program'}"
+    def take(self, here: Context) -> None:
+        """Spend one of a user's requests; a program acts for many. Raises `TooMany`."""
+        if not self.program:
+            here.messages.take(f"notification {self.user}", here.now())
 
     def whom(self, named: str) -> str | None:
         """The user meant by `named`; None when this caller may not act for them."""
@@ -80,7 +80,7 @@ Acting = Annotated[Actor, Depends(actor)]
 @router.post("/notification", status_code=201, openapi_extra=documented(NewNotification))
 async def set_notification(request: Request, here: Here, acting: Acting) -> dict[str, Any]:
     """Set one. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
-    here.messages.take(acting.key, here.now())
+    acting.take(here)
     body = await read_body(request, NewNotification)
     user = acting.whom(body.user)
     if user is None:
@@ -95,7 +95,7 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
 
     What is being delivered already is waited for, and nothing is delivered twice.
     """
-    here.messages.take(acting.key, here.now())
+    acting.take(here)
     return await _reminding(here).execute(acting.user or None)
 
 
