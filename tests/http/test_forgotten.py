@@ -32,6 +32,7 @@ KEPT = {
     "notes",  # memory/notes
     "notices",  # memory/notices
     "teller",
+    "turns",  # memory/turns: which process answers a conversation
     "pages",  # memory/presence
     "reminders",  # notifications/book
     "tasks",  # background/keys
