@@ -23,7 +23,7 @@ from backend.errors import VoiceError
 from backend.offline import parent
 from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
-from benchmarks.conversation import Voices, converse, judge
+from benchmarks.conversation import OutOfStep, Voices, converse, fall_into_step, judge
 from benchmarks.drained import CallersLoop
 from benchmarks.page_reader import PageReader
 from benchmarks.record import CallersReport, CallRecord, Packets, encode
@@ -135,7 +135,7 @@ async def _measure(plan: Plan, calls: list[Call], voices: Voices) -> tuple[float
 async def _talk(call: Call, number: int, plan: Plan, voices: Voices, until: float) -> None:
     """Staggered over one round, so that calls are everywhere in it at any time. A soak places lost calls again."""
     await asyncio.sleep(ROUND_S * number / plan.calls)
-    chance, caller = random.Random(plan.seed * 1000 + number), call.caller
+    chance, caller, out_of_step = random.Random(plan.seed * 1000 + number), call.caller, False
     while True:
         try:
             if not caller.stands:
@@ -143,10 +143,14 @@ async def _talk(call: Call, number: int, plan: Plan, voices: Voices, until: floa
                     return
                 await call.close()
                 await call.place()
+            if out_of_step:
+                await fall_into_step(caller, voices, chance)
+            out_of_step = False
             await converse(caller, voices, until, chance)
         except (VoiceError, TimeoutError, OSError) as error:
             caller.record.trouble = str(error) or type(error).__name__
             caller.record.troubles += 1
+            out_of_step = isinstance(error, OutOfStep)
         if not plan.soak or time.monotonic() > until - ROUND_S:
             return
         await asyncio.sleep(1)

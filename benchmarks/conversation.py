@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from backend.errors import TransportLost
 from benchmarks.caller import MeasuredCaller
 from benchmarks.chirp import Chirp, wholeness
 from benchmarks.record import Kind
@@ -30,6 +31,10 @@ CHIRP = Chirp(from_hz=300.0, to_hz=3000.0, ms=1600)
 LONG_REPLY_MS = 8000
 PACE = 2.0
 """The Responder speaks so much faster than real time, as a model does; a cancellation finds it in the middle."""
+
+
+class OutOfStep(TransportLost):
+    """An answer did not end: one utterance was taken for two turns, and the script tells the story in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +73,17 @@ async def _round(caller: MeasuredCaller, voices: Voices, interruption: Kind, cha
     await caller.until_quiet("the silence after an interruption", 1, ANSWER_WITHIN_S)
     caller.listen()
     await caller.until_audible("the answer to an interruption", ANSWER_WITHIN_S)
-    await caller.until_quiet("the end of an answer", PAUSE_PACKETS, ANSWER_WITHIN_S)
+    try:
+        await caller.until_quiet("the end of an answer", PAUSE_PACKETS, ANSWER_WITHIN_S)
+    except TransportLost as error:
+        raise OutOfStep(str(error)) from error
     caller.stop_listening()
+
+
+async def fall_into_step(caller: MeasuredCaller, voices: Voices, chance: random.Random) -> None:
+    """One utterance more, into the story that came in place of an answer: its answer is followed by the next story."""
+    await caller.say(chance.choice(voices.interruptions), Kind.INTERRUPTION)
+    await caller.until_quiet("the end of a story", PAUSE_PACKETS, ANSWER_WITHIN_S)
 
 
 def judge(caller: MeasuredCaller) -> None:
