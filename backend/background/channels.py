@@ -106,14 +106,19 @@ class Channels:
         taken: list[Entry] = await self._guard(lambda: self._take(user_id, limit))
         return taken
 
-    async def acknowledge(self, user_id: str, ids: Sequence[str]) -> None:
-        """Their effects have taken place: they are never had again."""
+    async def acknowledge(self, user_id: str, ids: Sequence[str], *, rest: bool = True) -> None:
+        """Their effects have taken place: they are never had again. See `rest`."""
         key = _inbox(user_id)
         if ids:
             pipe = self._redis.pipeline(transaction=True)
             pipe.xack(key, GROUP, *ids)
             pipe.xdel(key, *ids)
             await self._guard(pipe.execute)
+        if rest:
+            await self.rest(user_id)
+
+    async def rest(self, user_id: str) -> None:
+        """List the user no more, unless something waits, or has come meanwhile."""
         await self._guard(lambda: self._rest(user_id))
 
     async def export(self, user_id: str) -> list[dict[str, Any]]:

@@ -147,11 +147,11 @@ class Coordinator:
 
     async def _due(self, user_id: str, now: float) -> bool:
         waiting = await self._channels.waiting(user_id)
-        if not waiting:
-            await self._channels.acknowledge(user_id, ())  # it is listed for nothing
-            return False
         if await self._notebook.plan(user_id) is not None:
             return True
+        if not waiting:
+            await self._channels.rest(user_id)  # it is listed for nothing
+            return False
         state = await self._notebook.state(user_id)
         due = due_at(waiting, state["last_at"], listening=await self._listening(user_id), pace=self._pace)
         return due is not None and due <= now
@@ -175,7 +175,7 @@ class Coordinator:
         """History first, then the decision, written down before anything of it is done."""
         entries = await self._channels.take(user_id, ENTRIES)
         if not entries:
-            await self._channels.acknowledge(user_id, ())
+            await self._channels.rest(user_id)
             return None
         happened = [Happened(entry, await self._task(user_id, entry)) for entry in entries]
         await self._notebook.remember(user_id, [each.thought() for each in happened])
@@ -219,8 +219,9 @@ class Coordinator:
             await self._notebook.feedback(user_id, f"{plan.id}:failure", {"feeling": "failure", "text": plan.failure})
         if plan.decision:
             await self._publish(user_id, plan)
-        await self._channels.acknowledge(user_id, plan.entries)
+        await self._channels.acknowledge(user_id, plan.entries, rest=False)  # a plan that is not finished is looked for
         await self._notebook.finish(user_id, plan)
+        await self._channels.rest(user_id)
 
     async def _act(self, user_id: str, plan: Plan, number: int, action: Any) -> None:
         """One action. One that cannot be done any more is recorded; a Redis that is away stops the digest."""

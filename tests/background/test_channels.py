@@ -51,6 +51,15 @@ async def test_entries_are_had_in_order_until_they_are_acknowledged(redis: Redis
     assert await channels.take("ada") == [] and await channels.users() == []
 
 
+async def test_a_user_is_listed_as_long_as_something_waits(redis: Redis) -> None:
+    channels = Channels(redis, "one")
+    await channels.say("ada", "hello", "voice")
+    first, *_ = await channels.take("ada")
+    await channels.say("ada", "and more", "voice")  # while the first was thought about
+    await channels.acknowledge("ada", [first.id])
+    assert await channels.users() == ["ada"] and [entry.text for entry in await channels.take("ada")] == ["and more"]
+
+
 async def test_entries_of_a_reader_who_died_are_claimed(redis: Redis) -> None:
     dead, heir = Channels(redis, "dead"), Channels(redis, "heir", claim_after_s=0.05)
     await dead.say("ada", "hello", "voice")
@@ -100,6 +109,11 @@ MOVES = st.lists(
 @given(MOVES)
 def test_no_loss_and_no_double_effect_when_processes_die_at_any_await(moves: list[tuple[str, int | None]]) -> None:
     asyncio.run(_through(moves))
+
+
+async def test_a_reader_that_dies_at_each_await_in_turn_loses_nothing() -> None:
+    for dies_after in range(40):
+        await _through([("say", None), ("end", None), ("work", dies_after)])
 
 
 async def _through(moves: list[tuple[str, int | None]]) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from backend.background.actions import CancelTask, CaptureFeedback, CreateTask, SummarizeTaskResult
 from backend.background.deciding import Decision, Mind
 from backend.background.digest import Happened, Pace
+from backend.background.notebook import Plan
 from backend.background.tasks import Task, TaskState
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.models.fake import FakeChatModel
@@ -99,6 +100,8 @@ async def test_the_loop_thinks_when_it_is_due_and_not_before() -> None:
 
 # --- whatever dies, and whenever ----------------------------------------------------------------------
 
+AWAITS = 90
+"""More than one digest has: each command meets its fate before it reaches Redis, and before its answer does."""
 LIVES = st.lists(
     st.tuples(st.sampled_from(["say", "end", "think", "think"]), st.one_of(st.none(), st.integers(0, 60))),
     min_size=1,
@@ -113,6 +116,12 @@ def test_nothing_is_lost_and_nothing_happens_twice_when_coordinators_die_at_any_
     lives: list[tuple[str, int | None]],
 ) -> None:
     asyncio.run(_through(lives))
+
+
+@pytest.mark.timeout(120)
+async def test_a_digest_whose_process_dies_at_each_await_in_turn_takes_effect_once() -> None:
+    for dies_after in range(AWAITS):
+        await _through([("end", None), ("say", None), ("think", dies_after)])
 
 
 async def _through(lives: list[tuple[str, int | None]]) -> None:
@@ -130,7 +139,7 @@ async def _through(lives: list[tuple[str, int | None]]) -> None:
                 elif what == "end":
                     await process.end(world.ended(number))
                     put.add(f"t{number}")
-                else:
+                elif USER in await process.channels.users():  # as its loop finds whom to attend to
                     await process.coordinator.attend(USER)
             except Crash:
                 await _forget_lease(world)
@@ -139,6 +148,7 @@ async def _through(lives: list[tuple[str, int | None]]) -> None:
         _close_new_tasks(world)
     async with Process(world, "witness") as witness:
         assert await witness.channels.waiting(USER) == [], "something was never acknowledged"
+        assert await witness.notebook.plan(USER) is None, "a plan was left undone, and nobody looks for it"
         history = await witness.notebook.history(USER)
         texts = " ".join(thought.text for thought in history)
         numbers = [name.removeprefix("t") for name in put if name.startswith("t")]
@@ -161,6 +171,30 @@ async def _forget_lease(world: World) -> None:
     """The dead process is not heard of again, and its lease runs out."""
     async with Process(world, "time") as time:
         await time.redis.delete(f"user:{USER}:coordinator")
+
+
+async def test_the_first_plan_written_stands_whoever_writes_another() -> None:
+    async with Process(World(), "one") as one:
+        first, second = Plan("d1", 1.0, ("1-0",), decision="First."), Plan("d1", 2.0, ("1-0",), decision="Second.")
+        assert await one.notebook.keep(USER, first) == first
+        assert await one.notebook.keep(USER, second) == first == await one.notebook.plan(USER)
+        await one.notebook.finish(USER, first)
+        assert await one.notebook.keep(USER, second) == second
+
+
+async def test_a_plan_left_unfinished_is_due_though_nothing_waits() -> None:
+    world = World()
+    async with Process(world, "one") as one:
+        await one.channels.say(USER, "hello", "api")
+        (entry,) = await one.channels.take(USER)
+        await one.notebook.keep(USER, Plan("d1", 1.0, (entry.id,), decision="Hello."))
+        await one.channels.acknowledge(USER, [entry.id], rest=False)  # and then its process died
+        running = asyncio.create_task(one.coordinator.run())
+        await until(lambda: [notice.text for notice in world.told.values()] == ["Hello."], 20)
+        await until(lambda: one.coordinator.working == 0, 20)
+        running.cancel()
+        await asyncio.wait([running])
+        assert await one.notebook.plan(USER) is None and await one.channels.users() == []
 
 
 # --- the mind -----------------------------------------------------------------------------------------
