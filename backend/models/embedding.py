@@ -19,7 +19,10 @@ WITHIN_S = 10.0
 PAUSE_S = 0.3
 """Seconds before the retry."""
 RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504})
-HINT = "Set OPENAI_API_KEY, or EMBEDDING_BASE_URL to a server with /v1/embeddings, e.g. http://localhost:11434/v1."
+HINT = (
+    "Set OPENAI_API_KEY; or, to stay offline, EMBEDDING_BASE_URL and EMBEDDING_MODEL to a local server with "
+    "/v1/embeddings, e.g. http://localhost:11434/v1. None is bundled."
+)
 
 
 class Embedder(Protocol):

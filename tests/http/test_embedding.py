@@ -71,7 +71,8 @@ async def test_a_server_without_vectors_is_503(tmp_path: Path, reply: Reply) -> 
 async def test_without_a_model_the_answer_says_what_to_set(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         answer = await browser.post("/embedding", json={"input": "a"})
-    assert answer.status_code == 503 and "EMBEDDING_BASE_URL" in answer.json()["error"]["hint"]
+    hint = answer.json()["error"]["hint"]
+    assert answer.status_code == 503 and "EMBEDDING_BASE_URL" in hint and "EMBEDDING_MODEL" in hint
 
 
 @pytest.mark.parametrize("body", [{}, {"input": ""}, {"input": []}, {"input": ["a"] * 65}, {"input": 3}])
