@@ -15,6 +15,10 @@ const WORDS = {
   transcript_interrupted: (d) => `heard: ${d.heard || "nothing"}`,
   thinker: (d) => [d.domain, d.event, `${d.elapsed_ms} ms`, d.source, d.error].filter(Boolean).join(" · "),
   notice: (d) => d.text ?? d.message ?? JSON.stringify(d),
+  decision: (d) => d.text,
+  task: (d) => [d.instruction, d.event, d.detail].filter(Boolean).join(" · "),
+  reminder: (d) => [d.event, d.way].filter(Boolean).join(" · "),
+  user_context: () => "what is known of you has changed",
   turn_metrics: (d) => `turn ${d.turn}: ${d.total_ms} ms`,
   audio_playback_finished: (d) => `${d.item_id} · ${d.played_ms} ms`,
   session_idle_nudge: (d) => `after ${d.idle_s} s`,
@@ -29,6 +33,7 @@ export const GROUPS = {
   words: { label: "Words", has: (type) => type.startsWith("transcript") },
   turns: { label: "Turns", has: (type) => ["floor", "turn_metrics", "audio_playback_finished"].includes(type) },
   thinkers: { label: "Thinkers", has: (type) => type === "thinker" },
+  background: { label: "Background", has: (type) => ["notice", "decision", "task", "reminder", "user_context"].includes(type) },
   session: { label: "Session", has: (type) => type.startsWith("session_") },
   errors: { label: "Errors", has: (type) => type === "error" || type === "gap" },
 };

@@ -115,6 +115,7 @@ function showFloor(state) {
 function invitation(state) {
   const { phase } = state;
   if (phase === "ready") return hasBegun(state) ? "The conversation goes on where you left it" : "Speak as you would to a person";
+  if (phase === "ended" && !state.failure && hasBegun(state)) return "Go on whenever you like";
   return phase === "reconnecting" ? "What was said stays" : "";
 }
 

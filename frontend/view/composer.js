@@ -23,7 +23,7 @@ export function showComposer(store, conversation) {
       examples.replaceChildren(...chips(state.config, (text) => offer(text, input, store, conversation)));
     }
     if (state.phase !== before.phase) {
-      input.placeholder = live(state) ? "Speak, or type here" : "Start talking — or type once connected";
+      input.placeholder = live(state) ? "Speak, or type here" : "Type here once connected";
       arm(send, input, state);
     }
   });

@@ -82,6 +82,6 @@ function createNotice() {
 function updateNotice(line, { kind, text, state }) {
   line.dataset.state = state;
   setText(line.children[0], KIND_WORDS[kind] ?? kind);
-  setText(line.children[1], text);
+  setText(line.children[1], kind === "reminder" ? text.replace(/^A reminder: /, "") : text);
   setText(line.children[2], NOTICE_WORDS[state] ?? state);
 }

@@ -53,14 +53,14 @@ function createSet(cancel) {
   button.type = "button";
   button.dataset.testid = "reminder-cancel";
   button.addEventListener("click", () => cancel(line.dataset.reminder ?? ""));
-  line.append(make("strong", "told-kind"), make("span", "told-text"), button);
+  line.append(make("span", "told-kind"), make("span", "told-text"), button);
   return line;
 }
 
 /** @param {HTMLElement} line @param {SetReminder} reminder */
 function updateSet(line, { id, text, at, repeat }) {
   line.dataset.reminder = id;
-  setText(line.children[0], `${WHEN.format(new Date(at))}${repeat === "none" ? "" : ", repeats"}`);
+  setText(line.children[0], `Reminder · ${WHEN.format(new Date(at))}${repeat === "none" ? "" : " · repeats"}`);
   setText(line.children[1], text);
   line.children[2].ariaLabel = `Cancel: ${text}`;
 }

@@ -135,6 +135,7 @@ async def test_a_seconds_figures_are_what_that_second_added(browser: Browser) ->
         assert set(nothing.values()) == {None}
 
 
+@pytest.mark.alone
 async def test_in_a_real_call_the_server_tells_what_it_hears(tmp_path: Path) -> None:
     wav = microphone_wav(tmp_path / "question.wav", 3.0, WEATHER, 30.0)
     async with real_server() as url, chromium(speaks=wav) as tab:

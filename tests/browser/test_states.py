@@ -80,10 +80,10 @@ async def test_a_websocket_call_carries_both_voices_and_a_flush_silences_at_once
         await until(lambda: len(call.pieces) > 75, 10)
         assert {len(piece) for piece in call.pieces} == {960}
         assert max(abs(sample) for sample in array("h", b"".join(call.pieces))) > 1000, "the fake microphone beeps"
-        await call.speak(3000)
+        await call.speak(5000)
         await tab.page.wait_for_function(LOUD)
         await call.flush()
-        await tab.page.wait_for_function(SILENT, timeout=2500)
+        await tab.page.wait_for_function(SILENT, timeout=4000)
         await tab.press("connect")
         await tab.sees("state", "Call ended")
         await until(lambda: {"type": "bye"} in call.messages)

@@ -54,6 +54,7 @@ async def test_a_spoken_question_is_shown_thought_about_and_answered_aloud(serve
         assert [row[0] for row in await tab.transcript()][:2] == ["user", "assistant"]
 
 
+@pytest.mark.alone
 async def test_speaking_over_the_answer_silences_it_and_shows_what_was_cut(server: str, tmp_path: Path) -> None:
     wav = microphone_wav(tmp_path / "twice.wav", WHILE_CONNECTING_S, WEATHER, INTO_THE_ANSWER_S, UNIVERSE, 60.0)
     async with chromium(speaks=wav) as tab:

@@ -11,7 +11,7 @@ from tests.support.microphone import UNIVERSE, WEATHER, microphone_wav
 from tests.support.played import QUIET, Played
 from tests.support.real_server import real_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.alone]
 
 SOONER = """(() => {
   const wait = window.setTimeout;

@@ -20,7 +20,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-WITHIN_MS = 15_000
+WITHIN_MS = 30_000
 Microphone = Literal["granted", "refused", "absent"]
 Complaints = Literal["fail", "expected"]
 
@@ -62,6 +62,13 @@ WATCH = """() => {
   }, 50);
 }"""
 """Notes who had the floor and how loud the voice was, on the page's own clock: the test's own glances may come late."""
+
+QUIET_AFTER_HOLD = """(threshold) => {
+  const held = testWatched.floors.find(([, floor]) => floor === "held")?.[0];
+  const quiet = testWatched.energies.find(([at, energy]) => held && at > held && energy <= threshold)?.[0];
+  return quiet && (quiet - held) / 1000;
+}"""
+"""Seconds, once it is known."""
 
 ENTRIES = """nodes => nodes.map((node) => {
   return [node.dataset.testid.slice(6), node.dataset.state, node.querySelector(".words").textContent];
@@ -122,10 +129,8 @@ class Tab:
 
     async def quiet_after_hold(self, threshold: float) -> float:
         """From the first time the voice was held until it was no louder than `threshold`: seconds."""
-        watched = await self.page.evaluate("testWatched")
-        held_at = next(at for at, floor in watched["floors"] if floor == "held")
-        quiet_at = next(at for at, energy in watched["energies"] if at > held_at and energy <= threshold)
-        return float(quiet_at - held_at) / 1000
+        quiet = await self.page.wait_for_function(QUIET_AFTER_HOLD, arg=threshold)
+        return float(await quiet.json_value())
 
     async def loudness(self, seconds: float) -> float:
         """Mean energy of the assistant's voice over the next `seconds` (1 = full scale; silence is about 0)."""

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 
 
-async def until(condition: Callable[[], bool | Awaitable[bool]], within_s: float = 5.0) -> None:
+async def until(condition: Callable[[], bool | Awaitable[bool]], within_s: float = 15.0) -> None:
     """Return as soon as `condition()` (plain or async) holds. Raises `AssertionError` when it does not in time."""
     try:
         async with asyncio.timeout(within_s):
