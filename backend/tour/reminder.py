@@ -21,6 +21,7 @@ WITHIN_S = 90.0
 TOLD_WITHIN_S = 40.0
 """Seconds from the answer until the reminder has been heard."""
 KEY_WORDS = "A reminder: "
+ATTEMPTS = 3
 LOOK_EVERY_S = 0.3
 
 
@@ -41,11 +42,9 @@ async def _shown(console: Console) -> int:
         httpx2.AsyncClient(base_url=url, trust_env=False) as http,
         visiting(http) as visit,
     ):
-        outcome = await visit.ask(Step("assistant", "Assistant", QUESTION), speech)
-        console.print(f"  caller     {escape(outcome.heard)}\n  Responder  {escape(outcome.answer)}", soft_wrap=True)
-        kept = await _kept(http)
+        kept = await _asked(http, visit, speech, console)
         if not kept:
-            console.print(f"[red]✗[/] no reminder was set: {escape(outcome.problem)}", soft_wrap=True)
+            console.print("[red]✗[/] no reminder was set")
             return 1
         console.print(
             f"  kept       {kept[0]['id']}, due at {kept[0]['at']}: {escape(kept[0]['text'])}", soft_wrap=True
@@ -60,6 +59,17 @@ async def _shown(console: Console) -> int:
     console.print(f"  first sound {late} ms after it was due")
     console.print("[green]✓[/] heard, and only then forgotten" if not left else "[red]✗[/] it is still kept")
     return 1 if left else 0
+
+
+async def _asked(http: httpx2.AsyncClient, visit: Visit, speech: bytes, console: Console) -> list[dict[str, Any]]:
+    """What is kept then. On a busy machine sound is lost, and a caller who was misheard asks again."""
+    kept: list[dict[str, Any]] = []
+    for _ in range(ATTEMPTS):
+        outcome = await visit.ask(Step("assistant", "Assistant", QUESTION), speech)
+        console.print(f"  caller     {escape(outcome.heard)}\n  Responder  {escape(outcome.answer)}", soft_wrap=True)
+        if kept := await _kept(http):
+            break
+    return kept
 
 
 def _late_ms(visit: Visit, due: float) -> int | None:

@@ -18,6 +18,8 @@ from backend.tour.questions import Step
 ANSWER_WITHIN_S = 20.0
 HEARD_MS = 1_500
 """Milliseconds of an answer that must be heard before the caller goes on, over the rest of it if need be."""
+PAUSE_S = 0.5
+"""Seconds of quiet between two replies, at least: more than between two of one's sentences."""
 LOOK_EVERY_S = 0.02
 APOLOGIES = ("I could not", "I am sorry", "I got an answer that I cannot")
 """How the demonstration begins when it has nothing to tell."""
@@ -98,8 +100,13 @@ class Visit:
         return self._said(words)
 
     def sounded_after(self, since: float) -> float | None:
-        """The first sound after a moment of the loop's clock; None when there was none."""
-        return next(iter(self._sounding(since)), None)
+        """When something new was first heard after a moment of the loop's clock, not the end of what was being said."""
+        last = float("-inf")
+        for at in self._sounding(float("-inf")):
+            if at > since and at - last > PAUSE_S:
+                return at
+            last = at
+        return None
 
     async def type(self, text: str) -> None:
         """Type something, and wait for nothing. Raises `CallRefused`."""
