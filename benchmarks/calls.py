@@ -24,7 +24,7 @@ from rich.console import Console
 
 from benchmarks import report
 from benchmarks.picture import picture
-from benchmarks.processes import Cores
+from benchmarks.processes import Cores, leave_on_sigterm
 from benchmarks.ramp import Rule, Try, conclusion, counted, judged, next_number, verdicts
 from benchmarks.run import Run, run
 
@@ -38,6 +38,7 @@ RAMP_START = 16
 def main() -> int:
     """Measure and print. Returns the exit status: 1 when a call failed outside a ramp."""
     options = _options()
+    leave_on_sigterm()
     seconds = options.seconds or (RAMP_SECONDS if options.ramp else SECONDS)
     bench = Bench(seconds, Cores.available(options.workers, shared=options.shared), options.workers)
     bench.say(f"{bench.where}; {seconds:g} s a run.")

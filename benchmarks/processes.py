@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -166,6 +167,11 @@ def server(
             found = re.search(r"http://[\w.]+:(\d+)", child.until(b"Ctrl-C", READY_WITHIN_S).decode())
             assert found, "the server did not say where it listens"
             yield f"http://127.0.0.1:{found[1]}", child.process.pid
+
+
+def leave_on_sigterm() -> None:
+    """Have a SIGTERM leave the program through its `with` blocks, so that whoever times it out leaves no server behind."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 @contextmanager

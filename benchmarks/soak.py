@@ -50,6 +50,7 @@ class Sample:
 def main() -> int:
     """Run, tell, judge."""
     options = _options()
+    processes.leave_on_sigterm()
     console, samples = Console(), list[Sample]()
     cores, seconds = Cores.available(), options.minutes * 60
     with (
