@@ -170,7 +170,7 @@ def server(
 
 
 def leave_on_sigterm() -> None:
-    """Have a SIGTERM leave the program through its `with` blocks, so that whoever times it out leaves no server behind."""
+    """Have a SIGTERM leave the program through its `with` blocks, so that timing it out leaves no server behind."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 

@@ -9,7 +9,6 @@ import sys
 import psutil
 
 from benchmarks.processes import ROOT
-from tests.support.waiting import until
 
 PROGRAM = """
 import os, sys, time
@@ -21,7 +20,7 @@ with started([sys.executable, "-c", "import time; time.sleep(60)"], frozenset(os
 """
 
 
-async def test_a_benchmark_that_is_told_to_end_leaves_no_process_behind() -> None:
+def test_a_benchmark_that_is_told_to_end_leaves_no_process_behind() -> None:
     command = [sys.executable, "-c", PROGRAM]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as bench:
         assert bench.stdout
@@ -29,4 +28,4 @@ async def test_a_benchmark_that_is_told_to_end_leaves_no_process_behind() -> Non
         assert psutil.pid_exists(child)
         bench.terminate()
         assert bench.wait(20) == 128 + signal.SIGTERM
-    await until(lambda: not psutil.pid_exists(child))
+    assert not psutil.pid_exists(child)
