@@ -129,7 +129,9 @@ async def _told_once_more(peer: OfflinePeer, house: RunningHouse, cookies: httpx
         async with placed_call(house, transport="ws", browser=browser) as call:
             await asked(call, "What about that research?")
             await call.told("thinker", within_s=20, event="complete", domain="tasks")
-            await until(lambda: any("traffic" in data["content"] for data in call.all_told("transcript")[1:]), 20)
+            await call.hears_something(20)
+        said = await browser.post("/api/multiturn", json={"message": "What about that research?"}, timeout=20)
+        assert said.json()["thinkers"] == ["tasks"] and "traffic" in said.json()["text"], said.text
 
 
 async def decisions(browser: httpx2.AsyncClient) -> list[dict[str, Any]]:
