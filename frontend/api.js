@@ -21,7 +21,7 @@ export function getConfig() {
 
 /**
  * What every new session says of itself: a hint at the browser, and the conversation it goes on with, if any.
- * @typedef {{fingerprint?: string, conversation_id?: string}} Opening
+ * @typedef {{fingerprint?: string, time_zone?: string, conversation_id?: string}} Opening
  * @typedef {{session_id: string, conversation_id?: string, token: string}} Ticket
  */
 

@@ -262,7 +262,8 @@ export class Conversation {
     });
     this.line = line;
     try {
-      await line.dial({ fingerprint: await fingerprintIfReady(), conversation_id: this.id });
+      const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+      await line.dial({ fingerprint: await fingerprintIfReady(), time_zone: zone, conversation_id: this.id });
     } catch (error) {
       if (attempt === this.#attempt) this.#refused(requestFailure(error, Date.now()));
       return;

@@ -28,6 +28,8 @@ MESSAGE_LIMIT = 2_000
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$", to_lower=True)]
 ConversationId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 """Chosen by whoever begins it; it is looked for among the caller's own only."""
+TimeZone = Annotated[str, StringConstraints(max_length=64)]
+"""The browser's, as an IANA name; a hint, so one that is none is left aside rather than refused."""
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -36,6 +38,7 @@ class Offer(BaseModel):
 
     sdp: str = Field(min_length=1)
     fingerprint: Fingerprint | None = None
+    time_zone: TimeZone | None = None
     conversation_id: ConversationId | None = None
 
 
@@ -43,6 +46,7 @@ class NewSession(BaseModel):
     """`POST /api/sessions`."""
 
     fingerprint: Fingerprint | None = None
+    time_zone: TimeZone | None = None
     conversation_id: ConversationId | None = None
 
 

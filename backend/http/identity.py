@@ -16,15 +16,16 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.errors import MemoryUnavailable
+from backend.errors import BadRequest, MemoryUnavailable
 from backend.http.auth import COOKIE_AGE_S, Signatures, new_user
 from backend.memory.base import Memory
+from backend.memory.user import AssumeTimeZone, update_user
 
 log = logging.getLogger(__name__)
 
 COOKIE = "caller"
 MEMORY_WITHIN_S = 2
-"""Seconds memory may take over a fingerprint; it promises to fail within one."""
+"""Seconds memory may take over a hint; it promises to fail within one."""
 
 
 @dataclass(slots=True)
@@ -97,3 +98,14 @@ async def note_fingerprint(memory: Memory, fingerprint: str, user: str) -> None:
             await memory.link_fingerprint(fingerprint, user)
     except (MemoryUnavailable, TimeoutError):
         log.warning("memory did not take a fingerprint")
+
+
+async def note_time_zone(memory: Memory, zone: str, user: str) -> None:
+    """Take the browser's zone for the user's until they state one: "at nine" means theirs. Never fails."""
+    try:
+        async with asyncio.timeout(MEMORY_WITHIN_S):
+            await update_user(memory, user, AssumeTimeZone(zone))
+    except BadRequest:
+        log.info("a browser's time zone is unknown here")
+    except (MemoryUnavailable, TimeoutError):
+        log.warning("memory did not take a time zone")

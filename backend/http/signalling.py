@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from backend.errors import TooMany
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
 from backend.http.context import Caller, Context, Here
-from backend.http.identity import Identity, note_fingerprint, restore
+from backend.http.identity import Identity, note_fingerprint, note_time_zone, restore
 from backend.http.limits import address_key
 from backend.session.directory import Session
 from backend.session.placing import NobodyWaits, connect_offer
@@ -65,11 +65,13 @@ def ticket(here: Context, session: Session) -> dict[str, Any]:
 
 
 async def reserve(here: Context, caller: Identity, asked: Offer | NewSession, background: BackgroundTasks) -> Session:
-    """A slot for the caller; the fingerprint is noted once the answer is out. Raises `TooMany`."""
+    """A slot for the caller; what the browser hints at is noted once the answer is out. Raises `TooMany`."""
     services = here.services
     if services.settings.identify_by_fingerprint:
         await restore(caller, asked.fingerprint, services.memory)
     session = services.directory.reserve(caller.user, asked.conversation_id)
     if asked.fingerprint is not None:
         background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
+    if asked.time_zone:
+        background.add_task(note_time_zone, services.memory, asked.time_zone, caller.user)
     return session

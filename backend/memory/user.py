@@ -137,6 +137,16 @@ class SetPreference:
         object.__setattr__(self, "value", checked)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class AssumeTimeZone:
+    """The zone a browser is in: stands until its user states one. Raises `BadRequest` for what is none."""
+
+    zone: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "zone", checked_value("time_zone", self.zone))
+
+
 @dataclass(frozen=True, slots=True)
 class DropPreference:
     """Forgets one preference."""
@@ -232,6 +242,7 @@ class CountSession:
 
 ContextUpdate = (
     SetPreference
+    | AssumeTimeZone
     | DropPreference
     | WatchTicker
     | AddFact
@@ -252,6 +263,8 @@ def apply(context: UserContext, update: ContextUpdate) -> UserContext:
         case SetPreference(name, value):
             kept = list(value) if isinstance(value, tuple) else value
             return replace(context, preferences={**context.preferences, name: kept})
+        case AssumeTimeZone(zone):
+            return replace(context, preferences={"time_zone": zone, **context.preferences})
         case DropPreference(name):
             kept_ones = {other: value for other, value in context.preferences.items() if other != name}
             return replace(context, preferences=kept_ones)

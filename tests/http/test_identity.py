@@ -114,3 +114,19 @@ async def background_work(here: World) -> None:
     """Notes are made after the answer, on its connection: another round trip comes after them."""
     async with here.browser() as browser:
         await browser.get("/healthz")
+
+
+async def test_the_browsers_time_zone_is_the_users_until_they_state_one(tmp_path: Path) -> None:
+    async def zone_of(user: str) -> object:
+        await background_work(here)
+        return (await here.memory.user_context(user)).get("preferences", {}).get("time_zone")
+
+    async with world(tmp_path) as here, here.browser() as browser:
+        user = user_of(here, (await place_call(browser, time_zone="Nowhere/Atlantis"))["session_id"])
+        assert await zone_of(user) is None
+        await browser.post("/api/sessions", json={"time_zone": "Asia/Tokyo"})
+        assert await zone_of(user) == "Asia/Tokyo"
+        stated = {"op": "set_preference", "name": "time_zone", "value": "Europe/Oslo"}
+        assert (await browser.patch("/api/me", json={"changes": [stated]})).status_code == 200
+        await browser.post("/api/sessions", json={"time_zone": "Asia/Tokyo"})
+        assert await zone_of(user) == "Europe/Oslo"
