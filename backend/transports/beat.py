@@ -3,11 +3,12 @@
 Theory. Every call plays a frame each 20 ms and is sent one, and waking for each costs more than handling it: after a
 millisecond of sleep the core has forgotten our code and data, and a packet takes four times as long as right behind
 another (`python -m benchmarks.wakeups`). So the 20 ms are divided into `PHASES`, one `TICK_S` apart. Each call has a
-place in one of them; when a phase's tick comes, all its calls play in a row, and then what has come in meanwhile is
+place in one of them; when a phase is due, all its calls play in a row, and then what has come in meanwhile is
 read, from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are
-filled and a hundred calls are spread evenly. Sockets are read at least every `READ_TICKS`, calls or not.
+filled and a hundred calls are spread evenly. Sockets are read at least every `READ_S`, calls or not.
 
-Ticks are counted from an epoch, so that lateness never adds up; what is done after a stall, `pacer` says.
+A phase counts its slots from an epoch, so that lateness never adds up; what is done after a stall, `pacer` says. Who
+wakes late finds several phases due, plays for all of them, and reads once: the busier the core, the fewer the wake-ups.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ import logging
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from backend.transports.pacer import CATCH_UP_S, FRAME_S
+from backend.transports.pacer import FRAME_S, slot_after
 
 log = logging.getLogger(__name__)
 
 PHASES = 4
 TICK_S = FRAME_S / PHASES
-READ_TICKS = 2
-"""Ticks after which sockets are read again: 10 ms, so that a packet waits 5 ms on average."""
+READ_S = 2 * TICK_S
+"""Seconds after which sockets are read again: a packet waits for half of them on average."""
+EARLY_S = 0.001
+"""Event loops set timers to the millisecond: one may come so much too soon."""
 FILL = 8
 """Calls served in a row without a thought: about a millisecond when all of them speak."""
 FILL_ORDER = (0, 2, 1, 3)
@@ -39,12 +42,12 @@ Read = Callable[[], None]
 class Place:
     """One call's. `leave` it at the end."""
 
-    def __init__(self, beat: Beat, phase: int, play: Play, now: float) -> None:
+    def __init__(self, phase: _Phase, play: Play, leave: Callable[[Place], None], now: float) -> None:
         self.skipped = 0
         self.worst_gap_ms = 0.0
         self.play = play
         self.phase = phase
-        self._beat = beat
+        self._leave = leave
         self._first: int | None = None
         self._slot = -1
         self._last = now
@@ -54,7 +57,7 @@ class Place:
 
     def leave(self) -> None:
         """No more slots. Safe to call twice, and from within `play`."""
-        self._beat.leave(self)
+        self._leave(self)
 
     def serve(self, slot: int, now: float) -> None:
         """The phase's `slot` is due."""
@@ -74,37 +77,63 @@ class Place:
             self.leave()
 
 
+class _Phase:
+    """Those who play together."""
+
+    def __init__(self, epoch: float) -> None:
+        self.places: dict[Place, None] = {}  # in the order they came
+        self._epoch = epoch
+        self._slot = -1
+
+    @property
+    def due(self) -> float:
+        """When the next slot is, on the event loop's clock."""
+        return self._epoch + (self._slot + 1) * FRAME_S
+
+    def begin(self, now: float) -> None:
+        """Somebody comes after nobody was here: nothing was missed."""
+        self._slot = int((now - self._epoch) // FRAME_S)
+
+    def serve(self, now: float) -> None:
+        """The next slot, or the one that is due now after a stall."""
+        self._slot = slot_after(self._slot, now - self._epoch)
+        for place in list(self.places):
+            place.serve(self._slot, now)
+
+
 class Beat:
     """All places of one event loop; see `current_beat`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._epoch = loop.time()
-        self._phases: tuple[dict[Place, None], ...] = tuple({} for _ in range(PHASES))  # in the order they came
+        self._phases = tuple(_Phase(self._epoch + number * TICK_S) for number in range(PHASES))
         self._readers: dict[Read, None] = {}
-        self._tick = -1  # the last one served
-        self._next = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def __repr__(self) -> str:
-        return f"Beat({[len(places) for places in self._phases]} places, {len(self._readers)} readers)"
+        return f"Beat({[len(phase.places) for phase in self._phases]} places, {len(self._readers)} readers)"
 
     def join(self, play: Play) -> Place:
         """A place; its slot 0 is due within 20 ms."""
-        roomy = (phase for phase in FILL_ORDER if len(self._phases[phase]) < FILL)
-        fewest = min(FILL_ORDER, key=lambda phase: len(self._phases[phase]))
-        place = Place(self, next(roomy, fewest), play, self._loop.time())
-        self._phases[place.phase][place] = None
+        inviting = [self._phases[number] for number in FILL_ORDER]
+        roomy = (phase for phase in inviting if len(phase.places) < FILL)
+        phase = next(roomy, None) or min(inviting, key=lambda phase: len(phase.places))
+        now = self._loop.time()
+        if not phase.places:
+            phase.begin(now)
+        place = Place(phase, play, self.leave, now)
+        phase.places[place] = None
         self._arm()
         return place
 
     def leave(self, place: Place) -> None:
         """See `Place.leave`."""
-        self._phases[place.phase].pop(place, None)
+        place.phase.places.pop(place, None)
         self._rest_if_alone()
 
     def begin_reading(self, read: Read) -> None:
-        """Call `read` at every tick, and every `READ_TICKS` at least."""
+        """Call `read` whenever somebody has played, and every `READ_S` at least."""
         self._readers[read] = None
         self._arm()
 
@@ -114,33 +143,27 @@ class Beat:
         self._rest_if_alone()
 
     def _arm(self) -> None:
-        """Wake at the next tick that somebody needs."""
-        if self._timer is None:
-            self._tick = max(self._tick, int((self._loop.time() - self._epoch) / TICK_S))  # nobody missed anything
-        else:
+        """Wake when the next phase is due, or reading is."""
+        if self._timer is not None:
             self._timer.cancel()
-        self._next = self._tick + 1
-        while not self._needs(self._next):
-            self._next += 1
-        self._timer = self._loop.call_at(self._epoch + self._next * TICK_S, self._due)
-
-    def _needs(self, tick: int) -> bool:
-        return bool(self._phases[tick % PHASES]) or (tick % READ_TICKS == 0 and bool(self._readers))
+        moments = [phase.due for phase in self._phases if phase.places]
+        if self._readers:
+            since = self._loop.time() + EARLY_S - self._epoch
+            moments.append(self._epoch + (int(since / READ_S) + 1) * READ_S)
+        self._timer = self._loop.call_at(min(moments), self._due)
 
     def _due(self) -> None:
         now = self._loop.time()
-        late = now - (self._epoch + self._next * TICK_S) > CATCH_UP_S
-        self._tick = int((now - self._epoch) / TICK_S) if late else self._next
-        slot, phase = divmod(self._tick, PHASES)
-        for place in list(self._phases[phase]):
-            place.serve(slot, now)
+        for phase in self._phases:
+            if phase.places and phase.due <= now + EARLY_S:
+                phase.serve(now)
         for read in list(self._readers):
             read()
         if self._timer is not None:  # else all have left meanwhile
             self._arm()
 
     def _rest_if_alone(self) -> None:
-        if self._timer is not None and not self._readers and not any(self._phases):
+        if self._timer is not None and not self._readers and not any(phase.places for phase in self._phases):
             self._timer.cancel()
             self._timer = None
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from backend.transports.beat import FILL, PHASES, READ_TICKS, TICK_S, Beat, Place, current_beat
+from backend.transports.beat import FILL, PHASES, READ_S, Beat, Place, current_beat
 
 
 class LateLoop(asyncio.SelectorEventLoop):
@@ -160,7 +160,7 @@ def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
         beat.join(lambda slot: None)
     loop.pass_time(1.0)
     assert len(reads) in (99, 100, 101)
-    assert pytest.approx(0.01) == READ_TICKS * TICK_S
+    assert pytest.approx(0.01) == READ_S
 
 
 def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLoop) -> None:
@@ -202,6 +202,29 @@ def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> 
     beat.join(lambda slot: served.append(loop.now))
     loop.pass_time(0.05)
     assert served[0] - joined_at <= 0.02
+
+
+def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    reads: list[float] = []
+    beat.begin_reading(lambda: reads.append(loop.now))
+    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    loop.pass_time(0.1)
+    reads.clear()
+    loop.stall(0.019)
+    loop.pass_time(0.0)
+    assert 1 <= len(reads) <= 2
+    loop.pass_time(0.1)
+    assert not any(place.skipped for place, _ in calls)
+
+
+def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    loop.pass_time(0.1)
+    loop.stall(0.07)
+    loop.pass_time(0.1)
+    assert all(1 <= place.skipped <= 3 for place, _ in calls)
 
 
 @pytest.mark.alone
