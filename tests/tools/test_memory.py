@@ -22,6 +22,8 @@ ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")
 class Animals:
     """An embedder for which there are animals, and everything else."""
 
+    model = "animals"
+
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         return [[1.0, 0.0] if {"pet", "Rex"} & set(text.rstrip("?.").split()) else [0.0, 1.0] for text in texts]
 
