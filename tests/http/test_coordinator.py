@@ -43,6 +43,8 @@ def house(redis: RedisProcess) -> Iterator[RunningHouse]:
 
 
 async def status_of(browser: httpx2.AsyncClient) -> dict[str, Any]:
+    """What it is, once Redis answers: on a busy machine it may be out of reach for a moment."""
+    await until(lambda: _answers(browser), 10)
     response = await browser.get("/api/status")
     assert response.status_code == 200, response.text
     status: dict[str, Any] = response.json()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import httpx2
+import pytest
 from redis.asyncio import Redis
 
 from backend.memory.redis import connect
@@ -20,6 +21,8 @@ from tests.support.waiting import until
 
 SAID = "Zebulon"
 """Said in everything, and by nobody else."""
+WITHIN_S = 160
+"""Seconds everything may take; what was waited for then stands in the traceback."""
 SETTINGS = {"SHARE_SESSIONS": "true", "SECRET_KEY": "k" * 32}
 SETTINGS |= {"COORDINATOR__GATHER_S": "0.2", "COORDINATOR__APART_S": "0.2"}
 KEPT = {
@@ -51,10 +54,11 @@ WRITTEN = KEPT - {"digest", "coordinator", "inbox", "task:*", "teller", "pages",
 """Kinds that must have been seen; the others come and go."""
 
 
+@pytest.mark.timeout(WITHIN_S + 20)
 async def test_nothing_is_left_of_a_user_who_did_everything() -> None:
     with running_redis() as server, running_house(None, REDIS_URL=server.url, **SETTINGS) as house:
         redis = connect(server.url)
-        async with a_browser(house) as ana, a_browser(house) as bob:
+        async with asyncio.timeout(WITHIN_S), a_browser(house) as ana, a_browser(house) as bob:
             seen = set[str]()
             watching = asyncio.create_task(_watch(redis, seen))
             done = await _do_everything(house, ana)
@@ -63,7 +67,8 @@ async def test_nothing_is_left_of_a_user_who_did_everything() -> None:
             await _say(bob, "My name is Bob.")
             await until(lambda: _there(redis, "user:*:context", 2), 15)
             watching.cancel()
-            await asyncio.wait([watching])
+            await asyncio.wait([watching], timeout=5)
+            assert watching.done()
             assert seen <= KEPT | PASSING, f"new kinds of keys: {seen - KEPT - PASSING}"
             assert seen >= WRITTEN, f"this test no longer makes {WRITTEN - seen}"
 

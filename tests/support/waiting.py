@@ -9,9 +9,12 @@ from collections.abc import Awaitable, Callable
 
 async def until(condition: Callable[[], bool | Awaitable[bool]], within_s: float = 15.0) -> None:
     """Return as soon as `condition()` (plain or async) holds. Raises `AssertionError` when it does not in time."""
+    deadline = asyncio.get_running_loop().time() + within_s
     try:
-        async with asyncio.timeout(within_s):
-            while not await _holds(condition):  # noqa: ASYNC110 - what we wait for is outside of this process
+        async with asyncio.timeout_at(deadline):
+            while not await _holds(condition):
+                if asyncio.get_running_loop().time() > deadline:  # a cancellation can get lost in what was asked
+                    raise TimeoutError
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise AssertionError(f"not so within {within_s} s: {inspect.getsource(condition).strip()}") from None
