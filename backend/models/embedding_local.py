@@ -30,21 +30,26 @@ class LocalEmbeddings:
     model = MODEL
 
     def __init__(self) -> None:
-        self._reading: asyncio.Task[_Lookup] | None = None
+        self._lookup: _Lookup | None = None
+        self._reading = asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"LocalEmbeddings({MODEL})"
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """256 numbers for each, of length 1; all 0 for a text without a word. Raises `EmbeddingUnavailable`."""
-        if self._reading is None:
-            self._reading = asyncio.create_task(asyncio.to_thread(_read), name="reading the embedding model")
+        lookup = await self._read_once()
+        return [await asyncio.to_thread(_vector, lookup, text) for text in texts]
+
+    async def _read_once(self) -> _Lookup:
+        """The model; who comes while it is being read waits for it. A failure is tried again by the next who asks."""
         try:
-            async with asyncio.timeout(LOAD_WITHIN_S):
-                lookup = await asyncio.shield(self._reading)
+            async with asyncio.timeout(LOAD_WITHIN_S), self._reading:
+                if self._lookup is None:
+                    self._lookup = await asyncio.to_thread(_read)
+                return self._lookup
         except (TimeoutError, ImportError, OSError) as error:
             raise EmbeddingUnavailable(f"The bundled model cannot be read ({type(error).__name__}).") from error
-        return [await asyncio.to_thread(_vector, lookup, text) for text in texts]
 
 
 def bundled() -> bool:

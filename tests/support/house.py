@@ -65,14 +65,19 @@ def running_house(
         try:
             yield _when_ready(process, Path(folder))
         finally:
-            process.terminate()
-            try:
-                process.wait(END_WITHIN_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            if process.stdout:
-                process.stdout.close()
+            end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM, then SIGKILL to that very process."""
+    process.terminate()
+    try:
+        process.wait(END_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout:
+        process.stdout.close()
 
 
 def _start(

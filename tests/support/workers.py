@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.house import end
 from tests.support.offline_peer import OfflinePeer
 
 COMMAND = str(Path(sys.executable).parent / "responder-thinker")
 READY_WITHIN_S = 40.0
-END_WITHIN_S = 15.0
 
 
 @contextmanager
@@ -32,14 +32,7 @@ def running_worker(peer: OfflinePeer, **env: str) -> Iterator[subprocess.Popen[b
             _wait_until_ready(process)
             yield process
         finally:
-            process.terminate()
-            try:
-                process.wait(END_WITHIN_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            if process.stdout:
-                process.stdout.close()
+            end(process)
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes]) -> None:
