@@ -20,6 +20,7 @@ ARCHITECTURE = BACKEND.parent / "docs" / "architecture.md"
 COMMON = {"errors"}
 ARROWS: dict[str, set[str]] = {
     "errors": set(),
+    "alarm": set(),
     "settings": {"errors"}
     | {"settings_pipeline", "settings_reasoning", "settings_background", "settings_coordinator"}
     | {"settings_github", "settings_mcp", "settings_tools", "settings_notifications"},
@@ -34,7 +35,17 @@ ARROWS: dict[str, set[str]] = {
     "conversation": set(),
     "audio": COMMON,
     "session": COMMON
-    | {"settings", "conversation", "audio", "pipeline", "thinkers", "modes", "transports.base", "responder.base"}
+    | {
+        "alarm",
+        "settings",
+        "conversation",
+        "audio",
+        "pipeline",
+        "thinkers",
+        "modes",
+        "transports.base",
+        "responder.base",
+    }
     | {"agent.prompt", "background.tasks"}
     | {
         "memory.base",
@@ -45,7 +56,7 @@ ARROWS: dict[str, set[str]] = {
         "models.base",
         "tracing.base",
     },
-    "transports": COMMON | {"conversation.events", "audio"},
+    "transports": COMMON | {"alarm", "conversation.events", "audio"},
     "responder": COMMON | {"conversation.events", "conversation.commands", "audio"},
     "memory": COMMON,
     "calendar": COMMON | {"settings"},

@@ -1,9 +1,9 @@
-"""One voice call: three pumps around the turn machine.
+"""One voice call: two pumps and an alarm around the turn machine.
 
 The uplink takes the caller's frames through the hearing to the Responder; the downlink takes the Responder's
-events; the clock keeps the machine's deadlines. Each gives its events to the machine, and the machine's commands
+events; the alarm rings at the machine's deadlines. Each gives its events to the machine, and the machine's commands
 are carried out in one `match`, at once: nothing in here that touches audio ever waits for anything but its own
-source. The fourth task is `run` itself, which owns the three and cleans up after them.
+source. The third task is `run` itself, which owns the two and cleans up after them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from backend.alarm import Alarm
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
@@ -124,7 +125,7 @@ class Call:
         self._long_work: list[Any] = []
         self._responder: Responder | None = None
         self._ready = asyncio.Event()
-        self._rearmed = asyncio.Event()
+        self._alarm = Alarm(self._expire)
         self._over = asyncio.Event()
         self._reason = "error"
         self._cut_item = ""
@@ -182,9 +183,10 @@ class Call:
         self._session.call = self
         self._session.levels = self._hearing.levels
         self._transport.listen(self._tell)
+        self._set_alarm()
         try:
             async with asyncio.TaskGroup() as pumps:
-                tasks = [pumps.create_task(pump()) for pump in (self._uplink, self._downlink, self._clock)]
+                tasks = [pumps.create_task(pump()) for pump in (self._uplink, self._downlink)]
                 await self._over.wait()
                 if self._failure:
                     raise self._failure
@@ -288,24 +290,19 @@ class Call:
         if self._responder:
             self._responder.brief(briefing)
 
-    async def _clock(self) -> None:
-        """Wakes at the machine's deadline, or earlier when that moves."""
-        while True:
-            self._rearmed.clear()
-            due = self._due()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout_at(due):
-                    await self._rearmed.wait()
-                continue
-            if self._ends_at <= _now():
-                self._ends_at = float("inf")
-                self._tell(ev.HangUpRequested("max_minutes"))
-            self._tell(None)
+    def _expire(self) -> None:
+        """The alarm rings: something may be due, unless the deadline has moved since it was set."""
+        if self._ends_at <= _now():
+            self._ends_at = float("inf")
+            self._tell(ev.HangUpRequested("max_minutes"))
+        self._tell(None)
 
-    def _due(self) -> float | None:
+    def _set_alarm(self) -> None:
+        """To the machine's deadline, or to the end of the call if that comes first."""
         deadline = self._machine.deadline()
         due = self._ends_at if deadline is None else min(deadline, self._ends_at)
-        return None if due == float("inf") else due
+        if due != float("inf") and not self._over.is_set():
+            self._alarm.set(due)
 
     async def _clean_up(self) -> None:
         """Tasks and sockets back to where they were; the record of the call into memory.
@@ -314,6 +311,7 @@ class Call:
         asks for its end then waits for it, instead of breaking it off.
         """
         self._over.set()
+        self._alarm.stop()
         async with contextlib.AsyncExitStack() as steps:
             steps.callback(self._record_end)
             steps.callback(self._hearing.close)
@@ -350,12 +348,12 @@ class Call:
                 self._trace.turn_is(self._machine.turn, told)
                 for command in commands:
                     self._execute(command)
+            self._set_alarm()
         except Exception as error:  # noqa: BLE001 - `run` raises it again
             self._failure = error
             self._over.set()
         finally:
             self._telling = False
-        self._rearmed.set()
 
     def _ask_machine(self, event: ev.Event | None) -> list[do.Command]:
         if event is None:

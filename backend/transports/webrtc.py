@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+from backend.alarm import Alarm
 from backend.audio.frame import Frame
 from backend.audio.opus import OpusEncoder
 from backend.audio.playout import Playout
 from backend.conversation.events import Heard
 from backend.errors import NeverConnected, TransportLost
-from backend.transports.alarm import Alarm
 from backend.transports.base import PlaybackListener
 from backend.transports.inbox import Inbox
 from backend.transports.inlet import Inlet

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 from starlette.websockets import WebSocketDisconnect
 
+from backend.alarm import Alarm
 from backend.audio.frame import FRAME_BYTES, Frame
 from backend.audio.playout import Playout
 from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
 from backend.errors import TransportLost
-from backend.transports.alarm import Alarm
 from backend.transports.base import PlaybackListener
 from backend.transports.inbox import Inbox
 from backend.transports.messages import (

@@ -11,6 +11,7 @@ import pytest
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.limits import TurnLimits
+from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, NeverConnected, ResponderRejected, ResponderUnavailable, TransportLost
 from backend.memory.base import Call, MemoryJob, Message
 from backend.memory.fake import FakeMemory
@@ -401,6 +402,19 @@ async def test_a_fault_that_the_transports_clock_brings_about_does_not_stop_that
         await finish_reply(call)
         monkeypatch.setattr(call.session.transcript, "write", broken)
         assert call.transport.tick(20) == bytes(960)
+        await crashed(call)
+
+
+async def test_a_fault_in_what_a_deadline_brings_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with placed_call(limits=TurnLimits(idle_nudge_s=0.02, idle_disconnect_s=0)) as call:
+        monkeypatch.setattr(call.responder, "do", broken)
+        await crashed(call)
+
+
+async def test_a_fault_in_naming_the_next_deadline_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with placed_call() as call:
+        monkeypatch.setattr(TurnMachine, "deadline", broken)
+        call.session.type_text("hello")
         await crashed(call)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 
 import pytest
 import uvloop
 
-from backend.transports.alarm import Alarm
+from backend.alarm import Alarm
 
 LOOPS = (asyncio.new_event_loop, uvloop.new_event_loop)
 
@@ -41,3 +42,14 @@ async def test_an_earlier_moment_wins_and_a_stopped_alarm_is_silent() -> None:
     stopped.stop()
     await asyncio.sleep(0.02)
     assert rung == ["moved"]
+
+
+async def test_it_rings_in_the_context_it_was_made_in_whoever_sets_it() -> None:
+    whose: ContextVar[str] = ContextVar("whose", default="nobody's")
+    rung: list[str] = []
+    whose.set("the owner's")
+    alarm = Alarm(lambda: rung.append(whose.get()))
+    whose.set("a guest's")
+    alarm.set(asyncio.get_running_loop().time())
+    await asyncio.sleep(0.01)
+    assert rung == ["the owner's"]
