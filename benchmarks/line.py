@@ -4,6 +4,9 @@ Theory. A hundred callers get and send 5,000 packets a second each way, on the c
 Waking for each packet costs more than the packet, so nobody does: the kernel notes when a datagram came, and a turn
 that is late still knows the moment to the microsecond. On loopback that is the moment in which the server sent it.
 
+The two ends of a call may settle on different pairs of addresses (each takes the check that succeeded last), so all its
+sockets are listened to: the one that media comes to in every turn, the others in every fifth.
+
 The connection is an `AudioPeer` like any other: ICE, DTLS and its keys are aiortc's, and so are the reports (RTCP),
 whose counts are brought up to date here twice a second. What happens for each packet is in this file and reaches
 inside aiortc and pylibsrtp for it: SRTP on and off in pylibsrtp's own buffer, without its copies.
@@ -56,11 +59,10 @@ class Line:
         self._next_payload, self._keep = next_payload, keep
         sender._place.leave()
         pair: Any = peer._ice._nominated[1]
-        transport = pair.protocol.transport
-        assert isinstance(transport, DrainedSocket)
-        transport.unwatch()
-        transport.socket.connect(pair.remote_addr)
-        self._socket, self._protocol = transport.socket, transport.protocol
+        self._sockets = [_unwatched(pair.protocol)]
+        self._sockets += [_unwatched(each) for each in peer._ice._protocols if each is not pair.protocol]
+        self._out = self._sockets[0].socket
+        self._to = pair.remote_addr
         self._cover, self._uncover = Srtp(sender.transport._tx_srtp), Srtp(sender.transport._rx_srtp)
         self._sequence = sender._sequence
         self._origin = sender._origin + (sender._place._slot + 1) * SLOT_TICKS
@@ -77,33 +79,43 @@ class Line:
         self._place.leave()
 
     def _turn(self, slot: int) -> None:
-        if self._socket.fileno() < 0:
+        if self._out.fileno() < 0:
             self.leave()
             return
-        until_dry = slot % DRY_EVERY == 0
-        if until_dry:
+        if slot % DRY_EVERY:
+            self._receive(self._sockets[0], until_dry=False)
+        else:
             self._clock_ahead = time.time() - time.monotonic()
-        self._receive(until_dry)
+            self._receive_from_all()
         self._send(slot)
         if slot % REPORT_SLOTS == 0:
             self._report(slot)
 
-    def _receive(self, until_dry: bool) -> None:
+    def _receive_from_all(self) -> None:
+        for each in list(self._sockets):
+            if self._receive(each, until_dry=True) and each is not self._sockets[0]:
+                self._sockets.remove(each)
+                self._sockets.insert(0, each)
+
+    def _receive(self, drained: DrainedSocket, *, until_dry: bool) -> bool:
+        """Whether media came."""
+        media = False
         while True:
             try:
-                data, ancillary, _, address = self._socket.recvmsg(MOST_BYTES, ANCILLARY_BYTES)
+                data, ancillary, _, address = drained.socket.recvmsg(MOST_BYTES, ANCILLARY_BYTES)
             except OSError:
-                return  # nothing there, or the server is gone: ICE finds out
+                return media  # nothing there, or the server is gone: ICE finds out
             if not is_media(data):
-                self._protocol.datagram_received(data, address)
+                drained.protocol.datagram_received(data, address)
                 continue
+            media = True
             packet = self._uncover.unprotect(data)
             if packet:
                 self._newest = packet
                 self._received += 1
                 self._keep(packet, moment(ancillary, self._clock_ahead))
             if not until_dry:
-                return
+                return media
 
     def _send(self, slot: int) -> None:
         payload = self._next_payload()
@@ -113,7 +125,7 @@ class Line:
         self._sent += 1
         self._sent_bytes += len(payload)
         try:
-            self._socket.send(data)
+            self._out.sendto(data, self._to)
         except OSError:
             return  # a full socket loses it, as the network would
 
@@ -130,6 +142,13 @@ class Line:
             self._receiver._counted.packets_received += self._received - 1
         self._newest = b""
         self._received = self._sent = self._sent_bytes = 0
+
+
+def _unwatched(protocol: Any) -> DrainedSocket:
+    drained = protocol.transport
+    assert isinstance(drained, DrainedSocket)
+    drained.unwatch()
+    return drained
 
 
 def moment(ancillary: Ancillary, clock_ahead: float) -> float:

@@ -6,12 +6,16 @@ import asyncio
 import math
 import socket
 import time
+from copy import copy
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from backend.audio.opus import SILENCE_PACKET
 from backend.client.signalling import Signalling, Ticket
+from backend.transports.aioice_ports import MediaSocket, open_sockets
 from backend.transports.peer import AudioPeer
 from backend.transports.rtp import Packet, write_packet
 from backend.transports.wire import WireConfig
@@ -74,6 +78,66 @@ async def _call() -> None:
     assert all((later - earlier) % (1 << 32) in SLOTS for earlier, later in pairwise([p.timestamp for p in at_server]))
     said = caller.record.said[0]
     assert 0.9 < said.ended - said.began < 3.0
+
+
+def test_a_caller_hears_what_comes_to_another_of_its_sockets_than_it_sends_from() -> None:
+    with asyncio.Runner(loop_factory=CallersLoop) as runner:
+        runner.run(_call_over_two_pairs())
+
+
+async def _call_over_two_pairs() -> None:
+    left = [SILENCE_PACKET] * 100 + speech.packets(TONE)
+    server = AudioPeer(
+        WireConfig(),
+        next_payload=lambda: left.pop(0) if left else SILENCE_PACKET,
+        on_packet=lambda _: None,
+        on_state=lambda _: None,
+    )
+    caller = MeasuredCaller()
+    try:
+        line = TwoSockets(server, caller)
+        await caller.connect(line)
+        before = _ice(server)._nominated[1]
+        _ice(server)._nominated[1] = SimpleNamespace(protocol=before.protocol, remote_addr=line.second(before))
+        await caller.until_audible("a tone", 10)
+        await caller.until_quiet("its end", 10, 10)
+    finally:
+        await caller.close()
+        await server.close()
+    assert sum(peak > 6000 for peak in caller.heard.decoded().packets.peak) in (50, 51)
+
+
+class TwoSockets(OneCall):
+    """The caller has one socket more on every address, which its offer does not tell of."""
+
+    def __init__(self, peer: AudioPeer, caller: MeasuredCaller) -> None:
+        super().__init__(peer)
+        self._caller = caller
+        self._second: dict[str, int] = {}
+
+    async def offer(self, sdp: str, conversation_id: str | None = None) -> tuple[str, Ticket]:
+        ice = _ice(self._caller._peer)
+        for protocol in list(ice._protocols):
+            host = protocol.local_candidate.host
+            (sock,) = open_sockets([host], None)
+            assert sock is not None
+            self._second[host] = sock.getsockname()[1]
+            loop: Any = asyncio.get_running_loop()
+            _, second = await loop.create_datagram_endpoint(lambda: MediaSocket(ice), sock=sock)
+            second.local_candidate = copy(protocol.local_candidate)
+            second.local_candidate.port = self._second[host]
+            ice._protocols.append(second)
+        return await super().offer(sdp, conversation_id)
+
+    def second(self, pair: Any) -> tuple[str, int]:
+        """The other address for what `pair` sends."""
+        host = pair.remote_addr[0]
+        return host, self._second[host]
+
+
+def _ice(peer: AudioPeer | None) -> Any:
+    assert peer is not None
+    return peer._ice
 
 
 def test_a_late_reader_knows_when_a_datagram_came() -> None:
