@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from backend.chat.base import Reply, TypedTurn
@@ -80,12 +81,13 @@ class RunningTurn:
         self._waits += 1
         return await asyncio.shield(self._end)
 
-    async def events(self) -> AsyncIterator[PageEvent]:
-        """All events from the first, to the end. The last reader to leave early cancels the turn."""
+    async def follow(self, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
+        """All events from the first, to the end; see `Feed.follow`. The last reader to leave early cancels the turn."""
         self._streams += 1
         try:
-            async for event in self.feed.read():
-                yield event
+            async with aclosing(self.feed.follow(quiet_s=quiet_s)) as stream:
+                async for events in stream:
+                    yield events
         finally:
             self._streams -= 1
             if not self._streams and not self._waits:

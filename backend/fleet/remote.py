@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -37,14 +37,14 @@ class RemoteFeed:
     def __repr__(self) -> str:
         return f"RemoteFeed({self._session_id[:6]}…, {self._readers} readers, {self._feed})"
 
-    async def read(self, after: int) -> AsyncGenerator[PageEvent, None]:
-        """See `Feed.read`."""
+    async def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
+        """See `Feed.follow`."""
         self._readers += 1
         try:
             await self._begin()
-            async with aclosing(self._feed.read(after)) as events:
-                async for event in events:
-                    yield event
+            async with aclosing(self._feed.follow(after, quiet_s)) as stream:
+                async for events in stream:
+                    yield events
         finally:
             self._readers -= 1
             if not self._readers:
@@ -145,9 +145,9 @@ class RemoteHandle:
         over = self._card.description["state"] == SessionState.ENDED or not await self._register.lives(self._card.node)
         return over and await self._register.last_event(self.id) <= after
 
-    def read(self, after: int) -> AsyncGenerator[PageEvent, None]:
+    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
         """See `Handle`."""
-        return self._feed(self.id).read(after)
+        return self._feed(self.id).follow(after, quiet_s)
 
     async def ask(self, what: str, within_s: float = 3.0, **args: Any) -> Any:
         """Ask its process something that `fleet.answers` knows."""

@@ -19,7 +19,7 @@ from backend.errors import MemoryUnavailable, NotFound
 from backend.http.bodies import documented, read_body
 from backend.http.chat_bodies import MultiTurn, SingleTurn
 from backend.http.context import Context, Here, bearer, identity_of
-from backend.http.events import HEARTBEAT, EventStream, encode, with_heartbeat
+from backend.http.events import EventStream, encode
 from backend.http.limits import address_key
 from backend.memory.base import HISTORY_LIMIT, without_retried
 
@@ -133,6 +133,6 @@ async def _answered(here: Context, turn: RunningTurn, *, stream: bool) -> Respon
 
 
 async def _stream(turn: RunningTurn, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
-    async with aclosing(turn.events()) as told, aclosing(with_heartbeat(told, heartbeat_s)) as events:  # type: ignore[type-var]
-        async for event in events:
-            yield HEARTBEAT if event is None else encode(event)
+    async with aclosing(turn.follow(heartbeat_s)) as stream:
+        async for events in stream:
+            yield encode(events)

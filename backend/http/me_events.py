@@ -12,7 +12,7 @@ from fastapi.sse import format_sse_event
 
 from backend.errors import MemoryUnavailable
 from backend.http.context import Caller, Context, Here
-from backend.http.events import HEARTBEAT, RETRY_MS, EventStream, encode, with_heartbeat
+from backend.http.events import RETRY_MS, EventStream, encode
 from backend.session.pages import Page
 
 router = APIRouter(tags=["events"])
@@ -44,11 +44,11 @@ async def _stream(page: Page, here: Context) -> AsyncGenerator[bytes, None]:
         yield format_sse_event(retry=RETRY_MS)
         for notice in await _waiting(page, here):
             page.feed.publish("notice", notice)
-        async with aclosing(with_heartbeat(page.read(), here.heartbeat_s)) as stream:
-            async for event in stream:
-                if event is None:
+        async with aclosing(page.feed.follow(quiet_s=here.heartbeat_s)) as stream:
+            async for events in stream:
+                if not events:
                     await page.still_open()
-                yield HEARTBEAT if event is None else encode(event)
+                yield encode(events)
     finally:
         unwatch()
         await page.leave()

@@ -6,7 +6,7 @@ Routes hold a `Handle` and never ask where. One process by itself has a `LocalSw
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -63,8 +63,8 @@ class Handle(Protocol):
         """Whether it is over and nothing is left to read beyond event `after`."""
         ...
 
-    def read(self, after: int) -> AsyncGenerator[PageEvent, None]:
-        """Events numbered above `after`, then new ones until the end; see `Feed.read`."""
+    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
+        """Events numbered above `after`, then new ones until the end; see `Feed.follow`."""
         ...
 
 
@@ -155,9 +155,9 @@ class LocalHandle:
         async with aclosing(self.session.feed.read(after)) as events:
             return await anext(events, None) is None
 
-    def read(self, after: int) -> AsyncGenerator[PageEvent, None]:
+    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
         """See `Handle`."""
-        return self.session.feed.read(after)
+        return self.session.feed.follow(after, quiet_s)
 
 
 class LocalSwitchboard:

@@ -7,13 +7,11 @@ reminders, tasks, decisions. Nothing is kept for a page that comes later, since 
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from typing import Any
 
 from backend.errors import TooMany
 from backend.memory.presence import Presence
-from backend.session.feed import Feed, PageEvent
+from backend.session.feed import Feed
 
 PAGES_OF_ONE = 8
 """Streams one user may have in this process."""
@@ -91,6 +89,7 @@ class Page:
         self.user_id = user_id
         self.id = secrets.token_hex(6)
         self.feed = Feed(EVENTS_KEPT)
+        """What it is told, until it is left."""
 
     def __repr__(self) -> str:
         return f"Page({self.id}, {self.feed})"
@@ -98,12 +97,6 @@ class Page:
     async def enter(self) -> None:
         """From now on it is told what happens. `leave` it whatever comes."""
         await self._pages.enter(self)
-
-    async def read(self) -> AsyncGenerator[PageEvent, None]:
-        """What it is told, until it is left."""
-        async with aclosing(self.feed.read()) as events:
-            async for event in events:
-                yield event
 
     async def still_open(self) -> None:
         """Say so, again and again."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 
-from backend.session.feed import Feed, PageEvent
+from backend.session.feed import AT_ONCE, Feed, PageEvent
 
 
 def filled(count: int, limit: int = 2_000) -> Feed:
@@ -96,3 +97,36 @@ async def test_a_cancelled_reader_leaves_the_others_alone() -> None:
     feed.publish("n", {})
     feed.close()
     assert ids(await stays) == [1]
+
+
+async def test_what_was_told_before_the_reader_comes_round_is_given_together() -> None:
+    feed = Feed()
+    async with aclosing(feed.follow()) as stream:
+        feed.publish("n", {})
+        assert ids([*await anext(stream)]) == [1]
+        coming = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        feed.publish("n", {})
+        feed.publish("n", {})
+        assert ids([*await coming]) == [2, 3]
+
+
+async def test_a_long_backlog_comes_in_pieces_with_nothing_missing() -> None:
+    feed = filled(2 * AT_ONCE + 1)
+    pieces = [ids([*events]) async for events in feed.follow()]
+    assert [len(piece) for piece in pieces] == [AT_ONCE, AT_ONCE, 1]
+    assert [number for piece in pieces for number in piece] == list(range(1, 2 * AT_ONCE + 2))
+
+
+async def test_a_quiet_spell_is_told_as_nothing_and_counts_from_the_last_news() -> None:
+    feed, loop = Feed(), asyncio.get_running_loop()
+    async with aclosing(feed.follow(quiet_s=0.1)) as stream:
+        coming = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.06)
+        feed.publish("n", {})
+        assert ids([*await coming]) == [1]
+        began = loop.time()
+        assert [*await anext(stream)] == []
+        assert loop.time() - began >= 0.09
+        feed.publish("n", {})
+        assert ids([*await anext(stream)]) == [2]
