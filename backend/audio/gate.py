@@ -5,6 +5,10 @@ call is silence, and a voice stands far above it: what is no louder than the roo
 known, so it is followed: down at once, up by `RISE_DB` a frame, since the quietest of the last seconds is the room even
 while somebody speaks (there are 20 ms without a voice in any second of speech). The room is never believed to be louder
 than `LOUDEST_ROOM_DBFS`: a fan must not make us deaf.
+
+A frame is judged by its last `JUDGED_MS`. Opus decodes 6.5 ms late and rings for about 5, so the last sound of an
+utterance always spills into the frame after it; judged whole, that frame was loud, and the end told 20 ms late. Shorter
+than the period of a low voice (12.5 ms at 80 Hz), it still meets the ringing of the mouth between two pulses.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ from math import log10
 
 import numpy as np
 
-from backend.audio.frame import FRAME_SAMPLES, SILENCE, Frame
+from backend.audio.frame import FRAME_BYTES, SAMPLE_RATE, SILENCE, Frame
 
+JUDGED_MS = 8
+"""See the table in `vad`."""
 ABOVE_ROOM_DB = 6.0
 RISE_DB = 0.06
 """3 dB a second."""
@@ -22,7 +28,9 @@ SILENT_DBFS = -62.0
 """What is quieter is silence in any room: the weakest consonants of a quiet speaker are louder."""
 LOUDEST_ROOM_DBFS = -38.0
 _NOTHING_DBFS = -100.0
-_FULL_SCALE = FRAME_SAMPLES * 32768.0**2
+_JUDGED_SAMPLES = SAMPLE_RATE * JUDGED_MS // 1000
+_JUDGED_FROM = FRAME_BYTES - 2 * _JUDGED_SAMPLES
+_FULL_SCALE = _JUDGED_SAMPLES * 32768.0**2
 
 
 class Gate:
@@ -47,9 +55,9 @@ class Gate:
 
 
 def level(frame: Frame) -> float:
-    """Root mean square of a frame, in dB of full scale; -100 for nothing."""
+    """Root mean square of a frame's last `JUDGED_MS`, in dB of full scale; -100 for nothing."""
     if frame is SILENCE:
         return _NOTHING_DBFS
-    samples = np.frombuffer(frame, "<i2").astype(np.float32)
+    samples = np.frombuffer(frame, "<i2", offset=_JUDGED_FROM).astype(np.float32)
     energy = float(samples @ samples)
     return 10 * log10(energy / _FULL_SCALE) if energy > 0 else _NOTHING_DBFS
