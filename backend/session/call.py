@@ -1,9 +1,9 @@
 """One voice call: two pumps and an alarm around the turn machine.
 
-The uplink takes the caller's frames through the hearing to the Responder; the downlink takes the Responder's
-events; the alarm rings at the machine's deadlines. Each gives its events to the machine, and the machine's commands
-are carried out in one `match`, at once: nothing in here that touches audio ever waits for anything but its own
-source. The third task is `run` itself, which owns the two and cleans up after them.
+The uplink has the transport give each of the caller's frames to the hearing, and what that lets through to the
+Responder; the downlink takes the Responder's events; the alarm rings at the machine's deadlines. Each gives its events
+to the machine, and the machine's commands are carried out in one `match`, at once: nothing in here that touches audio
+ever waits for anything but its own source. The third task is `run` itself, which owns the two and cleans up after them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.alarm import Alarm
+from backend.audio.frame import Frame
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
@@ -200,21 +201,24 @@ class Call:
         return self._reason
 
     async def _uplink(self) -> None:
-        """The caller's frames, once there is somebody to hear them; the transport keeps the last second for us."""
+        """Has the caller heard to the end, once there is somebody to; the transport keeps the last second for us."""
         await self._ready.wait()
         reason = "disconnected"
         try:
-            async for frame in self._transport.frames():
-                for heard in self._hearing.hear(frame):
-                    if not isinstance(heard, bytes):
-                        self._tell(heard)
-                    elif self._responder:
-                        self._responder.hear(heard)
+            await self._transport.hear(self._hear)
         except NeverConnected:
             reason = "never_connected"
         except TransportLost:
             reason = "network_lost"
         self._tell(ev.TransportClosed(reason))
+
+    def _hear(self, frame: Frame) -> None:
+        """What the transport calls with every frame."""
+        for heard in self._hearing.hear(frame):
+            if not isinstance(heard, bytes):
+                self._tell(heard)
+            elif self._responder:
+                self._responder.hear(heard)
 
     async def _downlink(self) -> None:
         """The Responder's events, over as many connections as it takes."""

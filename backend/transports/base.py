@@ -6,23 +6,25 @@ their outgoing audio in an `audio.playout.Playout` and pass `tests/contracts/tes
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from backend.audio.frame import Frame
 from backend.conversation.events import Heard, PlaybackEvent
 
+Ear = Callable[[Frame], object]
+"""Called on the event loop with each frame of the caller's microphone, in order; must not wait for anything."""
 PlaybackListener = Callable[[PlaybackEvent], None]
 
 
 class Transport(Protocol):
-    """One caller. Every method but `frames` and `close` returns at once and is called on the event loop."""
+    """One caller. Every method but `hear` and `close` returns at once and is called on the event loop."""
 
-    def frames(self) -> AsyncIterator[Frame]:
-        """The caller's microphone, in order, losses concealed.
+    async def hear(self, ear: Ear) -> None:
+        """Give `ear` the caller's microphone, in order, losses concealed: the last second first, then frame by frame.
 
-        Ends when the caller has hung up; raises `TransportLost` when the network is gone (no packet for 10 s)
-        or the connection never came up (10 s).
+        Returns when the caller has hung up; raises `TransportLost` when the network is gone (no packet for 10 s)
+        or the connection never came up (10 s), and what `ear` has raised. One ear at a time.
         """
         ...
 
@@ -47,9 +49,9 @@ class Transport(Protocol):
         ...
 
     def stats(self) -> Mapping[str, float]:
-        """How the media flows; at least `inbox_frames` (not yet read) and `queued_ms` (not yet played)."""
+        """How the media flows; at least `inbox_frames` (not yet heard) and `queued_ms` (not yet played)."""
         ...
 
     async def close(self) -> None:
-        """Release sockets and tasks within 5 s; `frames` ends. Safe to call twice."""
+        """Release sockets and tasks within 5 s; `hear` returns. Safe to call twice."""
         ...

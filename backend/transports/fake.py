@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 from backend.audio.frame import SILENCE, Frame
 from backend.audio.playout import Playout
 from backend.conversation.events import Heard
 from backend.errors import TransportLost
-from backend.transports.base import PlaybackListener
+from backend.transports.base import Ear, PlaybackListener
 from backend.transports.inbox import Inbox
 
 
@@ -38,9 +36,9 @@ class FakeTransport:
             self.played.append(self._playout.pull() or SILENCE)
         return self.played[-1]
 
-    def frames(self) -> AsyncIterator[Frame]:
-        """What was fed; see the protocol."""
-        return self._inbox.read()
+    async def hear(self, ear: Ear) -> None:
+        """What is fed; see the protocol."""
+        await self._inbox.hear(ear)
 
     def listen(self, listener: PlaybackListener) -> None:
         """Tell `listener` when items start and when the queue drains."""

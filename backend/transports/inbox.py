@@ -1,27 +1,29 @@
-"""Frames on their way from the wire to the session: bounded, and ended once, in order or with an error."""
+"""Frames on their way from the wire to whoever hears them: handed on at once, ended once, in order or with an error."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 
 from backend.audio.frame import Frame
 from backend.errors import TransportLost
+from backend.transports.base import Ear
 
 INBOX_FRAMES = 50
-"""One second. A session that falls further behind hears the newest second rather than an ever older one."""
+"""One second. Who comes later than that hears the newest second rather than an ever older one."""
 
 
 class Inbox:
-    """A queue of frames for one reader."""
+    """What one ear at a time is given; while nobody hears, the newest frames are kept."""
 
     def __init__(self, limit: int = INBOX_FRAMES) -> None:
-        self._frames: deque[Frame] = deque()
+        self._kept: deque[Frame] = deque()
         self._limit = limit
+        self._ear: Ear | None = None
+        self._over: asyncio.Future[None] | None = None  # what `hear` waits for
         self._ended = False
         self._error: TransportLost | None = None
-        self._reader: asyncio.Future[None] | None = None  # who waits for a frame; a bare future costs half an Event
         self._room = asyncio.Event()
         self.dropped = 0
 
@@ -29,60 +31,77 @@ class Inbox:
         return f"Inbox({len(self)} frames{', ended' if self._ended else ''}, {self.dropped} dropped)"
 
     def __len__(self) -> int:
-        return len(self._frames)
+        return len(self._kept)
 
     @property
     def ended(self) -> bool:
         """Whether nothing more can be put in."""
         return self._ended
 
+    async def hear(self, ear: Ear) -> None:
+        """Give `ear` what is kept, then every frame as it is put in. Returns at the end, or raises what it ended with.
+
+        Raises what `ear` raises, too.
+        """
+        while self._kept:
+            ear(self._kept.popleft())
+        self._room.set()
+        if not self._ended:
+            self._over = asyncio.get_running_loop().create_future()
+            self._ear = ear
+            try:
+                await self._over
+            finally:
+                self._ear = None
+        if self._error is not None:
+            raise self._error
+
     def put(self, frames: Iterable[Frame]) -> None:
-        """Add frames; the oldest fall out when it is full. After the end they are dropped."""
+        """Have frames heard, or keep the newest: the oldest fall out when it is full. After the end all are dropped."""
         if self._ended:
             return
-        self._frames.extend(frames)
-        while len(self._frames) > self._limit:
-            self._frames.popleft()
-            self.dropped += 1
-        if self._frames:
-            self._wake()
+        if (ear := self._ear) is None:
+            self._keep(frames)
+            return
+        try:
+            for frame in frames:
+                ear(frame)
+        except Exception as error:  # noqa: BLE001 - `hear` raises it
+            self._let_go(error)
 
     async def room(self) -> None:
-        """Wait until the reader has caught up (for wires that can be made to wait)."""
-        while self._frames and not self._ended:
+        """Wait until everything has been heard (for wires that can be made to wait)."""
+        while self._kept and not self._ended:
             self._room.clear()
             await self._room.wait()
 
     def end(self, error: TransportLost | None = None) -> None:
-        """No more frames: the reader gets what is queued, then the end or `error`. The first call counts."""
+        """No more frames: who hears is given what is kept, then the end or `error`. The first call counts."""
         if self._ended:
             return
         self._ended = True
         self._error = error
-        self._wake()
+        self._let_go()
         self._room.set()
 
     def close(self) -> None:
-        """End at once: what is queued is forgotten."""
-        self._frames.clear()
+        """End at once: what is kept is forgotten."""
+        self._kept.clear()
         self._error = None
         self.end()
-        self._wake()
 
-    async def read(self) -> AsyncIterator[Frame]:
-        """The frames, oldest first. Raises the error it was ended with."""
-        while True:
-            while self._frames:
-                frame = self._frames.popleft()
-                self._room.set()
-                yield frame
-            if self._ended:
-                break
-            self._reader = asyncio.get_running_loop().create_future()
-            await self._reader
-        if self._error is not None:
-            raise self._error
+    def _keep(self, frames: Iterable[Frame]) -> None:
+        self._kept.extend(frames)
+        while len(self._kept) > self._limit:
+            self._kept.popleft()
+            self.dropped += 1
 
-    def _wake(self) -> None:
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
+    def _let_go(self, error: Exception | None = None) -> None:
+        """Who hears goes on, with `error` if there is one."""
+        self._ear = None
+        if self._over is None or self._over.done():
+            return
+        if error is None:
+            self._over.set_result(None)
+        else:
+            self._over.set_exception(error)

@@ -1,6 +1,6 @@
 """A browser's call: WebRTC in front of the session, media handled by us from the packet up.
 
-In: packets → `Inlet` (order, decode, conceal, silence) → `Inbox` → `frames()`. Out: `Playout` → Opus → a packet
+In: packets → `Inlet` (order, decode, conceal, silence) → `Inbox` → whoever hears. Out: `Playout` → Opus → a packet
 every 20 ms, whether there is something to say or not. Frames are pulled when they are due and never before, so
 `hold`, `resume` and `flush` act on the very next one.
 """
@@ -8,15 +8,13 @@ every 20 ms, whether there is something to say or not. Frames are pulled when th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 from backend.alarm import Alarm
-from backend.audio.frame import Frame
 from backend.audio.opus import OpusEncoder
 from backend.audio.playout import Playout
 from backend.conversation.events import Heard
 from backend.errors import NeverConnected, TransportLost
-from backend.transports.base import PlaybackListener
+from backend.transports.base import Ear, PlaybackListener
 from backend.transports.inbox import Inbox
 from backend.transports.inlet import Inlet
 from backend.transports.offer import sanitise_offer
@@ -71,9 +69,9 @@ class WebRTCTransport:
         self._alarm.set(_now() + self._wire.connect_within_s)
         return answer
 
-    def frames(self) -> AsyncIterator[Frame]:
-        """The caller's microphone; see the protocol."""
-        return self._inbox.read()
+    async def hear(self, ear: Ear) -> None:
+        """Give `ear` the caller's microphone; see the protocol."""
+        await self._inbox.hear(ear)
 
     def listen(self, listener: PlaybackListener) -> None:
         """Tell `listener` when items start and when the queue drains."""

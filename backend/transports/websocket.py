@@ -1,14 +1,14 @@
 """A call without UDP: the same frames over a WebSocket (framing in `messages`), paced by the same clock.
 
-TCP makes an unhurried sender wait instead of losing its audio, so a full inbox stops the reading here, where
-WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
+TCP makes an unhurried sender wait instead of losing its audio, so frames that nobody hears yet stop the
+reading here, where WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
 from starlette.websockets import WebSocketDisconnect
@@ -18,7 +18,7 @@ from backend.audio.frame import FRAME_BYTES, Frame
 from backend.audio.playout import Playout
 from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
 from backend.errors import TransportLost
-from backend.transports.base import PlaybackListener
+from backend.transports.base import Ear, PlaybackListener
 from backend.transports.inbox import Inbox
 from backend.transports.messages import (
     FLUSH,
@@ -97,9 +97,9 @@ class WebSocketTransport:
         state = "open" if self._open else "closed"
         return f"WebSocketTransport({state}, {self._inbox!r}, {self._playout!r}, {self._pacer!r})"
 
-    def frames(self) -> AsyncIterator[Frame]:
-        """The caller's microphone; see the protocol."""
-        return self._inbox.read()
+    async def hear(self, ear: Ear) -> None:
+        """Give `ear` the caller's microphone; see the protocol."""
+        await self._inbox.hear(ear)
 
     def listen(self, listener: PlaybackListener) -> None:
         """Tell `listener` when items start and when the queue drains."""
@@ -188,6 +188,7 @@ class WebSocketTransport:
         self._inbox.put(frames)
         self._quiet.heard(len(frames), _now())
         await self._inbox.room()
+        await asyncio.sleep(0)  # who sends faster than time does not get all of ours
 
     def _fill(self) -> None:
         """The client has fallen silent: hearing goes on by silence."""

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from backend.audio.frame import Frame
 from backend.http.app import build_app
 from backend.http.services import Services
 from backend.memory.fake import FakeMemory
@@ -36,10 +37,14 @@ async def parrot(session: Session, transport: Transport) -> str:
     """Answer one question, with a Thinker on the way; then listen until the caller leaves."""
     session.feed.publish("session_started", {"responder": "parrot", "model": "p-1", "offline": True})
     spoken = silent = 0
-    async for frame in transport.frames():
+
+    def ear(frame: Frame) -> None:
+        nonlocal spoken, silent
         spoken, silent = (spoken + 1, 0) if audible(frame) else (spoken, silent + 1)
         if spoken >= 5 and silent == QUESTION_ENDS_AFTER:
             answer(session, transport)
+
+    await transport.hear(ear)
     return "disconnected"
 
 
@@ -56,8 +61,7 @@ def answer(session: Session, transport: Transport) -> None:
 
 async def mute(session: Session, transport: Transport) -> str:
     """Listen and say nothing."""
-    async for _ in transport.frames():
-        pass
+    await transport.hear(lambda frame: None)
     return "disconnected"
 
 

@@ -136,7 +136,7 @@ async def test_a_full_queue_refuses_more(open_rig: OpenRig) -> None:
 
 
 @on_every_wire
-async def test_frames_end_when_the_caller_hangs_up(open_rig: OpenRig) -> None:
+async def test_hearing_ends_when_the_caller_hangs_up(open_rig: OpenRig) -> None:
     async with open_rig() as rig, asyncio.timeout(5):
         reader = asyncio.create_task(read_all(rig.transport))
         await rig.pass_time(100)
@@ -145,13 +145,28 @@ async def test_frames_end_when_the_caller_hangs_up(open_rig: OpenRig) -> None:
 
 
 @on_every_wire
-async def test_close_ends_frames_and_may_come_twice(open_rig: OpenRig) -> None:
+async def test_close_ends_hearing_and_may_come_twice(open_rig: OpenRig) -> None:
     async with open_rig() as rig, asyncio.timeout(5):
         reader = asyncio.create_task(read_all(rig.transport))
         await rig.pass_time(100)
         await rig.transport.close()
         await rig.transport.close()
         await reader
+
+
+@on_every_wire
+async def test_a_fault_of_who_hears_is_raised_there_and_ends_only_the_hearing(open_rig: OpenRig) -> None:
+    def fail(frame: Frame) -> None:
+        raise RuntimeError("a mistake")
+
+    async with open_rig() as rig, asyncio.timeout(5):
+        hearing = asyncio.create_task(rig.transport.hear(fail))
+        await rig.say(tone(500, 60))
+        with pytest.raises(RuntimeError, match="a mistake"):
+            await hearing
+        rig.transport.play("a", tone(700, 100))
+        await rig.pass_time(300)
+        assert rig.heard()
 
 
 @on_every_wire
@@ -177,12 +192,7 @@ async def test_repr_tells_what_is_queued(open_rig: OpenRig) -> None:
 async def collected(transport: Transport) -> AsyncIterator[list[Frame]]:
     """A transport's frames, collected in the background while the block runs."""
     frames: list[Frame] = []
-
-    async def read() -> None:
-        async for frame in transport.frames():
-            frames.append(frame)  # noqa: PERF401 -- an `extend` shows nothing until the end
-
-    task = asyncio.create_task(read())
+    task = asyncio.create_task(transport.hear(frames.append))
     try:
         yield frames
     finally:
@@ -192,4 +202,6 @@ async def collected(transport: Transport) -> AsyncIterator[list[Frame]]:
 
 async def read_all(transport: Transport) -> list[Frame]:
     """Every frame until the end."""
-    return [frame async for frame in transport.frames()]
+    frames: list[Frame] = []
+    await transport.hear(frames.append)
+    return frames

@@ -35,7 +35,7 @@ from backend.session.directory import Directory, Session
 from backend.session.handles import LocalSwitchboard
 from backend.session.metrics import Metrics
 from backend.settings import Settings
-from backend.transports.base import PlaybackListener, Transport
+from backend.transports.base import Ear, PlaybackListener, Transport
 from tests.support.chats import chat_over
 from tests.support.http_server import serve
 
@@ -49,11 +49,8 @@ class Line:
     def __init__(self) -> None:
         self.closed = asyncio.Event()
 
-    async def frames(self) -> AsyncIterator[Frame]:
+    async def hear(self, ear: Ear) -> None:
         await self.closed.wait()
-        silence: tuple[Frame, ...] = ()
-        for frame in silence:
-            yield frame
 
     def listen(self, listener: PlaybackListener) -> None: ...
 
@@ -81,11 +78,11 @@ class SocketLine(Line):
         super().__init__()
         self._websocket = websocket
 
-    async def frames(self) -> AsyncIterator[Frame]:
+    async def hear(self, ear: Ear) -> None:
         try:
             async for data in self._websocket.iter_bytes():
                 await self._websocket.send_bytes(data)
-                yield Frame(data)
+                ear(Frame(data))
         except WebSocketDisconnect:
             return
 
@@ -158,7 +155,7 @@ class World:
 async def _run_call(calls: dict[str, FakeCall], session: Session, transport: Transport) -> str:
     call = calls[session.id] = FakeCall()
     session.call = call
-    listening = asyncio.create_task(_drain(transport))
+    listening = asyncio.create_task(transport.hear(lambda frame: None))
     listening.add_done_callback(lambda _: call.hang_up("disconnected"))
     try:
         return await call.hung_up
@@ -167,11 +164,6 @@ async def _run_call(calls: dict[str, FakeCall], session: Session, transport: Tra
         listening.cancel()
         await asyncio.wait([listening])
         await transport.close()
-
-
-async def _drain(transport: Transport) -> None:
-    async for _ in transport.frames():
-        pass
 
 
 async def _all_well() -> dict[str, str]:

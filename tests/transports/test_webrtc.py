@@ -33,12 +33,10 @@ class Reader:
 
     def __init__(self, transport: WebRTCTransport) -> None:
         self.frames: list[tuple[float, Frame]] = []
-        self.task = asyncio.create_task(self._read(transport))
+        self.task = asyncio.create_task(transport.hear(self._hear))
 
-    async def _read(self, transport: WebRTCTransport) -> None:
-        loop = asyncio.get_running_loop()
-        async for frame in transport.frames():
-            self.frames.append((loop.time(), frame))
+    def _hear(self, frame: Frame) -> None:
+        self.frames.append((asyncio.get_running_loop().time(), frame))
 
     def speech(self) -> list[tuple[float, Frame]]:
         return [(at, frame) for at, frame in self.frames if audible(frame)]
@@ -394,5 +392,7 @@ async def test_a_peer_that_will_not_close_loses_its_sockets(monkeypatch: pytest.
 
 
 async def read_all(transport: WebRTCTransport, within_s: float) -> list[Frame]:
+    frames: list[Frame] = []
     async with asyncio.timeout(within_s):
-        return [frame async for frame in transport.frames()]
+        await transport.hear(frames.append)
+    return frames

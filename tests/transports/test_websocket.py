@@ -52,8 +52,10 @@ async def raw_call(**options: float) -> AsyncIterator[tuple[WebSocketTransport, 
 
 
 async def read_all(transport: WebSocketTransport, within_s: float = 3.0) -> list[Frame]:
+    frames: list[Frame] = []
     async with asyncio.timeout(within_s):
-        return [frame async for frame in transport.frames()]
+        await transport.hear(frames.append)
+    return frames
 
 
 async def messages(client: ClientConnection) -> list[dict[str, Any]]:

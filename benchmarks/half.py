@@ -1,0 +1,100 @@
+"""The server's half of some calls, driven by hand: real peers on loopback (ICE, DTLS, SRTP), and no clock but ours.
+
+Packets are protected as the callers would, sent to the server's sockets from one of our own (to SRTP it is all the same
+whence they come), and read when `read` is called, as the beat would; slots are served when `play` is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from backend.client.webrtc import WebRTCCaller
+from backend.transports.base import Ear
+from backend.transports.beat import current_beat
+from backend.transports.pacer import FRAME_S
+from backend.transports.rtp import write_packet
+from backend.transports.udp import current_intake
+from backend.transports.webrtc import WebRTCTransport, accept_offer
+from backend.transports.wire import WireConfig
+
+LOOPBACK = WireConfig(force_host="127.0.0.1")
+AFTER = 50
+"""Sequence numbers between what a caller has sent by itself and what we send for it."""
+
+
+class HalfCall:
+    """One call: its transport, and a sender of packets to it."""
+
+    def __init__(self, transport: WebRTCTransport, caller: WebRTCCaller) -> None:
+        self.transport = transport
+        self._caller = caller.peer._sender
+        self._sequence, self._timestamp = self._caller._sequence + AFTER, 10_000_000
+        self._address = caller.peer._ice._nominated[1].remote_addr
+        place = transport._peer._sender._place
+        assert place is not None
+        self.place = place
+
+    def send(self, payload: bytes, through: socket.socket) -> None:
+        """What the caller would send next."""
+        self._sequence, self._timestamp = (self._sequence + 1) & 0xFFFF, self._timestamp + 960
+        caller = self._caller
+        packet = write_packet(caller._payload_type, self._sequence, self._timestamp, caller._ssrc, payload)
+        through.sendto(caller.transport._tx_srtp.protect(packet), self._address)
+
+
+class Half:
+    """The server's half of `calls`."""
+
+    def __init__(self, calls: list[HalfCall], through: socket.socket) -> None:
+        self.calls = calls
+        self._through = through
+        self._slot = 0
+
+    def send(self, payload: bytes, calls: int | None = None) -> None:
+        """A packet from each of the first `calls` callers, waiting to be read."""
+        for call in self.calls[:calls]:
+            call.send(payload, self._through)
+
+    def read(self) -> None:
+        """Everything that waits."""
+        current_intake()._read()
+
+    def play(self, calls: int | None = None) -> None:
+        """The next slot, for the first `calls`."""
+        self._slot += 1
+        for call in self.calls[:calls]:
+            call.place.serve(self._slot, self._slot * FRAME_S)
+
+
+@asynccontextmanager
+async def half_of(calls: int, make_ear: Callable[[], Ear]) -> AsyncIterator[Half]:
+    """That many calls, connected, then stopped; each is heard by an ear of its own."""
+    async with AsyncExitStack() as stack:
+        pairs = [await _connected(stack) for _ in range(calls)]
+        hearing = [asyncio.create_task(transport.hear(make_ear())) for transport, _ in pairs]
+        await asyncio.sleep(0.2)
+        _stop_clock()
+        await asyncio.sleep(0.1)
+        halves = [HalfCall(transport, caller) for transport, caller in pairs]
+        yield Half(halves, stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)))
+    await asyncio.gather(*hearing)
+
+
+async def _connected(stack: AsyncExitStack) -> tuple[WebRTCTransport, WebRTCCaller]:
+    caller = WebRTCCaller(LOOPBACK)
+    stack.push_async_callback(caller.close)
+    answer, transport = await accept_offer(await caller.offer(), LOOPBACK)
+    stack.push_async_callback(transport.close)
+    await caller.accept(answer)
+    await caller.connected()
+    return transport, caller
+
+
+def _stop_clock() -> None:
+    """No call plays by itself any more."""
+    for phase in current_beat()._phases:
+        for place in list(phase.places):
+            place.leave()
