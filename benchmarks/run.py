@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 
 import msgspec
 
-from benchmarks import conversation, processes
+from benchmarks import conversation, processes, yardstick
 from benchmarks.callers import FINISH_WITHIN_S, Plan
 from benchmarks.figures import MediaFigures, Settings, media_figures
 from benchmarks.processes import Child, Cores, Usage, usage
 from benchmarks.provider_log import provider_calls
 from benchmarks.record import CallersReport, decode
-from benchmarks.yardstick import encode_us
+from benchmarks.yardstick import Yardstick
 
 HANGOVER_FRAMES = 15
 SERVER_SETTINGS = {"VAD__HANGOVER_FRAMES": str(HANGOVER_FRAMES)}
@@ -65,15 +65,15 @@ class Run:
     """CPU of the scripted Responder per call-second."""
     rig_percent: float
     """Share of the other cores that callers and Responder used: near 100, the measurement measures itself."""
-    yardstick_us: float
-    """See `benchmarks.yardstick`; before the run."""
+    yardstick: Yardstick
+    """How fast the server's core was: the mean of before and after."""
 
 
 def run(calls: int, seconds: float, cores: Cores, seed: int, workers: int = 1) -> Run:
     """Measure `calls` calls for `seconds`. Raises `EOFError` or `TimeoutError` when a process fails."""
     nice = SHARING_NICE if cores.server == cores.others else 0
     settings, warming = SERVER_SETTINGS | {"WORKERS": str(workers)}, WARMING_CALLS * workers if workers > 1 else 1
-    yardstick_us = encode_us(cores.server)
+    before_it = yardstick.measured(cores.server)
     with (
         processes.provider(conversation.script(), cores.others) as (provider_url, provider_pid),
         processes.server(provider_url, cores.server, settings, nice) as (url, pid),
@@ -96,7 +96,7 @@ def run(calls: int, seconds: float, cores: Cores, seed: int, workers: int = 1) -
         callers_cpu_ms=1000 * spent["callers"].cpu_s / lasted / calls,
         responder_cpu_ms=1000 * spent["provider"].cpu_s / lasted / calls,
         rig_percent=100 * rig_cpu / lasted / len(cores.others),
-        yardstick_us=yardstick_us,
+        yardstick=yardstick.mean(before_it, yardstick.measured(cores.server)),
     )
 
 

@@ -16,6 +16,7 @@ from benchmarks.processes import Cores, Usage
 from benchmarks.record import CallersReport
 from benchmarks.report import ROWS, SUM, WORST, cell, markdown, middle, rows_of, save
 from benchmarks.run import IDLE_S, Run, server_figures
+from benchmarks.yardstick import Yardstick
 
 WHERE = "1 server process on core 0, callers and Responder on core 1"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -32,7 +33,7 @@ def a_run(latency_ms: float, calls: int = 8) -> Run:
         callers_cpu_ms=2.0,
         responder_cpu_ms=1.0,
         rig_percent=50.0,
-        yardstick_us=140.0,
+        yardstick=Yardstick(140.0, 40.0),
     )
 
 
