@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -55,8 +55,11 @@ class Responder(Protocol):
         """Replace the instructions in mid-call."""
         ...
 
-    def events(self) -> AsyncIterator[ResponderEvent]:
-        """What the provider says. Ends only after `close`; raises `ResponderUnavailable` when the line is lost."""
+    async def listen(self, hear: Callable[[ResponderEvent], None]) -> None:
+        """Have `hear` called with what the provider says, the moment it comes; `hear` returns at once and never raises.
+
+        Ends only after `close`. Raises `ResponderUnavailable` when the line is lost.
+        """
         ...
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ in for every tenth of a second of speech, and this costs a tenth of what they do
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -30,6 +30,8 @@ BENIGN = frozenset({"response_cancel_not_active", "input_audio_buffer_commit_emp
 """Races that are nobody's fault and cost nothing: both sides were right when they spoke."""
 QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
 """Replies that must not call a tool."""
+
+APPEND = b'{"type":"input_audio_buffer.append","event_id":"e%d","audio":"%b"}'
 
 
 class Voice(msgspec.Struct, frozen=True):
@@ -72,7 +74,7 @@ class RealtimeCodec:
 
     # --- ours to theirs --------------------------------------------------------------------------------
 
-    def brief(self, briefing: Briefing, *, first: bool) -> str:
+    def brief(self, briefing: Briefing, *, first: bool) -> bytes:
         """`session.update`. The voice and formats are fixed by the first one; later ones change the rest."""
         self._briefing = briefing
         session: dict[str, Any] = {"type": "realtime", "instructions": briefing.instructions}
@@ -81,16 +83,15 @@ class RealtimeCodec:
         session |= {"tools": list(briefing.tools), "tool_choice": "auto" if briefing.tools else "none"}
         return self._event("session.update", session=session)
 
-    def restore(self, history: Sequence[Remembered]) -> list[str]:
+    def restore(self, history: Sequence[Remembered]) -> list[bytes]:
         """What was said before, as text: assistant audio cannot be put back."""
         return [self._message(said.role, said.text) for said in history]
 
-    def append(self, pcm: bytes | bytearray) -> str:
-        """`input_audio_buffer.append` of 24 kHz mono PCM16, by template: this runs for every frame of speech."""
-        audio = b64encode(pcm).decode("ascii")
-        return f'{{"type":"input_audio_buffer.append","event_id":"e{next(self._ids)}","audio":"{audio}"}}'
+    def append(self, pcm: bytes | bytearray) -> bytes:
+        """`input_audio_buffer.append` of 24 kHz mono PCM16, by template: this runs for every tenth of a second."""
+        return APPEND % (next(self._ids), b2a_base64(pcm, newline=False))
 
-    def encode(self, command: ResponderCommand) -> str:
+    def encode(self, command: ResponderCommand) -> bytes:
         """One command as one client event."""
         match command:
             case do.CommitInput():
@@ -115,10 +116,10 @@ class RealtimeCodec:
                 result = {"type": "function_call_output", "call_id": call, "output": output}
                 return self._event("conversation.item.create", item=result)
 
-    def _event(self, type_: str, *, event_id: str | None = None, **fields: Any) -> str:
-        return json.dumps({"type": type_, "event_id": event_id or f"e{next(self._ids)}", **fields})
+    def _event(self, type_: str, *, event_id: str | None = None, **fields: Any) -> bytes:
+        return json.dumps({"type": type_, "event_id": event_id or f"e{next(self._ids)}", **fields}).encode()
 
-    def _message(self, role: str, text: str) -> str:
+    def _message(self, role: str, text: str) -> bytes:
         content = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
         return self._event("conversation.item.create", item={"type": "message", "role": role, "content": [content]})
 
@@ -148,7 +149,7 @@ class RealtimeCodec:
 
     # --- theirs to ours --------------------------------------------------------------------------------
 
-    def decode(self, text: str | bytes) -> list[ResponderEvent]:
+    def decode(self, text: str | bytes | bytearray | memoryview) -> list[ResponderEvent]:
         """One server event as none, one or several of ours. Unknown types are none.
 
         Raises `ResponderUnavailable` when it says that the connection is over, `ResponderRejected` for good.
@@ -170,7 +171,7 @@ class RealtimeCodec:
     def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
         match event.type:
             case "response.output_audio.delta":
-                return [ev.ReplyAudio(event.response_id, event.item_id, b64decode(event.delta))]
+                return [ev.ReplyAudio(event.response_id, event.item_id, a2b_base64(event.delta))]
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
                 return [ev.ReplyText(event.response_id, event.item_id, event.delta)]
             case "response.created":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Callable
 
 from backend.audio.frame import Frame
 from backend.conversation.commands import CreateReply, ResponderCommand
@@ -56,12 +56,12 @@ class FakeResponder:
         """See `base.Responder`."""
         self.briefings.append(briefing)
 
-    async def events(self) -> AsyncIterator[ResponderEvent]:
+    async def listen(self, hear: Callable[[ResponderEvent], None]) -> None:
         """See `base.Responder`."""
         while (event := await self._events.get()) is not None:
             if isinstance(event, ResponderUnavailable):
                 raise event
-            yield event
+            hear(event)
 
     async def close(self) -> None:
         """See `base.Responder`."""

@@ -1,17 +1,17 @@
 """A Responder over the Realtime API's WebSocket: a thin shell around `codec`.
 
-Everything we say goes through one outbox with one writer, so that order is kept and nobody on the audio path
-ever waits for the network. The outbox is bounded: a line that takes nothing for ten seconds is a lost line.
+Everything we say is written at once, in order; what the network does not take waits in one outbox, so that nobody on
+the audio path ever waits for it. The outbox is bounded, in length and in time: a line that takes nothing is lost.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from backend.audio.frame import BYTES_PER_MS, Frame
@@ -20,6 +20,7 @@ from backend.conversation.events import ResponderEvent
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responder.base import Briefing, Remembered
 from backend.responder.codec import RealtimeCodec, Voice
+from backend.responder.wire import Message, Wire
 
 CONNECT_WITHIN_S = 6.0
 SEND_WITHIN_S = 5.0
@@ -58,12 +59,14 @@ async def dial(line: Line, briefing: Briefing, history: Sequence[Remembered]) ->
         async with asyncio.timeout(CONNECT_WITHIN_S):
             socket = await connect(
                 f"{line.url}?model={line.voice.model}",
+                create_connection=Wire,
                 additional_headers={"Authorization": f"Bearer {line.api_key}"},
                 compression=None,  # costs seven times as much as sending: audio does not compress in base64
                 max_size=MAX_MESSAGE_BYTES,
                 open_timeout=CONNECT_WITHIN_S,
                 close_timeout=CLOSE_WITHIN_S,
             )
+            assert isinstance(socket, Wire)
             return await _introduce(socket, RealtimeCodec(line.voice), briefing, history)
     except InvalidStatus as error:
         raise _refused(error.response.status_code) from None
@@ -75,22 +78,22 @@ async def dial(line: Line, briefing: Briefing, history: Sequence[Remembered]) ->
 
 
 async def _introduce(
-    socket: ClientConnection, codec: RealtimeCodec, briefing: Briefing, history: Sequence[Remembered]
+    socket: Wire, codec: RealtimeCodec, briefing: Briefing, history: Sequence[Remembered]
 ) -> RealtimeResponder:
     try:
         await _expect(socket, codec, "session.created")
-        await socket.send(codec.brief(briefing, first=True))
+        await socket.send(codec.brief(briefing, first=True), text=True)
         await _expect(socket, codec, "session.updated")
         for message in codec.restore(history):
-            await socket.send(message)
+            await socket.send(message, text=True)
     except BaseException:
         socket.transport.abort()
         raise
     return RealtimeResponder(socket, codec)
 
 
-async def _expect(socket: ClientConnection, codec: RealtimeCodec, type_: str) -> None:
-    while codec.type_of(await socket.recv()) != type_:
+async def _expect(socket: Wire, codec: RealtimeCodec, type_: str) -> None:
+    while codec.type_of(await socket.message()) != type_:
         pass
 
 
@@ -105,15 +108,14 @@ def _refused(status: int) -> ResponderUnavailable:
 class RealtimeResponder:
     """One connection; see `base.Responder`. Made by `dial`."""
 
-    def __init__(self, socket: ClientConnection, codec: RealtimeCodec) -> None:
+    def __init__(self, socket: Wire, codec: RealtimeCodec) -> None:
         self._socket = socket
         self._codec = codec
-        self._outbox: deque[str | bytearray] = deque()
+        self._outbox: deque[bytes | bytearray] = deque()
         self._append_bytes = APPEND_BYTES[codec.endpointing]
         self._piece = bytearray()  # audio not yet long enough to be sent
-        self._mail = asyncio.Event()
         self._closing = False
-        self._writer = asyncio.create_task(self._write(), name="responder writer")
+        self._waiting: asyncio.Task[None] | None = None  # for the network, while it is behind
 
     def __repr__(self) -> str:
         state = "closing" if self._closing else "open"
@@ -125,7 +127,7 @@ class RealtimeResponder:
         return len(self._outbox)
 
     def hear(self, frame: Frame) -> None:
-        """See `base.Responder`. Frames that pile up behind a slow network are joined."""
+        """See `base.Responder`. Audio that piles up behind a slow network is joined."""
         self._piece += frame
         if len(self._piece) >= self._append_bytes:
             self._post_piece()
@@ -139,23 +141,31 @@ class RealtimeResponder:
         """See `base.Responder`."""
         self._post(self._codec.brief(briefing, first=False))
 
-    async def events(self) -> AsyncIterator[ResponderEvent]:
+    async def listen(self, hear: Callable[[ResponderEvent], None]) -> None:
         """See `base.Responder`."""
-        try:
-            async for message in self._socket:
-                for event in self._codec.decode(message):
-                    yield event
-        except ConnectionClosed as error:
-            if not self._closing:
-                raise ResponderUnavailable("The Responder's connection broke.") from error
+        last_word: ResponderUnavailable | None = None
+
+        def take(message: Message) -> None:
+            nonlocal last_word
+            try:
+                for event in self._codec.decode(message) if last_word is None else ():
+                    hear(event)
+            except ResponderUnavailable as error:
+                last_word = error
+                self._socket.transport.abort()
+
+        await self._socket.hand_on(take)
+        if last_word:
+            raise last_word
         if not self._closing:
-            raise ResponderUnavailable("The Responder hung up.")
+            raise ResponderUnavailable("The Responder's connection broke.")
 
     async def close(self) -> None:
         """See `base.Responder`."""
         self._closing = True
-        self._writer.cancel()
-        await asyncio.wait([self._writer])  # unlike awaiting it, this keeps our own cancellation apart from its
+        if self._waiting:
+            self._waiting.cancel()
+            await asyncio.wait([self._waiting])  # unlike awaiting it, this keeps our own cancellation apart from its
         try:
             async with asyncio.timeout(CLOSE_WITHIN_S):
                 await self._socket.close()
@@ -173,22 +183,28 @@ class RealtimeResponder:
             self._post(self._piece)
         self._piece = bytearray()
 
-    def _post(self, message: str | bytearray) -> None:
+    def _post(self, message: bytes | bytearray) -> None:
         if len(self._outbox) >= OUTBOX_LIMIT:
             self._socket.transport.abort()  # the reader sees the connection break, and a new one is made
             return
         self._outbox.append(message)
-        self._mail.set()
+        if self._waiting is None:
+            self._send()
 
-    async def _write(self) -> None:
+    def _send(self) -> None:
+        """As much as the network takes."""
+        while self._outbox and not self._socket.full:
+            message = self._outbox.popleft()
+            self._socket.post(message if isinstance(message, bytes) else self._codec.append(message))
+        if self._outbox and not self._closing:
+            self._waiting = asyncio.create_task(self._wait(), name="responder waits for the network")
+
+    async def _wait(self) -> None:
         try:
-            while True:
-                await self._mail.wait()
-                self._mail.clear()
-                while self._outbox:
-                    message = self._outbox.popleft()
-                    text = message if isinstance(message, str) else self._codec.append(message)
-                    async with asyncio.timeout(SEND_WITHIN_S):
-                        await self._socket.send(text)
-        except (ConnectionClosed, TimeoutError):
+            async with asyncio.timeout(SEND_WITHIN_S):
+                await self._socket.drain()
+        except (OSError, TimeoutError):
             self._socket.transport.abort()
+        else:
+            self._waiting = None
+            self._send()

@@ -260,8 +260,7 @@ class Call:
         responder = self._responder
         assert responder is not None
         try:
-            async for event in responder.events():
-                self._tell(event)
+            await responder.listen(self._tell)
         except ResponderUnavailable as error:
             if not error.retryable:
                 raise

@@ -28,7 +28,7 @@ def codec(briefing: Briefing | None = None) -> RealtimeCodec:
     return made
 
 
-def sent(text: str) -> dict[str, Any]:
+def sent(text: bytes) -> dict[str, Any]:
     """The message, after the openai package has accepted it."""
     message: dict[str, Any] = json.loads(text)
     CLIENT_EVENT.validate_python(message)

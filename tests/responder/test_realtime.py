@@ -35,12 +35,24 @@ async def connect(peer: OfflinePeer, *history: Remembered, key: str = "k") -> Re
 async def until(responder: RealtimeResponder, kind: type[ev.Event]) -> list[ev.Event]:
     """Events up to and with the first of `kind`."""
     seen: list[ev.Event] = []
-    async with asyncio.timeout(5):
-        async for event in responder.events():
+    found = asyncio.Event()
+
+    def hear(event: ev.Event) -> None:
+        if not found.is_set():
             seen.append(event)
-            if isinstance(event, kind):
-                return seen
-    raise AssertionError(f"no {kind.__name__} among {seen}")
+        if isinstance(event, kind):
+            found.set()
+
+    listening, finding = asyncio.create_task(responder.listen(hear)), asyncio.create_task(found.wait())
+    async with asyncio.timeout(5):
+        await asyncio.wait([listening, finding], return_when=asyncio.FIRST_COMPLETED)
+    for task in (listening, finding):
+        task.cancel()
+    if listening.done():
+        await listening
+    if not found.is_set():
+        raise AssertionError(f"no {kind.__name__} among {seen}")
+    return seen
 
 
 async def test_a_turn_goes_out_and_its_reply_comes_back(peer: OfflinePeer) -> None:
