@@ -90,7 +90,10 @@ class Memory(Protocol):
     """Scoped, expiring, deletable. User ids and session ids are opaque; texts are never logged."""
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
-        """Add to `user:{id}:conversation:{id}`, together (a list, newest last, bounded, TTL renewed)."""
+        """Add to `user:{id}:conversation:{id}`, together (a list, newest last, bounded, TTL renewed).
+
+        When this failed, it may be repeated: what was taken all the same is not added again.
+        """
         ...
 
     async def amend_messages(

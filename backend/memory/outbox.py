@@ -1,14 +1,19 @@
 """The way from a call to memory: jobs are put here and carried out one after another, beside the audio path.
 
-`put` never waits and never fails. The queue is bounded: when it is full the oldest job is dropped. A job that
-fails is lost, and counted; an outage is logged once when it begins and once when it ends.
+`put` never waits and never fails. While memory is out of reach, jobs wait in their order and are done when it answers
+again; the queue is bounded: when it is full the oldest job is dropped. A job that memory refuses although it answers is
+tried `CHANCES` times: none keeps the others waiting for ever. A job may be carried out twice, when the answer to its
+first try was lost; so jobs are made of what may be repeated, as all writes of `Memory` may (a topic may be counted
+twice). An outage is logged once when it begins and once when it ends, with what was lost.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
+from dataclasses import dataclass
 
 from backend.errors import MemoryUnavailable
 from backend.memory.base import Memory, MemoryJob
@@ -17,6 +22,18 @@ log = logging.getLogger(__name__)
 
 JOB_TIMEOUT_S = 2.0
 """Seconds one job may take; a single memory call takes one at most."""
+CHANCES = 3
+"""How often a job is tried while memory answers."""
+REST_S = 0.25
+"""Seconds between two looks whether memory answers again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Since when memory is out of reach, on the steady clock, and how many jobs had been lost before."""
+
+    began: float
+    lost_before: int
 
 
 class Outbox:
@@ -28,9 +45,9 @@ class Outbox:
         self._jobs: deque[MemoryJob] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
-        self._lost_in_outage = 0
+        self._outage: Outage | None = None
         self.dropped = 0
-        """Jobs never tried, because the queue was full or the server is shutting down."""
+        """Jobs given up because the queue was full or the server is shutting down."""
         self.failed = 0
         """Jobs tried in vain."""
 
@@ -84,28 +101,43 @@ class Outbox:
 
     async def _work(self) -> None:
         while self._jobs:
-            await self._do(self._jobs.popleft())
+            await self._carry_out(self._jobs.popleft())
 
-    async def _do(self, job: MemoryJob) -> None:
-        try:
-            async with asyncio.timeout(JOB_TIMEOUT_S):
-                await job(self._memory)
-        except (MemoryUnavailable, TimeoutError) as error:
-            self._note_failure(str(error) or "no answer in time")
-        except Exception:
-            # A mistake in one job must not silence the memory of every other call.
-            self.failed += 1
-            log.exception("A memory job failed for a reason of its own.")
-        else:
-            self._note_success()
-
-    def _note_failure(self, reason: str) -> None:
+    async def _carry_out(self, job: MemoryJob) -> None:
+        """Until memory has taken it, or refused it as often as it may."""
+        for _ in range(CHANCES):
+            try:
+                async with asyncio.timeout(JOB_TIMEOUT_S):
+                    await job(self._memory)
+            except (MemoryUnavailable, TimeoutError) as error:
+                self._note_outage(str(error) or "no answer in time")
+                await self._answers_again()
+            except Exception:
+                # A mistake in one job must not silence the memory of every other call.
+                self.failed += 1
+                log.exception("A memory job failed for a reason of its own.")
+                return
+            else:
+                self._note_success()
+                return
         self.failed += 1
-        if self._lost_in_outage == 0:
-            log.warning("Memory is out of reach, calls go on without it: %s", reason)
-        self._lost_in_outage += 1
+
+    async def _answers_again(self) -> None:
+        while True:
+            await asyncio.sleep(REST_S)
+            if await self._memory.ping():
+                return
+
+    def _note_outage(self, reason: str) -> None:
+        if self._outage is None:
+            log.warning("Memory is out of reach; calls go on, and what they have to keep waits: %s", reason)
+            self._outage = Outage(time.monotonic(), self.failed + self.dropped)
 
     def _note_success(self) -> None:
-        if self._lost_in_outage:
-            log.warning("Memory answers again; %d writes were lost meanwhile.", self._lost_in_outage)
-            self._lost_in_outage = 0
+        if self._outage is not None:
+            lost, lasted_s = (
+                self.failed + self.dropped - self._outage.lost_before,
+                time.monotonic() - self._outage.began,
+            )
+            log.warning("Memory answers again after %.1f s; %d writes were lost meanwhile.", lasted_s, lost)
+            self._outage = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 from weakref import WeakValueDictionary
@@ -36,6 +37,10 @@ SOCKET_TIMEOUT_S = 0.9
 """Seconds one reply may take; less than the whole, so that the connection is tidied up within it."""
 CONNECTIONS = 16
 """Connections at most; further calls wait for one, within their second."""
+UNSURE_LIMIT = 100
+"""Messages remembered of which it is not sure whether they were appended; after an outage it is one, as a rule."""
+UNSURE_WITHIN = 20
+"""Messages, the newest, among which they are looked for."""
 TURN_S = 5.0
 """Seconds an update may wait for this process's earlier updates of the same user."""
 
@@ -79,21 +84,29 @@ class RedisMemory:
         self.origin = secrets.token_hex(8)
         """Names this client where its changes are told to other processes."""
         self._call = Guard()
+        self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
+        """Messages whose append failed: Redis may have taken it all the same."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def __repr__(self) -> str:
         return f"RedisMemory({self._call})"
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
+        key = keys.conversation(user_id, conversation_id)
+        if any(message.message_id in self._unsure for message in messages):
+            messages = await self._not_yet_in(key, messages)
         if not messages:
             return
-        key = keys.conversation(user_id, conversation_id)
         pipe = self._redis.pipeline(transaction=True)
         pipe.rpush(key, *map(keys.encode, messages))
         pipe.ltrim(key, -HISTORY_LIMIT, -1)
         pipe.expire(key, HISTORY_TTL_S)
         self._list_owned(pipe, user_id, {key: int(time.time()) + HISTORY_TTL_S})
-        await self._call(pipe.execute)
+        try:
+            await self._call(pipe.execute)
+        except MemoryUnavailable:
+            self._unsure.extend(message.message_id for message in messages)
+            raise
 
     async def amend_messages(
         self, user_id: str, conversation_id: str, message_ids: Sequence[str], content: str
@@ -269,6 +282,12 @@ class RedisMemory:
         listed = cast(list[tuple[bytes, float]], owned)
         named = [(keys.conversation_of(user_id, key.decode()), until) for key, until in listed]
         return [(name, until) for name, until in named if name is not None]
+
+    async def _not_yet_in(self, key: str, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Those that an append before, whose answer was lost, did not bring to the end of the list."""
+        raw = await self._call(lambda: self._redis.lrange(key, -UNSURE_WITHIN, -1))
+        there = {keys.decode_message(item).message_id for item in raw}
+        return tuple(message for message in messages if message.message_id not in there)
 
     async def _read(self, name: str) -> Any:
         """Any key's value, a list's or a plain one's; None when there is none."""

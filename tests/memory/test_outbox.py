@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 
 import pytest
 
 from backend.errors import MemoryUnavailable
-from backend.memory.base import Memory, MemoryJob
+from backend.memory.base import Memory, MemoryJob, Message
 from backend.memory.fake import FakeMemory
-from backend.memory.outbox import Outbox
+from backend.memory.guard import TIMEOUT_S
+from backend.memory.outbox import CHANCES, Outbox
+from backend.memory.redis import RedisMemory, connect
+from tests.support.redis_server import running_redis
 from tests.support.waiting import until
 
 
@@ -26,6 +30,21 @@ def noting(notes: list[int], number: int) -> MemoryJob:
 def failing(error: Callable[[], Exception]) -> MemoryJob:
     async def job(memory: Memory) -> None:
         raise error()
+
+    return job
+
+
+def keeping(notes: list[int], number: int) -> MemoryJob:
+    async def job(memory: Memory) -> None:
+        await memory.put_summary("session", {"number": number})  # unlike `ping`, raises while memory is down
+        notes.append(number)
+
+    return job
+
+
+def appending(message: Message) -> MemoryJob:
+    async def job(memory: Memory) -> None:
+        await memory.append_messages("ada", "c", message)
 
     return job
 
@@ -65,20 +84,73 @@ async def test_a_job_put_after_the_outbox_was_empty_is_done_too() -> None:
     await outbox.drain(1.0)
 
 
-async def test_an_outage_is_logged_once_and_its_end_too(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_is_put_during_an_outage_is_done_after_it_in_order(caplog: pytest.LogCaptureFixture) -> None:
+    notes: list[int] = []
+    memory = FakeMemory()
+    outbox = Outbox(memory)
+    memory.down = True
+    for number in range(20):
+        outbox.put(keeping(notes, number))
+    with caplog.at_level(logging.INFO):
+        await until(lambda: bool(caplog.records))
+        assert notes == []
+        memory.down = False
+        await outbox.settle(5.0)
+    assert notes == list(range(20))
+    assert (outbox.failed, outbox.dropped) == (0, 0)
+    began, ended = [record.getMessage() for record in caplog.records]
+    assert began.startswith("Memory is out of reach; calls go on, and what they have to keep waits: ")
+    assert re.fullmatch(r"Memory answers again after \d+\.\d s; 0 writes were lost meanwhile\.", ended)
+
+
+async def test_a_long_outage_costs_the_oldest_and_says_how_many(caplog: pytest.LogCaptureFixture) -> None:
+    notes: list[int] = []
+    memory = FakeMemory()
+    outbox = Outbox(memory, limit=3)
+    memory.down = True
+    outbox.put(keeping(notes, 0))
+    await until(lambda: bool(caplog.records))
+    for number in range(1, 6):
+        outbox.put(keeping(notes, number))
+    memory.down = False
+    await outbox.settle(5.0)
+    assert notes == [0, 4, 5]  # the one that is being tried is not waiting; settling itself takes a place
+    assert outbox.dropped == 3
+    assert "3 writes were lost meanwhile" in caplog.text
+
+
+async def test_a_job_that_memory_refuses_though_it_answers_holds_nobody_up_for_ever() -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory())
-    for _ in range(20):
-        outbox.put(failing(lambda: MemoryUnavailable("Redis does not answer.")))
+    tries: list[int] = []
+
+    async def refused(_memory: Memory) -> None:
+        tries.append(1)
+        raise MemoryUnavailable("Redis refused.")
+
+    outbox.put(refused)
     outbox.put(noting(notes, 1))
-    with caplog.at_level(logging.INFO):
-        await outbox.drain(1.0)
-    assert [record.getMessage() for record in caplog.records] == [
-        "Memory is out of reach, calls go on without it: Redis does not answer.",
-        "Memory answers again; 20 writes were lost meanwhile.",
-    ]
-    assert outbox.failed == 20
-    assert notes == [1]
+    await outbox.drain(5.0)
+    assert (len(tries), outbox.failed, notes) == (CHANCES, 1, [1])
+
+
+async def test_history_that_redis_took_without_answering_stands_there_once() -> None:
+    with running_redis() as server:
+        memory = RedisMemory(connect(server.url))
+        outbox = Outbox(memory)
+        said = [Message("user", f"number {number}", float(number)) for number in range(5)]
+        outbox.put(appending(said[0]))
+        await outbox.settle(5.0)
+        server.freeze()
+        for message in said[1:]:
+            outbox.put(appending(message))
+        await asyncio.sleep(TIMEOUT_S + 0.3)  # the first of them is in Redis's socket, and its answer given up
+        server.thaw()
+        await outbox.settle(10.0)
+        kept = await memory.recent_messages("ada", "c", 20)
+        await memory.close()
+    assert [message.content for message in kept] == [message.content for message in said]
+    assert (outbox.failed, outbox.dropped) == (0, 0)
 
 
 async def test_a_mistake_in_one_job_does_not_stop_the_next(caplog: pytest.LogCaptureFixture) -> None:
@@ -113,7 +185,7 @@ async def test_settling_waits_for_all_that_was_put_before() -> None:
     for number in range(5):
         outbox.put(noting(notes, number))
     outbox.put(failing(lambda: MemoryUnavailable("gone")))
-    await outbox.settle(1.0)
+    await outbox.settle(10.0)
     assert notes == list(range(5)) and outbox.failed == 1
     outbox.put(noting(notes, 5))
     await outbox.settle(1.0)
