@@ -22,24 +22,21 @@ class Quiet:
 
     def __init__(self, now: float, *, ahead_s: float) -> None:
         self._covered = now
-        self._due = now + QUIET_AFTER_S
+        self.due = now + QUIET_AFTER_S
+        """When `expire` next has something to give."""
         self._ahead_s = ahead_s
 
     def heard(self, frames: int, now: float) -> None:
         """`frames` frames of real audio were delivered."""
         covered = self._covered + frames * FRAME_S
         self._covered = min(max(covered, now), now + self._ahead_s)
-        self._due = self._covered + QUIET_AFTER_S
-
-    def deadline(self) -> float:
-        """When `expire` next has something to give."""
-        return self._due
+        self.due = self._covered + QUIET_AFTER_S
 
     def expire(self, now: float) -> list[Frame]:
         """The silence that is due at `now`."""
-        if now < self._due:
+        if now < self.due:
             return []
         missing = max(1, int((now - self._covered) / FRAME_S + ROUNDING))
         self._covered += missing * FRAME_S
-        self._due = self._covered + FRAME_S
+        self.due = self._covered + FRAME_S
         return [SILENCE] * min(missing, MOST_AT_ONCE)

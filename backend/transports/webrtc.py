@@ -49,7 +49,8 @@ class WebRTCTransport:
         self._playout = Playout()
         self._encoder = OpusEncoder()
         self._repair = Repair()
-        self._alarm = Alarm(self._expire)
+        self._alarm = Alarm(self._nobody)
+        self._now = asyncio.get_running_loop().time
         self._packets_out = 0
         self._peer = AudioPeer(
             wire,
@@ -66,7 +67,7 @@ class WebRTCTransport:
     async def answer(self, offer: str) -> str:
         """The answer to a sanitised offer; from now on the caller has `connect_within_s` to connect."""
         answer = await self._peer.answer(offer)
-        self._alarm.set(_now() + self._wire.connect_within_s)
+        self._alarm.set(self._now() + self._wire.connect_within_s)
         return answer
 
     async def hear(self, ear: Ear) -> None:
@@ -115,11 +116,13 @@ class WebRTCTransport:
         }
 
     def _next_payload(self) -> bytes:
+        """The beat comes by every 20 ms: time to look for what is missing from the caller, too."""
         try:
+            self._expire()
             frame = self._playout.pull()
             payload = self._encoder.rest() if frame is None else self._encoder.encode(frame)
         except Exception:
-            self._end(TransportLost("Outgoing audio failed."))  # rather than a caller who hears nothing, for ever
+            self._end(TransportLost("This call's audio failed."))  # rather than a caller who hears nothing, for ever
             raise
         self._packets_out += 1
         return payload
@@ -127,9 +130,8 @@ class WebRTCTransport:
     def _on_packet(self, packet: Packet) -> None:
         if self._inlet is None or self._inbox.ended:
             return
-        now = _now()
+        now = self._now()
         self._inbox.put(self._inlet.receive(packet.ssrc, packet.sequence_number, packet.timestamp, packet.payload, now))
-        self._alarm.set(self._inlet.deadline())
 
     def _on_loss(self, lost: float) -> None:
         if self._repair.reported(lost) and not self._inbox.ended:
@@ -140,23 +142,27 @@ class WebRTCTransport:
             return
         match state:
             case PeerState.CONNECTED:
-                self._inlet = Inlet(_now(), lost_after_s=self._wire.lost_after_s)
-                self._alarm.set(self._inlet.deadline())
+                self._inlet = Inlet(self._now(), lost_after_s=self._wire.lost_after_s)
+                self._alarm.set(self._inlet.lost_at)
             case PeerState.FAILED:
                 self._end(self._lost("The connection to the caller failed."))
             case PeerState.CLOSED:
                 self._end(None)
 
     def _expire(self) -> None:
-        """The timer: before the connection stands it means too late; then silence to put in, or nobody there."""
-        now = _now()
+        """Put in what will not be waited for any longer."""
+        now = self._now()
+        if self._inlet is not None and self._inlet.due <= now:
+            self._inbox.put(self._inlet.expire(now))
+
+    def _nobody(self) -> None:
+        """The alarm: nobody has connected in time, or nothing has come for too long. Else it is set anew."""
         if self._inlet is None:
             self._end(self._lost("The caller did not connect in time."))
-        elif self._inlet.lost(now):
+        elif self._inlet.lost_at <= self._now():
             self._end(self._lost("Nothing comes from the caller any more."))
         else:
-            self._inbox.put(self._inlet.expire(now))
-            self._alarm.set(self._inlet.deadline())
+            self._alarm.set(self._inlet.lost_at)
 
     def _lost(self, why: str) -> TransportLost:
         return TransportLost(why) if self._inlet is not None else NeverConnected(why)
@@ -164,7 +170,3 @@ class WebRTCTransport:
     def _end(self, error: TransportLost | None) -> None:
         self._inbox.end(error)
         self._alarm.stop()
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

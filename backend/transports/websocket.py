@@ -91,7 +91,7 @@ class WebSocketTransport:
             asyncio.create_task(self._run(self._hear()), name="websocket in"),
             asyncio.create_task(self._run(self._speak()), name="websocket out"),
         ]
-        self._alarm.set(self._quiet.deadline())
+        self._alarm.set(self._quiet.due)
 
     def __repr__(self) -> str:
         state = "open" if self._open else "closed"
@@ -194,7 +194,7 @@ class WebSocketTransport:
         """The client has fallen silent: hearing goes on by silence."""
         self._inbox.put(self._quiet.expire(_now()))
         if not self._inbox.ended:
-            self._alarm.set(self._quiet.deadline())
+            self._alarm.set(self._quiet.due)
 
     async def _speak(self) -> None:
         await self._send(READY)

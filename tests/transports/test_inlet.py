@@ -23,8 +23,8 @@ def feed(inlet: Inlet, packets: list[bytes], numbers: list[int], start: float = 
     out: list[Frame] = []
     for number in numbers:
         now = start + number * 0.02
-        while inlet.deadline() <= now:
-            out += inlet.expire(inlet.deadline())
+        while inlet.due <= now:
+            out += inlet.expire(inlet.due)
         out += inlet.receive(7, number, number * TICKS, packets[number], now)
     return out
 
@@ -69,8 +69,8 @@ def test_a_pause_is_not_told_twice() -> None:
     inlet = Inlet(0.0, lost_after_s=10)
     packets = speech_packets(10)
     out = feed(inlet, packets, [0, 1, 2, 3, 4])
-    while inlet.deadline() <= 0.5:
-        out += inlet.expire(inlet.deadline())
+    while inlet.due <= 0.5:
+        out += inlet.expire(inlet.due)
     for number in range(5, 10):
         out += inlet.receive(7, number, (number + 20) * TICKS, packets[number], (number + 20) * 0.02)
     assert len(out) == pytest.approx(30, abs=1)
@@ -87,9 +87,11 @@ def test_a_pause_that_was_not_filled_is_told() -> None:
 def test_nothing_for_too_long_is_a_lost_caller() -> None:
     inlet = Inlet(0.0, lost_after_s=2)
     feed(inlet, speech_packets(1), [0])
-    assert not inlet.lost(1.99)
-    assert inlet.lost(2.0)
-    assert inlet.deadline() <= 2.0
+    assert inlet.lost_at == 2.0
+    inlet.expire(1.0)
+    assert inlet.lost_at == 2.0
+    inlet.receive(7, 1, TICKS, speech_packets(1)[0], 1.5)
+    assert inlet.lost_at == 3.5
 
 
 def test_another_stream_is_decoded_afresh() -> None:

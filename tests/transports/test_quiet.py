@@ -26,7 +26,7 @@ def test_then_silence_comes_at_the_pace_of_frames() -> None:
     quiet = Quiet(0.0, ahead_s=0.1)
     now, made = 0.0, 0
     while now < 10.0:
-        now = quiet.deadline()
+        now = quiet.due
         made += len(quiet.expire(now))
     assert made == pytest.approx(500, abs=1)
 
@@ -35,7 +35,7 @@ def test_a_timer_that_rings_late_does_not_slow_the_silence_down() -> None:
     quiet = Quiet(0.0, ahead_s=0.1)
     now, made = 0.0, 0
     while now < 10.0:
-        now = quiet.deadline() + 0.013
+        now = quiet.due + 0.013
         made += len(quiet.expire(now))
     assert made == pytest.approx(500, abs=2)
 
@@ -59,7 +59,7 @@ def test_a_message_of_a_second_covers_a_second() -> None:
 def test_a_burst_counts_ahead_only_so_far() -> None:
     quiet = Quiet(0.0, ahead_s=0.1)
     quiet.heard(500, 1.0)
-    assert quiet.deadline() == pytest.approx(1.2)
+    assert quiet.due == pytest.approx(1.2)
 
 
 def test_a_long_stall_of_our_own_is_not_made_up_for_in_full() -> None:
