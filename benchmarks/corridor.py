@@ -4,8 +4,8 @@ Eight real calls are set up within this process (ICE, DTLS, SRTP over loopback),
 driven by hand (`benchmarks.half`): protected packets wait in its sockets and are read as the beat would, a packet of
 each call at a time; its slots are served as the beat would; and what it heard is taken through hearing and the
 Responder's messages as a call would. Measured is the CPU time of each, the kernel's work in the sockets included, so
-that a busy machine, on which whole calls (`benchmarks.calls`) cannot be measured, disturbs little; the least of several
-rounds is given.
+that a busy machine, on which whole calls (`benchmarks.calls`) cannot be measured, disturbs little; of every few
+packets the best of several rounds counts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TypeVar
 
 import uvloop
@@ -29,8 +30,11 @@ from benchmarks import speech
 from benchmarks.half import Half, half_of
 
 CALLS = 8
-ROUNDS = 7
+ROUNDS = 8
 PACKETS = 250
+TOGETHER = 5
+"""Packets timed together: taking the time costs, too."""
+Times = list[float]
 Value = TypeVar("Value")
 SPEAKING, HEARING = 0.48, 0.30
 """Shares of a call in which `benchmarks.calls` has its callers speak, and hear a voice."""
@@ -91,15 +95,15 @@ def _inward(half: Half, heard: list[Frame]) -> Iterable[Cost]:
     yield Cost("words for the Responder", 0.0, least(lambda: timed(codec.append, pieces)) / 3, SPEAKING)
 
 
-def _arrive(half: Half, payloads: Sequence[bytes]) -> float:
-    """Microseconds for a packet, read together with those of other calls."""
-    spent = 0
+def _arrive(half: Half, payloads: Sequence[bytes]) -> Times:
+    """Each packet is read together with those of the other calls."""
+    times = []
     for payload in payloads:
         half.send(payload)
         began = time.thread_time_ns()
         half.read()
-        spent += time.thread_time_ns() - began
-    return spent / 1000 / len(payloads) / len(half.calls)
+        times.append((time.thread_time_ns() - began) / len(half.calls))
+    return times
 
 
 def _outward(half: Half) -> Iterable[Cost]:
@@ -109,31 +113,35 @@ def _outward(half: Half) -> Iterable[Cost]:
         for _ in range(CLEAN_AT_FIRST):
             call.transport._on_loss(0.0)  # a network that loses nothing
 
-    def leave(item: str) -> float:
+    def leave(item: str) -> Times:
         for call in half.calls:
             call.transport.flush()
             if item:
                 call.transport.play(item, said)
-        return timed(lambda _: half.play(), range(PACKETS)) / len(half.calls)
+        return [spent / len(half.calls) for spent in timed(lambda _: half.play(), range(PACKETS), 1)]
 
-    items = iter(range(ROUNDS + 1))
+    items = iter(range(ROUNDS))
     silent = least(lambda: leave(""))
     voiced = least(lambda: leave(f"item {next(items)}"))
     yield Cost("packet out: playout, encode, SRTP, socket", silent, voiced, HEARING)
 
 
-def timed(stage: Callable[[Value], object], inputs: Sequence[Value]) -> float:
-    """Microseconds of CPU for one of `inputs`: the mean."""
-    began = time.thread_time_ns()
-    for value in inputs:
-        stage(value)
-    return (time.thread_time_ns() - began) / 1000 / len(inputs)
+def timed(stage: Callable[[Value], object], inputs: Sequence[Value], together: int = TOGETHER) -> Times:
+    """CPU time for one of `inputs`, the mean of so many together, in nanoseconds."""
+    times = []
+    for at in range(0, len(inputs), together):
+        some = inputs[at : at + together]
+        began = time.thread_time_ns()
+        for value in some:
+            stage(value)
+        times.append((time.thread_time_ns() - began) / len(some))
+    return times
 
 
-def least(measure: Callable[[], float]) -> float:
-    """The best of several rounds, after one that warms up."""
-    measure()
-    return min(measure() for _ in range(ROUNDS))
+def least(measure: Callable[[], Times]) -> float:
+    """Microseconds: the mean of what each part of a round took when it took least."""
+    rounds = [measure() for _ in range(ROUNDS)]
+    return fmean(min(times) for times in zip(*rounds, strict=True)) / 1000
 
 
 if __name__ == "__main__":

@@ -80,7 +80,8 @@ class JitterBuffer:
     def __init__(self, max_wait_ms: int = 60) -> None:
         self._max_wait_s = max_wait_ms / 1000
         self._max_wait_samples = max_wait_ms * RTP_CLOCK // 1000
-        self._held: dict[int, _Held] = {}  # by 16-bit sequence number
+        self.held: dict[int, _Held] = {}
+        """What waits behind a missing packet, by 16-bit sequence number."""
         self._next_sequence: int | None = None
         self._next_timestamp = 0
         self._last_duration = RTP_CLOCK // 50
@@ -89,14 +90,20 @@ class JitterBuffer:
 
     def __repr__(self) -> str:
         return (
-            f"JitterBuffer(held {len(self._held)}, received {self.received}, lost {self.lost}, late {self.late}, "
+            f"JitterBuffer(held {len(self.held)}, received {self.received}, lost {self.lost}, late {self.late}, "
             f"duplicates {self.duplicates}, restarts {self.restarts})"
         )
 
+    def pass_on(self, sequence: int, timestamp: int, payload: bytes) -> bool:
+        """Whether this packet is just the next, with nothing held: it is delivered then, and not to be pushed."""
+        if sequence != self._next_sequence or timestamp != self._next_timestamp or self.held:
+            return False
+        self.received += 1
+        self._count(sequence, timestamp, payload)
+        return True
+
     def push(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Delivery]:
         """Take a packet in; tell what it makes ready."""
-        if sequence == self._next_sequence and timestamp == self._next_timestamp and not self._held:
-            return [self._pass_on(sequence, timestamp, payload)]
         out: list[Delivery] = []
         if self._next_sequence is None:
             self._begin(sequence, timestamp)
@@ -107,9 +114,9 @@ class JitterBuffer:
         if self._is_old(sequence):
             return out
         self.received += 1
-        self._held[sequence] = _Held(timestamp, payload, now)
+        self.held[sequence] = _Held(timestamp, payload, now)
         self._deliver(out)
-        while self._held and self._held_samples() >= self._max_wait_samples:
+        while self.held and self._held_samples() >= self._max_wait_samples:
             self._give_up(out)
         return out
 
@@ -122,19 +129,9 @@ class JitterBuffer:
 
     def deadline(self) -> float | None:
         """When to call `expire`: None while nothing is missing."""
-        if not self._held:
+        if not self.held:
             return None
-        return min(held.arrived_at for held in self._held.values()) + self._max_wait_s
-
-    def _pass_on(self, sequence: int, timestamp: int, payload: bytes) -> Received:
-        """Nearly always: the next packet, on time, and nothing held behind a missing one."""
-        self.received += 1
-        duration = packet_samples(payload)
-        self._last_duration = duration or self._last_duration
-        self._next_timestamp = (timestamp + duration) & 0xFFFFFFFF
-        self._delivered.append(sequence)
-        self._next_sequence = (sequence + 1) & 0xFFFF
-        return Received(payload)
+        return min(held.arrived_at for held in self.held.values()) + self._max_wait_s
 
     def _begin(self, sequence: int, timestamp: int) -> None:
         self._next_sequence = sequence
@@ -149,7 +146,7 @@ class JitterBuffer:
         """Count and refuse what was delivered, declared lost, or is held already."""
         assert self._next_sequence is not None
         if _difference(sequence, self._next_sequence, 16) >= 0:
-            old = repeated = sequence in self._held
+            old = repeated = sequence in self.held
         else:
             old, repeated = True, sequence in self._delivered
         self.duplicates += repeated
@@ -158,25 +155,29 @@ class JitterBuffer:
 
     def _deliver(self, out: list[Delivery]) -> None:
         """Everything that is next in order."""
-        while self._next_sequence is not None and (held := self._held.pop(self._next_sequence, None)) is not None:
+        while self._next_sequence is not None and (held := self.held.pop(self._next_sequence, None)) is not None:
             gap = _difference(held.timestamp, self._next_timestamp, 32)
             if gap > 0:
                 out.append(Silence(min(gap, MAX_SILENCE)))
             out.append(Received(held.payload))
-            duration = packet_samples(held.payload)
-            self._last_duration = duration or self._last_duration
-            self._next_timestamp = (held.timestamp + duration) & 0xFFFFFFFF
-            self._delivered.append(self._next_sequence)
-            self._next_sequence = (self._next_sequence + 1) & 0xFFFF
+            self._count(self._next_sequence, held.timestamp, held.payload)
+
+    def _count(self, sequence: int, timestamp: int, payload: bytes) -> None:
+        """A packet was delivered: what must come next?"""
+        duration = packet_samples(payload)
+        self._last_duration = duration or self._last_duration
+        self._next_timestamp = (timestamp + duration) & 0xFFFFFFFF
+        self._delivered.append(sequence)
+        self._next_sequence = (sequence + 1) & 0xFFFF
 
     def _give_up(self, out: list[Delivery], *, everything: bool = False) -> None:
         """Declare the packets before the first held one lost, and deliver from there on."""
-        while self._held:
-            first = min(self._held, key=self._ahead)
+        while self.held:
+            first = min(self.held, key=self._ahead)
             for _ in range(self._ahead(first)):
                 out.append(Lost(self._last_duration))
                 self.lost += 1
-            self._next_timestamp = self._timestamp_after_loss(self._ahead(first), self._held[first].timestamp)
+            self._next_timestamp = self._timestamp_after_loss(self._ahead(first), self.held[first].timestamp)
             self._next_sequence = first
             self._deliver(out)
             if not everything:
@@ -192,7 +193,7 @@ class JitterBuffer:
         return (sequence - self._next_sequence) & 0xFFFF
 
     def _held_samples(self) -> int:
-        return sum(packet_samples(held.payload) for held in self._held.values())
+        return sum(packet_samples(held.payload) for held in self.held.values())
 
 
 def packet_samples(payload: bytes) -> int:

@@ -94,6 +94,7 @@ class OpusEncoder:
         self._state: int | None = None
         self._opus = load_opus()
         self._packet = ctypes.create_string_buffer(MAX_PACKET_BYTES)
+        self._written = memoryview(self._packet)
         error = ctypes.c_int()
         self._state = self._opus.opus_encoder_create(SAMPLE_RATE, _CHANNELS, _APPLICATION_VOIP, ctypes.byref(error))
         _check(self._opus, error.value)
@@ -123,7 +124,7 @@ class OpusEncoder:
         size = self._opus.opus_encode(self._state, frame, FRAME_SAMPLES, self._packet, MAX_PACKET_BYTES)
         _check(self._opus, size)
         self._silent_frames = 0
-        return ctypes.string_at(self._packet, size)
+        return self._written[:size].tobytes()
 
     def rest(self) -> bytes:
         """The packet of 20 ms in which nothing plays: encoded for the first 100 ms, then the prepared one."""
@@ -151,6 +152,7 @@ class OpusDecoder:
         self._state: int | None = None
         self._opus = load_opus()
         self._pcm = ctypes.create_string_buffer(MAX_DECODED_SAMPLES * 2)
+        self._sound = memoryview(self._pcm)
         error = ctypes.c_int()
         self._state = self._opus.opus_decoder_create(SAMPLE_RATE, _CHANNELS, ctypes.byref(error))
         _check(self._opus, error.value)
@@ -187,7 +189,7 @@ class OpusDecoder:
         decoded = self._opus.opus_decode(self._state, packet, size, self._pcm, samples, recover)
         if decoded < 0:
             raise BadPacket(f"libopus: {_reason(self._opus, decoded)}")
-        return ctypes.string_at(self._pcm, 2 * decoded)
+        return self._sound[: 2 * decoded].tobytes()
 
 
 @cache

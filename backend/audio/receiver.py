@@ -35,22 +35,22 @@ class VoiceDecoder:
 
     def receive(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
         """Take one RTP packet; the frames it completes."""
-        deliveries = self.jitter.push(sequence, timestamp, payload, now)
-        if len(deliveries) == 1 and not self._pending and isinstance(delivery := deliveries[0], Received):
-            pcm = self._decode(delivery.payload)
-            if len(pcm) == FRAME_BYTES:  # one packet, one frame: nearly always
-                return [Frame(pcm)]
-            self._pending += pcm
-            return self._cut()
-        return self._play(deliveries)
+        if not self.jitter.pass_on(sequence, timestamp, payload):
+            return self._play(self.jitter.push(sequence, timestamp, payload, now))
+        pcm = self._decode(payload)
+        if len(pcm) == FRAME_BYTES and not self._pending:  # one packet, one frame: nearly always
+            return [Frame(pcm)]
+        self._pending += pcm
+        return self._cut()
 
     def expire(self, now: float) -> list[Frame]:
-        """Call at `deadline`; the frames that stop waiting for a missing packet."""
+        """The frames that stop waiting for a missing packet; call it often while it is `waiting`."""
         return self._play(self.jitter.expire(now))
 
-    def deadline(self) -> float | None:
-        """When to call `expire`, if nothing comes before."""
-        return self.jitter.deadline()
+    @property
+    def waiting(self) -> bool:
+        """Whether a packet is missing, so that `expire` may have something to give."""
+        return bool(self.jitter.held)
 
     def close(self) -> None:
         """Release the native decoder. Safe to call twice."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from aiortc import RTCRtpReceiver, RTCRtpSender, RTCRtpTransceiver, clock
 from aiortc.rtcdtlstransport import RTCDtlsTransport
@@ -26,10 +26,10 @@ from aiortc.rtcrtpparameters import RTCRtpCodecParameters, RTCRtpReceiveParamete
 from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtp import AnyRtcpPacket, RtcpRrPacket, RtcpSrPacket, RtpPacket
 from aiortc.utils import random16, random32
-from pylibsrtp import Error as SrtpError
 
 from backend.transports.beat import Place, current_beat
 from backend.transports.rtp import Packet, is_media, read_packet, write_packet
+from backend.transports.srtp import Protection
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ RTP_CLOCK = 48_000
 SLOT_TICKS = RTP_CLOCK * 20 // 1000
 """RTP clock ticks in 20 ms."""
 REPORT_SLOTS = 25
-"""How often (0.5 s) the sender's report learns which wall clock time its timestamps stand for."""
+"""How often (0.5 s) the sender's report learns what was sent, and which wall clock time its timestamps stand for."""
 
 PacketHandler = Callable[[Packet], None]
 """Called on the event loop for every audio packet, in the order of arrival."""
@@ -57,7 +57,7 @@ class PacketReceiver(RTCRtpReceiver):
         self._payload_types: frozenset[int | None] = frozenset()
         self._source: int | None = None
         self._statistics: dict[int, StreamStatistics] = _inside(self, RTCRtpReceiver, "remote_streams")
-        self._counted = StreamStatistics(RTP_CLOCK)
+        self._counted: Any = StreamStatistics(RTP_CLOCK)  # of a packet it reads sequence number and timestamp alone
 
     async def receive(self, parameters: RTCRtpReceiveParameters) -> None:
         """Start: as the original, less the decoder thread, and with packets taken where they arrive."""
@@ -67,6 +67,7 @@ class PacketReceiver(RTCRtpReceiver):
         self.transport._register_rtp_receiver(self, parameters)
         _set_inside(self, RTCRtpReceiver, "rtcp_task", asyncio.ensure_future(self._run_rtcp()))
         _set_inside(self, RTCRtpReceiver, "started", True)
+        self._protection = Protection(self.transport._rx_srtp)
         connection = self.transport.transport._connection
         self._stock_data_received = connection.data_received
         vars(connection)["data_received"] = self._take_datagram
@@ -76,15 +77,11 @@ class PacketReceiver(RTCRtpReceiver):
         self._take(Packet(packet.payload_type, packet.sequence_number, packet.timestamp, packet.ssrc, packet.payload))
 
     def _take_datagram(self, data: bytes, component: int) -> None:
-        srtp = self.transport._rx_srtp
-        if srtp is None or not is_media(data):
+        if not is_media(data):
             self._stock_data_received(data, component)
             return
-        try:
-            packet = read_packet(srtp.unprotect(data))
-        except SrtpError:
-            return  # repeated, too old, or not the caller's
-        if packet is not None:
+        plain = self._protection.take_off(data)
+        if plain is not None and (packet := read_packet(plain)) is not None:
             self._take(packet)
 
     def _take(self, packet: Packet) -> None:
@@ -95,7 +92,7 @@ class PacketReceiver(RTCRtpReceiver):
             self._counted = StreamStatistics(RTP_CLOCK)
             self._statistics.clear()  # one microphone at a time: a sender cannot make this grow
             self._statistics[packet.ssrc] = self._counted
-        self._counted.add(cast(RtpPacket, packet))  # reads its sequence number and timestamp alone
+        self._counted.add(packet)
         self._on_packet(packet)
 
 
@@ -106,15 +103,19 @@ class PacketSender(RTCRtpSender):
         self, transport: RTCDtlsTransport, next_payload: NextPayload, on_loss: LossHandler = lambda lost: None
     ) -> None:
         super().__init__("audio", transport)
+        self.packets = 0
+        """Sent so far."""
+        self._octets = 0
+        self._dtls = transport
         self._next_payload = next_payload
         self._on_loss = on_loss
         self._place: Place | None = None
         self._payload_type = 0
         self._sequence = random16() % 32768  # see aiortc's own `random_sequence_number`
         self._origin = random32()
+        self._pairs: dict[int, Any] = {}  # aioice's own: those that ICE has chosen, by component
         self._pair: Any = None
         self._address = ("", 0)
-        self._inside: Any = self  # its counters, which the reports are made of, have names of its class
 
     @property
     def skipped(self) -> int:
@@ -130,6 +131,8 @@ class PacketSender(RTCRtpSender):
         """As the original: until cancelled, saying when it began and when it has ended."""
         assert codec.payloadType is not None
         self._payload_type = codec.payloadType
+        self._protection = Protection(self._dtls._tx_srtp)
+        self._pairs = self._dtls.transport._connection._nominated
         self._place = current_beat().join(self._play)
         _inside(self, RTCRtpSender, "rtp_started").set()
         try:
@@ -149,31 +152,34 @@ class PacketSender(RTCRtpSender):
                     self._on_loss(report.fraction_lost / 256)
 
     def _play(self, slot: int) -> None:
-        transport = self.transport
-        if transport._state is not DtlsState.CONNECTED:
+        if self._dtls._state is not DtlsState.CONNECTED:
             return
         payload = self._next_payload()
         timestamp = (self._origin + slot * SLOT_TICKS) & 0xFFFFFFFF
         packet = write_packet(self._payload_type, self._sequence, timestamp, self._ssrc, payload)
         self._sequence = (self._sequence + 1) & 0xFFFF
-        self._send(transport._tx_srtp.protect(packet))
-        self._count(slot, timestamp, len(payload))
+        self.packets += 1
+        self._octets += len(payload)
+        if slot % REPORT_SLOTS == 0:
+            self._prepare_report(timestamp)
+        self._send(self._protection.put_on(packet))
 
     def _send(self, data: bytes) -> None:
-        pair = self.transport.transport._connection._nominated.get(1)
+        pair = self._pairs.get(1)
         if pair is None:
             return  # ICE has lost it, and says so itself
         if pair is not self._pair:
             self._pair, self._address = pair, pair.remote_addr
         pair.protocol.transport.sendto(data, self._address)
 
-    def _count(self, slot: int, timestamp: int, payload_bytes: int) -> None:
-        inside = self._inside
-        inside._RTCRtpSender__packet_count += 1
-        inside._RTCRtpSender__octet_count += payload_bytes
-        if slot % REPORT_SLOTS == 0:
-            inside._RTCRtpSender__ntp_timestamp = clock.current_ntp_time()
-            inside._RTCRtpSender__rtp_timestamp = timestamp
+    def _prepare_report(self, timestamp: int) -> None:
+        for name, value in (
+            ("packet_count", self.packets),
+            ("octet_count", self._octets),
+            ("ntp_timestamp", clock.current_ntp_time()),
+            ("rtp_timestamp", timestamp),
+        ):
+            _set_inside(self, RTCRtpSender, name, value)
 
 
 def take_over(

@@ -17,6 +17,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextvars import Context
+from math import inf
 from weakref import WeakKeyDictionary
 
 from backend.transports.pacer import FRAME_S, slot_after
@@ -85,21 +86,22 @@ class _Phase:
         self.places: dict[Place, None] = {}  # in the order they came
         self._epoch = epoch
         self._slot = -1
-
-    @property
-    def due(self) -> float:
+        self.due = epoch
         """When the next slot is, on the event loop's clock."""
-        return self._epoch + (self._slot + 1) * FRAME_S
 
     def begin(self, now: float) -> None:
         """Somebody comes after nobody was here: nothing was missed."""
-        self._slot = int((now - self._epoch) // FRAME_S)
+        self._go_to(int((now - self._epoch) // FRAME_S))
 
     def serve(self, now: float) -> None:
         """The next slot, or the one that is due now after a stall."""
-        self._slot = slot_after(self._slot, now - self._epoch)
+        self._go_to(slot_after(self._slot, now - self._epoch))
         for place in list(self.places):
             place.serve(self._slot, now)
+
+    def _go_to(self, slot: int) -> None:
+        self._slot = slot
+        self.due = self._epoch + (slot + 1) * FRAME_S
 
 
 class Beat:
@@ -126,7 +128,7 @@ class Beat:
             phase.begin(now)
         place = Place(phase, play, self.leave, now)
         phase.places[place] = None
-        self._arm()
+        self._arm(now)
         return place
 
     def leave(self, place: Place) -> None:
@@ -137,22 +139,23 @@ class Beat:
     def begin_reading(self, read: Read) -> None:
         """Call `read` whenever somebody has played, and every `READ_S` at least."""
         self._readers[read] = None
-        self._arm()
+        self._arm(self._loop.time())
 
     def end_reading(self, read: Read) -> None:
         """Call it no more. Safe to call twice."""
         self._readers.pop(read, None)
         self._rest_if_alone()
 
-    def _arm(self) -> None:
+    def _arm(self, now: float) -> None:
         """Wake when the next phase is due, or reading is."""
         if self._timer is not None:
             self._timer.cancel()
-        moments = [phase.due for phase in self._phases if phase.places]
-        if self._readers:
-            since = self._loop.time() + EARLY_S - self._epoch
-            moments.append(self._epoch + (int(since / READ_S) + 1) * READ_S)
-        self._timer = self._loop.call_at(min(moments), self._due, context=self._nobodys)
+        since = now + EARLY_S - self._epoch
+        moment = self._epoch + (int(since / READ_S) + 1) * READ_S if self._readers else inf
+        for phase in self._phases:
+            if phase.places and phase.due < moment:
+                moment = phase.due
+        self._timer = self._loop.call_at(moment, self._due, context=self._nobodys)
 
     def _due(self) -> None:
         now = self._loop.time()
@@ -162,7 +165,7 @@ class Beat:
         for read in list(self._readers):
             read()
         if self._timer is not None:  # else all have left meanwhile
-            self._arm()
+            self._arm(now)
 
     def _rest_if_alone(self) -> None:
         if self._timer is not None and not self._readers and not any(phase.places for phase in self._phases):

@@ -22,21 +22,17 @@ class Inbox:
         self._limit = limit
         self._ear: Ear | None = None
         self._over: asyncio.Future[None] | None = None  # what `hear` waits for
-        self._ended = False
         self._error: TransportLost | None = None
         self._room = asyncio.Event()
         self.dropped = 0
+        self.ended = False
+        """Whether nothing more can be put in."""
 
     def __repr__(self) -> str:
-        return f"Inbox({len(self)} frames{', ended' if self._ended else ''}, {self.dropped} dropped)"
+        return f"Inbox({len(self)} frames{', ended' if self.ended else ''}, {self.dropped} dropped)"
 
     def __len__(self) -> int:
         return len(self._kept)
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more can be put in."""
-        return self._ended
 
     async def hear(self, ear: Ear) -> None:
         """Give `ear` what is kept, then every frame as it is put in. Returns at the end, or raises what it ended with.
@@ -46,7 +42,7 @@ class Inbox:
         while self._kept:
             ear(self._kept.popleft())
         self._room.set()
-        if not self._ended:
+        if not self.ended:
             self._over = asyncio.get_running_loop().create_future()
             self._ear = ear
             try:
@@ -58,7 +54,7 @@ class Inbox:
 
     def put(self, frames: Iterable[Frame]) -> None:
         """Have frames heard, or keep the newest: the oldest fall out when it is full. After the end all are dropped."""
-        if self._ended:
+        if self.ended:
             return
         if (ear := self._ear) is None:
             self._keep(frames)
@@ -71,15 +67,15 @@ class Inbox:
 
     async def room(self) -> None:
         """Wait until everything has been heard (for wires that can be made to wait)."""
-        while self._kept and not self._ended:
+        while self._kept and not self.ended:
             self._room.clear()
             await self._room.wait()
 
     def end(self, error: TransportLost | None = None) -> None:
         """No more frames: who hears is given what is kept, then the end or `error`. The first call counts."""
-        if self._ended:
+        if self.ended:
             return
-        self._ended = True
+        self.ended = True
         self._error = error
         self._let_go()
         self._room.set()

@@ -12,7 +12,7 @@ from backend.transports.quiet import Quiet
 
 
 class Inlet:
-    """One microphone. Call `expire` when it is `due`; give up at `lost_at`."""
+    """One microphone. Call `expire` every 20 ms or so; give up at `lost_at`."""
 
     def __init__(self, now: float, *, lost_after_s: float) -> None:
         self._decoder = VoiceDecoder()
@@ -22,8 +22,6 @@ class Inlet:
         self._source: int | None = None
         self._filled = 0  # frames of silence put in since the last packet
         self.packets = 0
-        self.due = self._quiet.due
-        """When `expire` has something to give, if no packet comes before."""
 
     def __repr__(self) -> str:
         return f"Inlet({self.packets} packets, {self._decoder!r})"
@@ -40,7 +38,6 @@ class Inlet:
         if self._filled:
             frames = self._less_filled(frames)
         self._quiet.heard(len(frames), now)
-        self.due = self._next_due()
         return frames
 
     @property
@@ -49,13 +46,14 @@ class Inlet:
         return self._last_packet + self._lost_after_s
 
     def expire(self, now: float) -> list[Frame]:
-        """The frames that will not be waited for any longer, and the silence that is due."""
+        """The frames that will not be waited for any longer, and the silence that is due: mostly nothing."""
+        if now < self._quiet.due and not self._decoder.waiting:
+            return []
         frames = self._decoder.expire(now)
         if frames:
             self._quiet.heard(len(frames), now)
         silence = self._quiet.expire(now)
         self._filled += len(silence)
-        self.due = self._next_due()
         return frames + silence
 
     def close(self) -> None:
@@ -72,10 +70,6 @@ class Inlet:
             "duplicates": jitter.duplicates,
             "bad": self._decoder.bad_packets,
         }
-
-    def _next_due(self) -> float:
-        waiting = self._decoder.deadline()
-        return self._quiet.due if waiting is None else min(self._quiet.due, waiting)
 
     def _less_filled(self, frames: list[Frame]) -> list[Frame]:
         """After a pause the decoder tells its silence once more; leave out what has been put in already."""

@@ -92,6 +92,11 @@ class AudioPeer:
         return PeerState(self._connection.connectionState)
 
     @property
+    def packets_out(self) -> int:
+        """Packets sent."""
+        return self._sender.packets
+
+    @property
     def slots_skipped(self) -> int:
         """20 ms slots left out after a stall of ours."""
         return self._sender.skipped

@@ -51,7 +51,6 @@ class WebRTCTransport:
         self._repair = Repair()
         self._alarm = Alarm(self._nobody)
         self._now = asyncio.get_running_loop().time
-        self._packets_out = 0
         self._peer = AudioPeer(
             wire,
             next_payload=self._next_payload,
@@ -62,7 +61,7 @@ class WebRTCTransport:
         )
 
     def __repr__(self) -> str:
-        return f"WebRTCTransport({self._peer.state}, {self._inbox!r}, {self._playout!r}, {self._packets_out} out)"
+        return f"WebRTCTransport({self._peer.state}, {self._inbox!r}, {self._playout!r}, {self._peer.packets_out} out)"
 
     async def answer(self, offer: str) -> str:
         """The answer to a sanitised offer; from now on the caller has `connect_within_s` to connect."""
@@ -109,7 +108,7 @@ class WebRTCTransport:
         return inward | {
             "inbox_frames": len(self._inbox),
             "inbox_dropped": self._inbox.dropped,
-            "packets_out": self._packets_out,
+            "packets_out": self._peer.packets_out,
             "slots_skipped": self._peer.slots_skipped,
             "worst_gap_ms": self._peer.worst_gap_ms,
             "queued_ms": self._playout.queued_ms,
@@ -118,14 +117,13 @@ class WebRTCTransport:
     def _next_payload(self) -> bytes:
         """The beat comes by every 20 ms: time to look for what is missing from the caller, too."""
         try:
-            self._expire()
+            if self._inlet is not None and (late := self._inlet.expire(self._now())):
+                self._inbox.put(late)
             frame = self._playout.pull()
-            payload = self._encoder.rest() if frame is None else self._encoder.encode(frame)
+            return self._encoder.rest() if frame is None else self._encoder.encode(frame)
         except Exception:
             self._end(TransportLost("This call's audio failed."))  # rather than a caller who hears nothing, for ever
             raise
-        self._packets_out += 1
-        return payload
 
     def _on_packet(self, packet: Packet) -> None:
         if self._inlet is None or self._inbox.ended:
@@ -148,12 +146,6 @@ class WebRTCTransport:
                 self._end(self._lost("The connection to the caller failed."))
             case PeerState.CLOSED:
                 self._end(None)
-
-    def _expire(self) -> None:
-        """Put in what will not be waited for any longer."""
-        now = self._now()
-        if self._inlet is not None and self._inlet.due <= now:
-            self._inbox.put(self._inlet.expire(now))
 
     def _nobody(self) -> None:
         """The alarm: nobody has connected in time, or nothing has come for too long. Else it is set anew."""

@@ -206,6 +206,25 @@ def test_whatever_the_network_does_order_is_kept_and_each_packet_is_told_once(
     assert len(arrivals) == buffer.received + buffer.late + buffer.duplicates
 
 
+@given(st.integers(0, 2**32), st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF))
+def test_a_packet_passed_on_counts_as_one_that_was_pushed(seed: int, sequence: int, timestamp: int) -> None:
+    generator = random.Random(seed)
+    quick, slow = JitterBuffer(), JitterBuffer()
+    passed = 0
+    for n in sorted(range(60), key=lambda n: n + 2 * generator.random()):
+        if generator.random() < 0.1:
+            continue
+        number, at = (sequence + n) & 0xFFFF, (timestamp + n * TWENTY_MS) & 0xFFFFFFFF
+        expected = slow.push(number, at, packet(n), n * 0.02)
+        if quick.pass_on(number, at, packet(n)):
+            passed += 1
+            assert expected == [Received(packet(n))]
+        else:
+            assert quick.push(number, at, packet(n), n * 0.02) == expected
+        assert (repr(quick), quick.deadline()) == (repr(slow), slow.deadline())
+    assert passed
+
+
 @given(st.lists(st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF), st.binary(max_size=4)), max_size=60))
 def test_hostile_packets_never_grow_the_buffer(packets: list[tuple[int, int, bytes]]) -> None:
     buffer = JitterBuffer()

@@ -23,8 +23,7 @@ def feed(inlet: Inlet, packets: list[bytes], numbers: list[int], start: float = 
     out: list[Frame] = []
     for number in numbers:
         now = start + number * 0.02
-        while inlet.due <= now:
-            out += inlet.expire(inlet.due)
+        out += inlet.expire(now)
         out += inlet.receive(7, number, number * TICKS, packets[number], now)
     return out
 
@@ -69,8 +68,8 @@ def test_a_pause_is_not_told_twice() -> None:
     inlet = Inlet(0.0, lost_after_s=10)
     packets = speech_packets(10)
     out = feed(inlet, packets, [0, 1, 2, 3, 4])
-    while inlet.due <= 0.5:
-        out += inlet.expire(inlet.due)
+    for slot in range(5, 26):
+        out += inlet.expire(slot * 0.02)
     for number in range(5, 10):
         out += inlet.receive(7, number, (number + 20) * TICKS, packets[number], (number + 20) * 0.02)
     assert len(out) == pytest.approx(30, abs=1)

@@ -1,4 +1,4 @@
-"""Our reach inside aiortc and aioice: these fail, loudly, when a new version changes what is relied on.
+"""Our reach inside aiortc, aioice and pylibsrtp: these fail, loudly, when a new version changes what is relied on.
 
 When a digest differs: read the new source against `aiortc_media.py` or `aioice_ports.py`, mend what no longer
 fits, run the calls in this directory, and only then write the new digest here.
@@ -19,8 +19,11 @@ from aiortc import RTCPeerConnection, RTCRtpReceiver, RTCRtpTransceiver
 from aiortc.rtcdtlstransport import RTCDtlsTransport
 from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtcrtpsender import RTCRtpSender
+from pylibsrtp import Error, Policy, Session
 
 from backend.transports.aiortc_media import PacketReceiver, PacketSender, take_over
+from backend.transports.rtp import write_packet
+from backend.transports.srtp import Protection
 from tests.support.callers import webrtc_call
 
 DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {
@@ -55,6 +58,7 @@ def digest(function: Callable[..., Any]) -> str:
 def test_the_versions_are_the_ones_looked_into() -> None:
     assert version("aiortc").startswith("1.16.")
     assert version("aioice").startswith("0.13.")
+    assert version("pylibsrtp").startswith("1.0.")
 
 
 @pytest.mark.parametrize("name", DIGESTS)
@@ -88,3 +92,35 @@ async def test_a_call_starts_no_decoder_thread() -> None:
     before = threading.active_count()
     async with webrtc_call():
         assert threading.active_count() == before
+
+
+def srtp_sessions() -> tuple[Session, Session]:
+    """Two ends with one key: the sender's, the receiver's."""
+    key = bytes(range(30))
+    kinds = (Policy.SSRC_ANY_OUTBOUND, Policy.SSRC_ANY_INBOUND)
+    outward, inward = (Session(Policy(key=key, ssrc_type=kind)) for kind in kinds)
+    return outward, inward
+
+
+def packets(count: int) -> list[bytes]:
+    return [write_packet(96, number, number * 960, 7, bytes([number]) * (20 * number)) for number in range(count)]
+
+
+def test_protection_is_what_pylibsrtp_itself_puts_on_and_takes_off() -> None:
+    sender, receiver = map(Protection, srtp_sessions())
+    stock_sender, stock_receiver = srtp_sessions()
+    for packet in packets(20):
+        protected = sender.put_on(packet)
+        assert protected == stock_sender.protect(packet) != packet
+        assert receiver.take_off(protected) == packet == stock_receiver.unprotect(protected)
+
+
+def test_what_is_repeated_forged_cut_or_too_long_is_no_packet() -> None:
+    sender, receiver = map(Protection, srtp_sessions())
+    protected = sender.put_on(packets(3)[2])
+    for forged in (protected[:-1] + bytes([protected[-1] ^ 1]), protected[:11], b"", b"\x80" * 2000):
+        assert receiver.take_off(forged) is None
+    assert receiver.take_off(protected) is not None
+    assert receiver.take_off(protected) is None
+    with pytest.raises(Error):
+        sender.put_on(packets(1)[0] + bytes(1400))
