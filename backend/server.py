@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 import socket
@@ -18,6 +19,8 @@ from backend.settings import Settings
 log = logging.getLogger(__name__)
 
 CONNECTIONS_CLOSE_WITHIN_S = 5
+TICK_S = 1.0
+"""Seconds between two new `Date` headers."""
 BACKLOG = 2048
 """Connections the kernel keeps waiting; uvicorn's own figure."""
 
@@ -55,6 +58,14 @@ class Server(uvicorn.Server):
         )
         self._house = house
         self._ending: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """As uvicorn's own, which looks ten times a second whether it is to end: here it is told."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TICK_S):
+                    await self._over.wait()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal says goodbye to callers; a second one leaves at once."""
@@ -74,6 +85,7 @@ class Server(uvicorn.Server):
         finally:
             self._house.pages.close()
             self.should_exit = True
+            self._over.set()
 
 
 def _listen(host: str, port: int, shared: bool) -> socket.socket:

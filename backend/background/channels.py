@@ -70,6 +70,8 @@ class Channels:
         self._claim_after_ms = round(claim_after_s * 1000)
         self._clock = clock
         self._guard = Guard()
+        self.on_said: Callable[[], None] = lambda: None
+        """Called when a user has said something here."""
 
     def __repr__(self) -> str:
         return f"Channels({self._consumer}, {self._guard})"
@@ -86,6 +88,7 @@ class Channels:
         self._add(pipe, user_id, {"kind": "input", "text": text[:INPUT_CHARS], "mode": mode})
         pipe.xlen(_inbox(user_id))
         done = await self._guard(pipe.execute)
+        self.on_said()
         if done[-1] > INPUTS_LIMIT:
             await self._guard(lambda: self._drop_inputs(user_id, done[-1] - INPUTS_LIMIT))
 

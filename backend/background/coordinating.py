@@ -11,6 +11,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from backend.background import keys
 from backend.background.archive import Archive
 from backend.background.channels import Channels, Leases
 from backend.background.coordinator import Coordinator, Decides, Show
@@ -20,6 +21,7 @@ from backend.background.notebook import Notebook
 from backend.background.overhearing import Overhearing
 from backend.background.tasks import Task, Tasks
 from backend.memory.notices import Notice, Tells
+from backend.memory.relay import Relay
 from backend.models.base import ChatModel
 from backend.settings_coordinator import CoordinatorSettings
 from backend.tracing.base import NO_TRACER, Tracer
@@ -110,6 +112,7 @@ def pace_of(settings: CoordinatorSettings) -> Pace:
 async def open_coordinating(
     settings: CoordinatorSettings,
     redis: Redis,
+    relay: Relay,
     *,
     tasks: Tasks,
     model: ChatModel,
@@ -122,7 +125,10 @@ async def open_coordinating(
     show: Show,
     tracer: Tracer = NO_TRACER,
 ) -> AsyncIterator[Coordinating]:
-    """A coordinator at work, until the block is left. The caller keeps ownership of everything passed in."""
+    """A coordinator at work, until the block is left; enter it before the relay begins.
+
+    The caller keeps ownership of everything passed in.
+    """
     name, pace = secrets.token_hex(6), pace_of(settings)
     channels, notebook = Channels(redis, name, claim_after_s=0.0), Notebook(redis)
     mind: Decides = PlainMind()
@@ -139,6 +145,8 @@ async def open_coordinating(
         show=show,
         pace=pace,
     )
+    channels.on_said = coordinator.wake
+    relay.on(keys.EVENTS, coordinator.wake)
     overhearing = Overhearing(channels, tasks)
     running = asyncio.create_task(coordinator.run(), name="coordinator")
     try:

@@ -29,7 +29,9 @@ from backend.memory.notices import Notice, NoticeKind, Tells
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.25
-"""Seconds between two looks at who has something waiting."""
+"""Seconds between two looks at who has something waiting, while somebody has."""
+IDLE_LOOK_S = 2.0
+"""And while nobody has: we are woken when something comes, and a message to wake us may be lost."""
 AT_ONCE = 4
 """Users one process thinks about at the same time; others wait for the next look."""
 TASKS_SHOWN = 20
@@ -90,6 +92,7 @@ class Coordinator:
         self._clock = clock
         self._working: dict[str, asyncio.Task[None]] = {}
         self._rests: dict[str, float] = {}
+        self._news = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"Coordinator({len(self._working)} digests)"
@@ -99,13 +102,24 @@ class Coordinator:
         """Users being thought about in this process."""
         return len(self._working)
 
+    def wake(self, _: object = None) -> None:
+        """Something may have come for somebody. Also a `memory.relay.Hear`: what of, is looked up."""
+        self._news.set()
+
     async def run(self) -> None:
         """Look who has something waiting, and see to it when it is due; until cancelled."""
         try:
             while True:
+                self._news.clear()
+                somebody_waits = True
                 with contextlib.suppress(MemoryUnavailable):
-                    await self._look()
-                await asyncio.sleep(LOOK_S)
+                    somebody_waits = await self._look()
+                if somebody_waits:
+                    await asyncio.sleep(LOOK_S)
+                    continue
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(IDLE_LOOK_S):
+                        await self._news.wait()
         finally:
             working = list(self._working.values())
             for task in working:
@@ -136,14 +150,17 @@ class Coordinator:
 
     # --- when -----------------------------------------------------------------------------------------
 
-    async def _look(self) -> None:
+    async def _look(self) -> bool:
+        """Begin what is due. Whether anything waits at all."""
         now = self._clock()
         self._rests = {user: until for user, until in self._rests.items() if until > now}
-        for user in await self._channels.users():
+        waiting = await self._channels.users()
+        for user in waiting:
             if len(self._working) >= AT_ONCE:
-                return
+                break
             if user not in self._working and user not in self._rests and await self._due(user, now):
                 self._working[user] = asyncio.create_task(self._see_to(user), name="digest")
+        return bool(waiting)
 
     async def _due(self, user_id: str, now: float) -> bool:
         waiting = await self._channels.waiting(user_id)

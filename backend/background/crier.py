@@ -16,14 +16,14 @@ from typing import Any
 
 import msgspec
 
-from backend.background.figures import TaskFigures
+from backend.background.figures import FRESH_S, TaskFigures
 from backend.background.records import Records
 from backend.errors import MemoryUnavailable
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 1.0
-"""Seconds after which the figures are read again, though nothing was heard."""
+LOOK_S = 5.0
+"""Seconds after which the figures are read again, though nothing was heard: workers come and go without a word."""
 WAITING_LIMIT = 1_000
 """Changes that may wait to be told; of more, the oldest are not."""
 
@@ -58,19 +58,20 @@ class Crier:
 
     def hear(self, raw: bytes | None) -> None:
         """A change. See `memory.relay.Hear`."""
+        self._news.set()  # it changes the figures, whosever it is
         if raw is None:
             return
         with contextlib.suppress(msgspec.DecodeError):  # somebody else's
             change = msgspec.json.decode(raw, type=Change)
             if self._here(change.owner):
                 self._waiting.append(change)
-                self._news.set()
 
     async def run(self) -> None:
         """Until cancelled."""
+        look_in_s = 0.0
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
+                async with asyncio.timeout(look_in_s):
                     await self._news.wait()
             self._news.clear()
             try:
@@ -78,7 +79,7 @@ class Crier:
                     await self._cry(self._waiting.popleft())
             except MemoryUnavailable as error:
                 log.warning("the page is not told of a task: %s", error)
-            await self._figures.look()
+            look_in_s = LOOK_S if await self._figures.look() else FRESH_S
 
     async def _cry(self, change: Change) -> None:
         task = await self._records.find(change.task_id)

@@ -40,14 +40,15 @@ class TaskFigures(Collector):
         """Have `/metrics` show them."""
         registry.register(self)
 
-    async def look(self) -> None:
-        """Read them again, if they are old and Redis answers."""
+    async def look(self) -> bool:
+        """Read them again, if they are old and Redis answers. False: they are too new to be read."""
         if time.monotonic() - self._looked < FRESH_S:
-            return
+            return False
         self._looked = time.monotonic()
         with contextlib.suppress(MemoryUnavailable):
             self._counts = await self._records.counts()
             self.workers = await self._queue.workers()
+        return True
 
     def collect(self) -> Iterator[Metric]:
         """See `Collector`."""

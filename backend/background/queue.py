@@ -29,6 +29,9 @@ CALM_S = 30.0
 KEEP_TRACE_S = 60
 """Seconds the queue keeps its own note of an id that is through; ours is the record."""
 
+HEARTBEAT_S = 5
+"""Seconds between two signs of life of a worker: one that gives none for two of them is counted no more."""
+
 
 class Calm(logging.Filter):
     """The library's warnings without tracebacks, and each kind once in a while: a Redis that is away is told enough."""
@@ -96,16 +99,18 @@ async def open_queue(url: str | None, run: Callable[..., Awaitable[None]] | None
     `run` is what a worker of this process does with an id; None where none works here. Never fails for a Redis that is
     out of reach: each call then does.
     """
-    from docket import Docket  # takes most of a second to import: only where a queue is opened
+    from backend.background.patient import PatientDocket  # takes most of a second to import: only where a queue is
 
     for name in TALKATIVE:
         logger = logging.getLogger(name)
         if not any(isinstance(each, Calm) for each in logger.filters):
             logger.addFilter(Calm())
-    docket = Docket(
+    docket = PatientDocket(
         name=QUEUE,
         url=url or f"memory://{uuid4()}",
         execution_ttl=timedelta(seconds=KEEP_TRACE_S),
+        heartbeat_interval=timedelta(seconds=HEARTBEAT_S),
+        missed_heartbeats=2,
     )
     docket.register(run or _nobody_here, names=[FUNCTION])
     async with docket:

@@ -30,7 +30,7 @@ STOP_WITHIN_S = 5.0
 BEGIN_TRIES = 5
 """How often a task is tried to be begun, a second apart, while Redis does not answer."""
 RESTART_AFTER_S = 1.0
-POLL_S = 0.25
+POLL_S = 0.5
 """How long one read of the queue waits, and how often due retries are looked for."""
 
 

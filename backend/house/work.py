@@ -65,6 +65,7 @@ async def open_work(
             open_coordinating(
                 settings.coordinator,
                 opened.redis,
+                kept.relay,
                 tasks=background.board,
                 model=minds.model,
                 model_name=settings.thinker_model,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.background.actions import CancelTask, CaptureFeedback, CreateTask, SummarizeTaskResult
+from backend.background.coordinator import IDLE_LOOK_S, LOOK_S
 from backend.background.deciding import Decision, Mind
 from backend.background.digest import Happened, Pace
 from backend.background.notebook import Plan
@@ -94,6 +96,26 @@ async def test_the_loop_thinks_when_it_is_due_and_not_before() -> None:
         world.listens = True
         world.now += 1
         await until(lambda: bool(world.told))
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_an_idle_loop_looks_at_once_when_it_is_woken_and_by_itself_when_the_message_was_lost() -> None:
+    world = World()
+    world.listens = True
+    async with Process(world, "one") as one:
+        running = asyncio.create_task(one.coordinator.run())
+        one.channels.on_said = one.coordinator.wake
+        await asyncio.sleep(0.05)
+        began = time.monotonic()
+        await one.channels.say(USER, "How do bees sleep?", "voice")
+        world.now += 5
+        await until(lambda: len(world.told) == 1)
+        assert time.monotonic() - began < IDLE_LOOK_S / 2
+        await asyncio.sleep(2 * LOOK_S)
+        await one.end(world.ended(1))
+        world.now += 30
+        await until(lambda: len(world.told) == 2, IDLE_LOOK_S + 5)
         running.cancel()
         await asyncio.wait([running])
 
