@@ -13,7 +13,7 @@ from backend.audio.segmenter import Ended, Onset, Segmenter
 from backend.audio.vad import CATCH_UP_FRAMES, HopVad, RestingVad, Vad
 from backend.audio.vad_silero import HOP_MS, SileroEngine
 from backend.audio.wav import read_wav
-from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence
+from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, tone
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.wav"))
 HOP_FRAMES = -(-(HOP_MS + FRAME_MS) // FRAME_MS)
@@ -28,18 +28,39 @@ class Counting:
 
     name = "counting"
 
-    def __init__(self) -> None:
+    def __init__(self, says: float = 0.9) -> None:
         self.heard: list[Frame] = []
+        self.skipped = 0
+        self.says = says
 
     def score(self, frame: Frame) -> float:
         self.heard.append(frame)
-        return 1.0
+        return self.says
+
+    def hear(self, frame: Frame) -> None:
+        self.heard.append(frame)
+
+    def skip(self, frame: Frame) -> float:
+        self.skipped += 1
+        return self.says
 
     def reset(self) -> None:
         self.heard.clear()
 
     def close(self) -> None:
         pass
+
+
+class Noting(SileroEngine):
+    """Notes which hops it scores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hops: list[bytes] = []
+
+    def score_hop(self, pcm: bytes) -> float:
+        self.hops.append(pcm)
+        return super().score_hop(pcm)
 
 
 def marked(number: int, *, loud: bool) -> Frame:
@@ -83,7 +104,7 @@ def test_it_rests_while_nobody_speaks_and_catches_up_when_somebody_does() -> Non
     quiet = [marked(number, loud=False) for number in range(12)]
     assert [vad.score(frame) for frame in quiet * 10] == [0.0] * 120
     assert inside.heard == []
-    assert vad.score(marked(0, loud=True)) == 1.0
+    assert vad.score(marked(0, loud=True)) == 0.9
     assert inside.heard == [*quiet[-CATCH_UP_FRAMES:], marked(0, loud=True)]
 
 
@@ -91,8 +112,47 @@ def test_a_pause_within_a_word_is_heard_whole_afterwards() -> None:
     inside = Counting()
     vad = RestingVad(inside, Gate())
     frames = [marked(0, loud=True), *[marked(number, loud=False) for number in range(4)], marked(1, loud=True)]
-    assert [vad.score(frame) for frame in frames] == [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    assert [vad.score(frame) for frame in frames] == [0.9, 0.0, 0.0, 0.0, 0.0, 0.9]
     assert inside.heard == frames
+
+
+def test_sure_speech_is_heard_in_every_third_frame_and_the_last_score_stands_between() -> None:
+    inside = Counting(says=1.0)
+    vad = RestingVad(inside, Gate())
+    assert [vad.score(marked(number, loud=True)) for number in range(10)] == [1.0] * 10
+    assert (len(inside.heard), inside.skipped) == (4, 6)
+
+
+def test_after_a_pause_speech_is_sure_only_when_the_detector_said_so_again() -> None:
+    inside = Counting(says=1.0)
+    vad = RestingVad(inside, Gate())
+    vad.score(marked(0, loud=True))
+    vad.score(marked(1, loud=False))
+    vad.score(marked(2, loud=True))
+    assert inside.skipped == 0
+
+
+def test_after_skipping_the_next_hop_ends_with_the_next_frame() -> None:
+    engine = Noting()
+    vad = HopVad(engine)
+    frames = frames_of(tone(440, 400))
+    for frame in frames[:-1]:
+        vad.skip(frame)
+    vad.score(frames[-1])
+    assert engine.hops == [b"".join(frames)[-engine.context_bytes - engine.hop_bytes :]]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_noise_as_loud_as_the_voice_just_heard_is_found_out_soon(path: Path) -> None:
+    voice = samples_of(read_wav(path))
+    hiss = noise(2000, dbfs=20 * np.log10(np.sqrt(np.mean(voice**2)) / 32768))
+    frames = frames_of(silence(1000) + pcm_of(voice) + hiss)
+    always, resting = HopVad(SileroEngine(), sure=0.0), RestingVad(HopVad(SileroEngine(), 0.7), Gate())
+    assert last_speech(resting, frames) - last_speech(always, frames) <= 200 // FRAME_MS
+
+
+def last_speech(vad: Vad, frames: list[Frame]) -> int:
+    return max(number for number, frame in enumerate(frames) if vad.score(frame) >= 0.7)
 
 
 def test_reset_forgets_what_was_not_heard() -> None:
