@@ -4,9 +4,9 @@ Two engines stand behind one protocol: Silero (`vad_silero`), the default, and T
 their own length; `HopVad` feeds them 20 ms frames and keeps the last score between hops. An engine's library or model
 is loaded once and shared; a call has only a small state of its own.
 
-`RestingVad` spares them what is known without them. A frame no louder than the room (`gate`) is not speech: the detector
-hears of it only if somebody speaks soon after, and the end of speech is told at the first quiet frame instead of when
-the detector has made up its mind. And in the middle of a sentence (`certainty`) it is asked in every third frame.
+`RestingVad` spares them what is known without them. A frame no louder than the room (`gate`) is not speech: the
+detector hears of it only if somebody speaks soon after, and the end of speech is told at the first quiet frame instead
+of when the detector has made up its mind. In the middle of a sentence (`certainty`) it is asked in every third frame.
 
 Measured by `python -m benchmarks.endpointing` (15 short synthetic sentences of four voices, three times each, through
 the codec; threshold 0.7, 32 ms hops): median milliseconds from the first sound to the onset, and from the last sound
