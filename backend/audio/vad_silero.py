@@ -24,8 +24,9 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from functools import cache
+from math import tanh
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -46,25 +47,31 @@ STEP_MS = 8
 BINS = 129
 STATE = 128
 _HINT = "Install the project's requirements again, or set VAD__ENGINE=ten."
-_HALF = np.float32(0.5)
+_ZERO: Floats = np.zeros((), np.float32)
+_HALF: Floats = np.full((), 0.5, np.float32)
+"""Arrays, which numpy need not convert at each use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The network's weights, arranged so that every layer is one matrix product. Rows are inputs."""
+    """The network's weights, arranged so that every layer is one matrix product. Rows are inputs.
 
-    spectrum: tuple[Floats, Floats]
-    """3 × 129 → 128, and its bias."""
-    second: tuple[Floats, Floats]
-    """3 × 128 → 64."""
-    third: tuple[Floats, Floats]
-    """2 × 64 → 64."""
-    fourth: tuple[Floats, Floats]
-    """64 → 128."""
-    gates: tuple[Floats, Floats]
-    """256 (input, then state) → 512: in, forget, candidate, out. Halved where a sigmoid follows, see `_remember`."""
+    Every input ends with a one, whose weights are the layer's bias; where taps lie side by side, each brings its own,
+    and the middle tap's has the bias.
+    """
+
+    spectrum: Floats
+    """3 × (129 + 1) → 128."""
+    second: Floats
+    """3 × (128 + 1) → 64."""
+    third: Floats
+    """2 × (64 + 1) → 64."""
+    fourth: Floats
+    """64 + 1 → 128."""
+    gates: Floats
+    """256 (input, then state) + 1 → 512: in, forget, out (halved: see `_remember`), candidate."""
     speech: tuple[Floats, float]
-    """128 → 1."""
+    """128 → 1, and its bias."""
 
 
 class SileroEngine:
@@ -84,15 +91,24 @@ class SileroEngine:
         self._mirror, self._mirrored = heard[context + hop :], heard[context + hop - 2 : hop - 2 : -1]
         step = rate * STEP_MS // 1000
         self._windows: Floats = as_strided(heard, (4, len(self._window)), (4 * step, 4))
+        self._windowed: Floats = np.zeros(self._windows.shape, np.float32)
+        self._spectrum: NDArray[Any] = np.zeros((4, len(self._window) // 2 + 1), np.complex64)
+        self._bins = self._spectrum[:, :BINS]
         # Each layer's input, with the padding its three taps reach into, and the view that lays the taps side by side.
-        self._spectra: Floats = np.zeros((6, BINS), np.float32)
-        self._first: Floats = np.zeros((6, 128), np.float32)
-        self._spectra_taps: Floats = as_strided(self._spectra, (4, 3 * BINS), (4 * BINS, 4))
-        self._first_taps: Floats = as_strided(self._first, (2, 3 * 128), (2 * 4 * 128, 4))
-        self._second: Floats = np.zeros((2, 64), np.float32)
-        self._input: Floats = np.zeros(2 * STATE, np.float32)
+        self._magnitudes, spectra = _rows(4, BINS, padding=1)
+        self._spectra_taps: Floats = as_strided(spectra, (4, 3 * (BINS + 1)), (4 * (BINS + 1), 4))
+        self._first, first = _rows(4, 128, padding=1)
+        first_taps: Floats = as_strided(first, (2, 3 * (128 + 1)), (2 * 4 * (128 + 1), 4))
+        second, second_taps = _rows(2, 64)
+        self._second = tuple(zip(first_taps, second, strict=True))
+        self._second_taps = second_taps.reshape(2 * (64 + 1))
+        self._third, self._third_taps = (part[0] for part in _rows(1, 64))
+        both, self._input = (part[0] for part in _rows(1, 2 * STATE))
+        self._encoded, self._state = both[:STATE], both[STATE:]
         self._memory: Floats = np.zeros(STATE, np.float32)
         self._gates: Floats = np.zeros(4 * STATE, np.float32)
+        self._sigmoids = self._gates[: 3 * STATE]
+        self._take, self._keep, self._out, self._candidate = self._gates.reshape(4, STATE)
 
     def score_hop(self, pcm: bytes) -> float:
         """See `Engine`."""
@@ -102,57 +118,62 @@ class SileroEngine:
 
     def peek(self, pcm: bytes) -> float:
         """See `Engine`: a copy of its memory is put back."""
-        state, memory = self._input[STATE:].copy(), self._memory.copy()
+        state, memory = self._state.copy(), self._memory.copy()
         score = self.score_hop(pcm)
-        self._input[STATE:] = state
+        self._state[:] = state
         self._memory[:] = memory
         return score
 
     def reset(self) -> None:
         """See `Engine`."""
-        self._input.fill(0)
+        self._state.fill(0)
         self._memory.fill(0)
 
     def close(self) -> None:
         """Nothing of its own is native."""
 
     def _listen(self, pcm: bytes) -> None:
-        """PCM in, magnitudes out, into `_spectra`."""
+        """PCM in, magnitudes out."""
         self._heard[:] = np.frombuffer(pcm, "<i2")
         self._mirror[:] = self._mirrored
-        spectra = np.fft.rfft(self._windows * self._window)
-        np.abs(spectra[:, :BINS], out=self._spectra[1:5])
+        np.multiply(self._windows, self._window, out=self._windowed)
+        np.fft.rfft(self._windowed, out=self._spectrum)
+        np.abs(self._bins, out=self._magnitudes)
 
     def _encode(self) -> None:
         """Four convolutions, each a product with its taps side by side, into the first half of `_input`."""
-        layers, first, second = self._layers, self._first[1:5], self._second
-        _rectified(np.matmul(self._spectra_taps, layers.spectrum[0], out=first), layers.spectrum[1])
-        _rectified(np.matmul(self._first_taps, layers.second[0], out=second), layers.second[1])
-        third = _rectified(second.reshape(128) @ layers.third[0], layers.third[1])
-        _rectified(np.matmul(third, layers.fourth[0], out=self._input[:STATE]), layers.fourth[1])
+        layers = self._layers
+        _rectify(np.matmul(self._spectra_taps, layers.spectrum, out=self._first))
+        for taps, out in self._second:  # a row at a time: for two at once BLAS takes longer
+            _rectify(np.matmul(taps, layers.second, out=out))
+        _rectify(np.matmul(self._second_taps, layers.third, out=self._third))
+        _rectify(np.matmul(self._third_taps, layers.fourth, out=self._encoded))
 
     def _remember(self) -> float:
         """The LSTM. All four gates go through one tanh: sigmoid(x) = tanh(x / 2) / 2 + 1/2."""
-        gates, memory = self._gates, self._memory
-        np.matmul(self._input, self._layers.gates[0], out=gates)
-        gates += self._layers.gates[1]
+        gates, sigmoids, candidate, memory = self._gates, self._sigmoids, self._candidate, self._memory
+        np.matmul(self._input, self._layers.gates, out=gates)
         np.tanh(gates, out=gates)
-        keep, candidate, out = gates[: 2 * STATE], gates[2 * STATE : 3 * STATE], gates[3 * STATE :]
-        for gate in (keep, out):
-            gate *= _HALF
-            gate += _HALF
-        memory *= keep[STATE:]
-        memory += keep[:STATE] * candidate
-        state = np.tanh(memory, out=self._input[STATE:])
-        state *= out
+        sigmoids *= _HALF
+        sigmoids += _HALF
+        candidate *= self._take
+        memory *= self._keep
+        memory += candidate
+        state = np.tanh(memory, out=self._state)
+        state *= self._out
         weights, bias = self._layers.speech
-        logit = float(np.maximum(state, 0) @ weights) + bias
-        return 0.5 * float(np.tanh(0.5 * logit)) + 0.5
+        return 0.5 * tanh(0.5 * (float(np.maximum(state, _ZERO) @ weights) + bias)) + 0.5
 
 
-def _rectified(values: Floats, bias: Floats) -> Floats:
-    values += bias
-    return np.maximum(values, 0, out=values)
+def _rows(count: int, width: int, padding: int = 0) -> tuple[Floats, Floats]:
+    """A layer's input: where its values go (`count` × `width`), and the whole, with the ones and rows of padding."""
+    whole: Floats = np.zeros((count + 2 * padding, width + 1), np.float32)
+    whole[:, width] = 1
+    return whole[padding : padding + count, :width], whole
+
+
+def _rectify(values: Floats) -> None:
+    np.maximum(values, _ZERO, out=values)
 
 
 @cache
@@ -163,24 +184,27 @@ def load_silero() -> Layers:
 
 def arrange(weights: Weights) -> Layers:
     """From the model's own tensors (outputs × inputs × taps) to `Layers`."""
-    halved = np.ones(4 * STATE, np.float32)
-    halved[: 2 * STATE] = halved[3 * STATE :] = 0.5
-    both = np.concatenate((weights["decoder.rnn.weight_ih"], weights["decoder.rnn.weight_hh"]), axis=1).T
-    bias = weights["decoder.rnn.bias_ih"] + weights["decoder.rnn.bias_hh"]
+    rnn, speech = "decoder.rnn", "decoder.decoder.2"
+    bias = weights[f"{rnn}.bias_ih"] + weights[f"{rnn}.bias_hh"]
+    rows = np.concatenate((weights[f"{rnn}.weight_ih"].T, weights[f"{rnn}.weight_hh"].T, bias[None]))
+    take, keep, candidate, out = np.split(rows, 4, axis=1)
     return Layers(
         spectrum=_convolution(weights, 0, slice(0, 3)),
         second=_convolution(weights, 1, slice(0, 3)),
         third=_convolution(weights, 2, slice(1, 3)),
         fourth=_convolution(weights, 3, slice(1, 2)),
-        gates=(np.ascontiguousarray(both * halved), bias * halved),
-        speech=(weights["decoder.decoder.2.weight"].reshape(STATE), float(weights["decoder.decoder.2.bias"][0])),
+        gates=np.concatenate((take / 2, keep / 2, out / 2, candidate), axis=1),
+        speech=(weights[f"{speech}.weight"].reshape(STATE), float(weights[f"{speech}.bias"][0])),
     )
 
 
-def _convolution(weights: Weights, number: int, taps: slice) -> tuple[Floats, Floats]:
+def _convolution(weights: Weights, number: int, taps: slice) -> Floats:
     name = f"encoder.{number}.reparam_conv"
-    kernel = weights[f"{name}.weight"].transpose(2, 1, 0)[taps]
-    return np.ascontiguousarray(kernel.reshape(-1, kernel.shape[2])), weights[f"{name}.bias"]
+    kernel = weights[f"{name}.weight"].transpose(2, 1, 0)
+    with_bias: Floats = np.zeros((3, kernel.shape[1] + 1, kernel.shape[2]), np.float32)
+    with_bias[:, :-1] = kernel
+    with_bias[1, -1] = weights[f"{name}.bias"]
+    return with_bias[taps].reshape(-1, kernel.shape[2])
 
 
 @cache
