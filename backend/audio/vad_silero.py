@@ -16,7 +16,7 @@ its spectrum at the very same frequencies, only up to 12 kHz; so the first 129 v
 rates, are the spectrum the model knows, and nothing has to be resampled before.
 
 The same scores as onnxruntime gives within 1e-5 at 16 kHz, and what resampling changes beyond (see the tests). Loaded
-weights serve every call; a call keeps 12 KB.
+weights and one place to work in serve every call; a call keeps 1 KB.
 """
 
 from __future__ import annotations
@@ -82,14 +82,38 @@ class SileroEngine:
     def __init__(self, rate: int = 24_000) -> None:
         self.rate = rate
         self.hop_bytes = 2 * rate * HOP_MS // 1000
-        self._layers = load_silero()
+        self.context_bytes = 2 * rate * CONTEXT_MS // 1000
+        self._network = load_silero(rate)
+        self._state: Floats = np.zeros(STATE, np.float32)
+        self._memory: Floats = np.zeros(STATE, np.float32)
+
+    def score_hop(self, pcm: bytes) -> float:
+        """See `Engine`."""
+        return self._network.score(pcm, self._state, self._memory)
+
+    def peek(self, pcm: bytes) -> float:
+        """See `Engine`."""
+        return self._network.score(pcm, self._state.copy(), self._memory.copy())
+
+    def reset(self) -> None:
+        """See `Engine`."""
+        self._state.fill(0)
+        self._memory.fill(0)
+
+    def close(self) -> None:
+        """Nothing of its own is native."""
+
+
+class Network:
+    """The layers and one place to work in, for all calls: it stays in the processor's cache. One hop at a time."""
+
+    def __init__(self, layers: Layers, rate: int) -> None:
+        self._layers = layers
         self._window = _window(rate)
-        hop, context = rate * HOP_MS // 1000, rate * CONTEXT_MS // 1000
-        self.context_bytes = 2 * context
+        hop, context, step = (rate * ms // 1000 for ms in (HOP_MS, CONTEXT_MS, STEP_MS))
         heard: Floats = np.zeros(context + hop + context, np.float32)
         self._heard = heard[: context + hop]
         self._mirror, self._mirrored = heard[context + hop :], heard[context + hop - 2 : hop - 2 : -1]
-        step = rate * STEP_MS // 1000
         self._windows: Floats = as_strided(heard, (4, len(self._window)), (4 * step, 4))
         self._windowed: Floats = np.zeros(self._windows.shape, np.float32)
         self._spectrum: NDArray[Any] = np.zeros((4, len(self._window) // 2 + 1), np.complex64)
@@ -103,34 +127,18 @@ class SileroEngine:
         self._second = tuple(zip(first_taps, second, strict=True))
         self._second_taps = second_taps.reshape(2 * (64 + 1))
         self._third, self._third_taps = (part[0] for part in _rows(1, 64))
-        both, self._input = (part[0] for part in _rows(1, 2 * STATE))
-        self._encoded, self._state = both[:STATE], both[STATE:]
-        self._memory: Floats = np.zeros(STATE, np.float32)
+        both, self._both = (part[0] for part in _rows(1, 2 * STATE))
+        self._encoded, self._before = both[:STATE], both[STATE:]
         self._gates: Floats = np.zeros(4 * STATE, np.float32)
         self._sigmoids = self._gates[: 3 * STATE]
         self._take, self._keep, self._out, self._candidate = self._gates.reshape(4, STATE)
 
-    def score_hop(self, pcm: bytes) -> float:
-        """See `Engine`."""
+    def score(self, pcm: bytes, state: Floats, memory: Floats) -> float:
+        """Probability of speech in a hop with its context. `state` and `memory`, 128 each, are a call's: renewed."""
         self._listen(pcm)
         self._encode()
-        return self._remember()
-
-    def peek(self, pcm: bytes) -> float:
-        """See `Engine`: a copy of its memory is put back."""
-        state, memory = self._state.copy(), self._memory.copy()
-        score = self.score_hop(pcm)
-        self._state[:] = state
-        self._memory[:] = memory
-        return score
-
-    def reset(self) -> None:
-        """See `Engine`."""
-        self._state.fill(0)
-        self._memory.fill(0)
-
-    def close(self) -> None:
-        """Nothing of its own is native."""
+        self._before[:] = state
+        return self._remember(state, memory)
 
     def _listen(self, pcm: bytes) -> None:
         """PCM in, magnitudes out."""
@@ -141,7 +149,7 @@ class SileroEngine:
         np.abs(self._bins, out=self._magnitudes)
 
     def _encode(self) -> None:
-        """Four convolutions, each a product with its taps side by side, into the first half of `_input`."""
+        """Four convolutions, each a product with its taps side by side, into the first half of `_both`."""
         layers = self._layers
         _rectify(np.matmul(self._spectra_taps, layers.spectrum, out=self._first))
         for taps, out in self._second:  # a row at a time: for two at once BLAS takes longer
@@ -149,17 +157,17 @@ class SileroEngine:
         _rectify(np.matmul(self._second_taps, layers.third, out=self._third))
         _rectify(np.matmul(self._third_taps, layers.fourth, out=self._encoded))
 
-    def _remember(self) -> float:
+    def _remember(self, state: Floats, memory: Floats) -> float:
         """The LSTM. All four gates go through one tanh: sigmoid(x) = tanh(x / 2) / 2 + 1/2."""
-        gates, sigmoids, candidate, memory = self._gates, self._sigmoids, self._candidate, self._memory
-        np.matmul(self._input, self._layers.gates, out=gates)
+        gates, sigmoids, candidate = self._gates, self._sigmoids, self._candidate
+        np.matmul(self._both, self._layers.gates, out=gates)
         np.tanh(gates, out=gates)
         sigmoids *= _HALF
         sigmoids += _HALF
         candidate *= self._take
         memory *= self._keep
         memory += candidate
-        state = np.tanh(memory, out=self._state)
+        np.tanh(memory, out=state)
         state *= self._out
         weights, bias = self._layers.speech
         return 0.5 * tanh(0.5 * (float(np.maximum(state, _ZERO) @ weights) + bias)) + 0.5
@@ -177,9 +185,9 @@ def _rectify(values: Floats) -> None:
 
 
 @cache
-def load_silero() -> Layers:
-    """The weights, read once. Raises `MissingLibrary`."""
-    return arrange(read_weights(_model_path().read_bytes(), branch="then_branch"))
+def load_silero(rate: int) -> Network:
+    """For PCM of this rate; the weights are read once. Raises `MissingLibrary`."""
+    return Network(arrange(read_weights(_model_path().read_bytes(), branch="then_branch")), rate)
 
 
 def arrange(weights: Weights) -> Layers:

@@ -63,7 +63,15 @@ def test_a_hop_is_32_ms_at_any_rate() -> None:
 
 
 def test_the_weights_are_read_once_and_shared() -> None:
-    assert load_silero() is load_silero()
+    assert load_silero(24_000) is load_silero(24_000)
+
+
+def test_calls_that_take_turns_do_not_hear_each_other() -> None:
+    one, other = speech("Hello there."), noise(700, dbfs=-20)
+    engines = SileroEngine(), SileroEngine()
+    turns = zip(hops(engines[0], one), hops(engines[1], other), strict=False)
+    mixed = [(engines[0].score_hop(first), engines[1].score_hop(second)) for first, second in turns]
+    assert mixed == list(zip(scores(24_000, one), scores(24_000, other), strict=False))
 
 
 @pytest.mark.parametrize("model", [b"", b"\x00", b"no model at all", b"\x3a\x05\x0a\xff\xff\xff\xff"])
