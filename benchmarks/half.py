@@ -20,7 +20,7 @@ from backend.transports.udp import current_intake
 from backend.transports.webrtc import WebRTCTransport, accept_offer
 from backend.transports.wire import WireConfig
 
-LOOPBACK = WireConfig(force_host="127.0.0.1")
+LOOPBACK = WireConfig(force_host="127.0.0.1", lost_after_s=3600)
 AFTER = 50
 """Sequence numbers between what a caller has sent by itself and what we send for it."""
 

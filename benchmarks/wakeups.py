@@ -3,13 +3,15 @@
 The server's half of a call for 20 ms (a packet in, hearing, a packet out), driven by hand as in `benchmarks.corridor`,
 but with sleep in between, as in a server that is not busy: packets come singly, or several in a row after one sleep
 as long as all of theirs together. A core that has slept has forgotten our code and data: the table says what that
-costs, and so why `transports.beat` reads and plays for many calls at one wake-up. CPU time, the best of several rounds.
+costs, and so why `transports.beat` reads and plays for many calls at one wake-up. CPU time; of each wake-up
+the best of several rounds.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from statistics import fmean
 
 import uvloop
 from rich.console import Console
@@ -21,7 +23,7 @@ from backend.settings import VadSettings
 from benchmarks import speech
 from benchmarks.half import Half, half_of
 
-ROUNDS = 3
+ROUNDS = 4
 SLEEPS = 60
 APART_S = 0.0025
 """Between two packets of eight calls, on average."""
@@ -41,24 +43,25 @@ async def measure() -> list[tuple[int, float, float]]:
     async with half_of(max(IN_A_ROW), lambda: open_hearing(VadSettings.model_validate({})).hear) as half:
         voice = speech.packets(speech.questions()[0])[:SLEEPS]
         silence = [SILENCE_PACKET] * SLEEPS
-        return [(calls, _least_us(half, silence, calls), _least_us(half, voice, calls)) for calls in IN_A_ROW]
-
-
-def _least_us(half: Half, payloads: Sequence[bytes], calls: int) -> float:
-    return min(_cost_us(half, payloads, calls) for _ in range(ROUNDS))
+        return [(calls, _cost_us(half, silence, calls), _cost_us(half, voice, calls)) for calls in IN_A_ROW]
 
 
 def _cost_us(half: Half, payloads: Sequence[bytes], calls: int) -> float:
     """Microseconds for a packet in and one out, with those of so many calls after each sleep."""
-    spent = 0
+    rounds = [_times_ns(half, payloads, calls) for _ in range(ROUNDS)]
+    return fmean(min(times) for times in zip(*rounds, strict=True)) / 1000 / calls
+
+
+def _times_ns(half: Half, payloads: Sequence[bytes], calls: int) -> list[int]:
+    times = []
     for payload in payloads:
         half.send(payload, calls)
         time.sleep(APART_S * calls)
         began = time.thread_time_ns()
         half.play(calls)
         half.read()
-        spent += time.thread_time_ns() - began
-    return spent / 1000 / len(payloads) / calls
+        times.append(time.thread_time_ns() - began)
+    return times
 
 
 if __name__ == "__main__":

@@ -29,7 +29,11 @@ class Quiet:
     def heard(self, frames: int, now: float) -> None:
         """`frames` frames of real audio were delivered."""
         covered = self._covered + frames * FRAME_S
-        self._covered = min(max(covered, now), now + self._ahead_s)
+        if covered < now:
+            covered = now
+        elif covered > now + self._ahead_s:
+            covered = now + self._ahead_s
+        self._covered = covered
         self.due = self._covered + QUIET_AFTER_S
 
     def expire(self, now: float) -> list[Frame]:
