@@ -7,6 +7,7 @@ the audio path ever waits for it. The outbox is bounded, in length and in time: 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -154,7 +155,8 @@ class RealtimeResponder:
                 last_word = error
                 self._socket.transport.abort()
 
-        await self._socket.hand_on(take)
+        with contextlib.suppress(ConnectionClosed):  # in the middle of a message
+            await self._socket.hand_on(take)
         if last_word:
             raise last_word
         if not self._closing:
