@@ -36,6 +36,9 @@ class VadSettings(BaseModel):
         "auto", description="Which detector; auto takes Silero, else TEN VAD."
     )
     threshold: float = Field(0.7, ge=0.05, le=0.99, description="Probability from which a frame is speech.")
+    onset_threshold: float = Field(
+        0.5, ge=0.05, le=0.99, description="The same in silence, with Silero: a first sound may be doubtful."
+    )
     vad_sample_rate: Literal[16000] = Field(16000, description="Samples per second the detector hears.")
     vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds TEN VAD scores at once; Silero always 32.")
     pre_roll_ms: int = Field(100, ge=0, le=1000, description="Milliseconds kept from before the onset.")

@@ -33,9 +33,11 @@ from rich.table import Table
 from backend.audio.frame import FRAME_MS, SAMPLE_RATE, Frame
 from backend.audio.opus import OpusDecoder, OpusEncoder
 from backend.audio.resample import resample
-from backend.audio.segmenter import Onset, Resumed, Segmenter
+from backend.audio.segmenter import Segmenter, SegmenterState
 from backend.audio.vad import Engine, Vad, assembled
 from backend.audio.vad_silero import SileroEngine
+from backend.conversation.events import SpeechResumed, SpeechStarted
+from backend.session.hearing import LocalHearing
 from backend.settings import VadSettings
 from benchmarks import speech
 from benchmarks.opus_quality import Sound, samples
@@ -126,9 +128,14 @@ class Counting(SileroEngine):
         self.hops = 0
 
     def score_hop(self, pcm: bytes) -> float:
-        """One more; a peek ends here, too."""
+        """One more."""
         self.hops += 1
         return super().score_hop(pcm)
+
+    def peek(self, pcm: bytes) -> float:
+        """It costs the same."""
+        self.hops += 1
+        return super().peek(pcm)
 
 
 def main() -> None:
@@ -174,9 +181,9 @@ def judged(scene: Scene, detector: Detector = assembled) -> Heard:
     return Heard(
         onset_ms=(voiced[0] + 1) * FRAME_MS - scene.first_ms if voiced else None,
         end_ms=(voiced[-1] + 2) * FRAME_MS - scene.last_ms if voiced else None,
-        utterances=within.count(Onset),
-        dips=within.count(Resumed),
-        false_starts=len([edge for _, edge in edges if edge is Onset]) - within.count(Onset),
+        utterances=within.count(SpeechStarted),
+        dips=within.count(SpeechResumed),
+        false_starts=len([edge for _, edge in edges if edge is SpeechStarted]) - within.count(SpeechStarted),
         hops=(hops[last] - hops[first - 1]) * 1000 / (scene.last_ms - scene.first_ms),
     )
 
@@ -185,22 +192,22 @@ def onsets(sound: Sound, detector: Detector = assembled) -> int:
     """How often a voice is heard where nobody speaks."""
     engine = Counting()
     _, edges, _ = _run(through_codec(sound), detector(engine, THRESHOLD), engine)
-    return [edge for _, edge in edges].count(Onset)
+    return [edge for _, edge in edges].count(SpeechStarted)
 
 
 def _run(frames: Iterable[Frame], vad: Vad, engine: Counting) -> tuple[list[int], list[tuple[int, type]], list[int]]:
-    """Numbers of the frames that are speech; the segmenter's edges, with their frames; hops asked so far, by frame."""
+    """Numbers of the frames that are speech; what was heard, with its frame; hops asked so far, by frame."""
     segmenter = Segmenter(DEFAULTS.pre_roll_ms, DEFAULTS.post_roll_ms, DEFAULTS.hangover_frames)
+    hearing = LocalHearing(vad, segmenter, THRESHOLD, DEFAULTS.onset_threshold)
     speaks: list[int] = []
-    edges: list[tuple[int, type]] = []
+    events: list[tuple[int, type]] = []
     hops: list[int] = []
     for number, frame in enumerate(frames):
-        is_speech = vad.score(frame) >= THRESHOLD
-        if is_speech:
-            speaks.append(number)
-        edges += [(number, type(piece)) for piece in segmenter.push(frame, is_speech) if not isinstance(piece, bytes)]
+        events += [(number, type(piece)) for piece in hearing.hear(frame) if not isinstance(piece, bytes)]
         hops.append(engine.hops)
-    return speaks, edges, hops
+        if segmenter.state is SegmenterState.SPEECH:
+            speaks.append(number)
+    return speaks, events, hops
 
 
 def figures(all_heard: list[Heard]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, Protocol
 
 from backend.audio.frame import Frame
-from backend.audio.segmenter import Edge, Ended, Onset, Paused, Resumed, Segmenter
+from backend.audio.segmenter import Edge, Ended, Onset, Paused, Resumed, Segmenter, SegmenterState
 from backend.audio.vad import Vad, make_vad
 from backend.conversation import events as ev
 from backend.session.levels import Levels
@@ -36,11 +36,13 @@ class LocalHearing:
 
     endpointing: Literal["local", "provider"] = "local"
 
-    def __init__(self, vad: Vad, segmenter: Segmenter, threshold: float) -> None:
+    def __init__(self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0) -> None:
+        """`threshold`: the score from which a frame is speech; in silence the lower one of `onset` is enough."""
         self.name = vad.name
         self._vad = vad
         self._segmenter = segmenter
         self._threshold = threshold
+        self._onset = min(onset, threshold)
         self.levels: Levels | None = Levels(threshold)
         self._note = self.levels.note
 
@@ -51,7 +53,8 @@ class LocalHearing:
         """See `Hearing`."""
         score = self._vad.score(frame)
         self._note(score)
-        heard = self._segmenter.push(frame, score >= self._threshold)
+        begun = self._segmenter.state is not SegmenterState.SILENCE
+        heard = self._segmenter.push(frame, score >= (self._threshold if begun else self._onset))
         return [piece if isinstance(piece, bytes) else _event(piece) for piece in heard]
 
     def close(self) -> None:
@@ -78,8 +81,11 @@ def open_hearing(settings: VadSettings) -> Hearing:
     """The hearing the settings ask for, new for each call. Raises `MissingLibrary`."""
     if not settings.enabled:
         return OpenHearing()
+    vad = make_vad(settings)
     segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames)
-    return LocalHearing(make_vad(settings), segmenter, settings.threshold)
+    # TEN VAD takes coughs and knocks for speech with scores that Silero keeps for the beginnings of words.
+    onset = settings.onset_threshold if vad.name == "silero" else settings.threshold
+    return LocalHearing(vad, segmenter, settings.threshold, onset)
 
 
 def _event(edge: Edge) -> ev.SpeechEvent:

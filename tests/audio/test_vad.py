@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from backend.audio import vad, vad_silero, vad_ten
-from backend.audio.frame import SILENCE, Frame
+from backend.audio.frame import SAMPLE_RATE, SILENCE, Frame
 from backend.audio.segmenter import Ended, Onset, Segmenter
 from backend.audio.vad import EngineName, make_vad
 from backend.errors import MissingLibrary
 from backend.settings import VadSettings
-from tests.support.speech import frames_of, noise, samples_of, silence, speech
+from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, speech
 
 
 def ten_runs() -> bool:
@@ -50,6 +50,18 @@ def mixed(one: bytes, other: bytes) -> bytes:
     return bytes(np.clip(both, -32768, 32767).astype("<i2").tobytes())
 
 
+def knocks() -> bytes:
+    """Ten thumps at 130 Hz."""
+    time = np.arange(SAMPLE_RATE * 7 // 10) / SAMPLE_RATE
+    return pcm_of(20_000 * np.exp(-40 * time) * np.sin(2 * np.pi * 130 * time)) * 10
+
+
+def coughs() -> bytes:
+    """Ten bursts of noise that fade within 100 ms."""
+    burst = samples_of(noise(700, dbfs=-12)) * np.exp(-np.arange(SAMPLE_RATE * 7 // 10) / (0.03 * SAMPLE_RATE))
+    return pcm_of(burst) * 10
+
+
 @every_engine
 def test_words_are_speech(engine: EngineName) -> None:
     voiced = scores(engine, silence(300) + speech("What is the weather in Seattle tomorrow?"))[15:]
@@ -72,6 +84,11 @@ def test_quiet_speech_is_speech(engine: EngineName) -> None:
 @pytest.mark.parametrize("pcm", [silence(3000), noise(3000, dbfs=-50), noise(3000, dbfs=-30)])
 def test_silence_and_noise_are_not_speech(engine: EngineName, pcm: bytes) -> None:
     assert max(scores(engine, pcm)) < 0.7
+
+
+@pytest.mark.parametrize("pcm", [noise(6000, dbfs=-25), knocks(), coughs()], ids=["noise", "knocks", "coughs"])
+def test_what_is_no_voice_stays_far_below_the_score_an_onset_needs(pcm: bytes) -> None:
+    assert max(scores("silero", silence(500) + pcm)) < 0.3
 
 
 @every_engine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.audio.frame import SILENCE, Frame
+from backend.audio.segmenter import Segmenter
 from backend.conversation import events as ev
 from backend.session.hearing import LocalHearing, OpenHearing, open_hearing
 from backend.settings import VadSettings
@@ -41,6 +42,35 @@ def test_without_local_endpointing_every_frame_goes_on_and_nothing_is_decided() 
     assert (opened.name, opened.endpointing) == ("provider", "provider")
     assert [piece for frame in (SILENCE, LOUD) for piece in opened.hear(frame)] == [SILENCE, LOUD]
     opened.close()
+
+
+def test_a_voice_begins_with_a_doubtful_sound_but_goes_on_only_with_a_sure_one() -> None:
+    local = LocalHearing(Saying(0.6, 0.6, 0.8, 0.6, 0.6), Segmenter(0, 0, 3), threshold=0.7, onset=0.5)
+    events = [[type(piece) for piece in local.hear(SILENCE) if not isinstance(piece, bytes)] for _ in range(5)]
+    assert events == [[ev.SpeechStarted], [ev.SpeechPaused], [ev.SpeechResumed], [ev.SpeechPaused], []]
+
+
+def test_an_onset_is_never_harder_than_speech() -> None:
+    local = LocalHearing(Saying(0.8), Segmenter(0, 0, 3), threshold=0.7, onset=0.9)
+    assert ev.SpeechStarted() in local.hear(SILENCE)
+
+
+class Saying:
+    """A detector that has these scores."""
+
+    name = "saying"
+
+    def __init__(self, *scores: float) -> None:
+        self._scores = iter(scores)
+
+    def score(self, _frame: Frame) -> float:
+        return next(self._scores)
+
+    def reset(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 @pytest.mark.parametrize("engine", ["ten", "silero"])
