@@ -58,6 +58,6 @@ def level(frame: Frame) -> float:
     """Root mean square of a frame's last `JUDGED_MS`, in dB of full scale; -100 for nothing."""
     if frame is SILENCE:
         return _NOTHING_DBFS
-    samples = np.frombuffer(frame, "<i2", offset=_JUDGED_FROM).astype(np.float32)
+    samples = np.frombuffer(frame, "<i2", _JUDGED_SAMPLES, _JUDGED_FROM).astype(np.float32)
     energy = float(samples @ samples)
     return 10 * log10(energy / _FULL_SCALE) if energy > 0 else _NOTHING_DBFS

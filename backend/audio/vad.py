@@ -222,8 +222,9 @@ class RestingVad:
         """See `Vad`; 0 for what is no louder than the room."""
         dbfs = level(frame)
         if not self._gate.opens(dbfs):
+            if not self._unheard:
+                self._certainty.learn(0.0)
             self._unheard.append(frame)
-            self._certainty.learn(0.0)
             return 0.0
         if self._certainty.holds(dbfs):
             return self._vad.skip(frame)

@@ -53,8 +53,8 @@ class LocalHearing:
         """See `Hearing`."""
         score = self._vad.score(frame)
         self._note(score)
-        begun = self._segmenter.state is not SegmenterState.SILENCE
-        heard = self._segmenter.push(frame, score >= (self._threshold if begun else self._onset))
+        begins = score >= self._onset and self._segmenter.state is SegmenterState.SILENCE
+        heard = self._segmenter.push(frame, begins or score >= self._threshold)
         return [piece if isinstance(piece, bytes) else _event(piece) for piece in heard]
 
     def close(self) -> None:
