@@ -8,7 +8,6 @@ in for every tenth of a second of speech, and this costs a tenth of what they do
 from __future__ import annotations
 
 import json
-from binascii import a2b_base64, b2a_base64
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -31,7 +30,11 @@ BENIGN = frozenset({"response_cancel_not_active", "input_audio_buffer_commit_emp
 QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
 """Replies that must not call a tool."""
 
-APPEND = b'{"type":"input_audio_buffer.append","event_id":"e%d","audio":"%b"}'
+APPEND = b'{"type":"input_audio_buffer.append","event_id":"e%d","audio":%b}'
+sound_to_json = msgspec.json.Encoder().encode
+"""Bytes as a JSON string of base64. It and its reverse take half as long as `binascii`, which needs a copy besides."""
+sound_of = msgspec.json.Decoder(bytes).decode
+words_of = msgspec.json.Decoder(str).decode
 
 
 class Voice(msgspec.Struct, frozen=True):
@@ -49,7 +52,8 @@ class ServerEvent(msgspec.Struct):
     response_id: str = ""
     item_id: str = ""
     previous_item_id: str | None = None
-    delta: str = ""
+    delta: msgspec.Raw = msgspec.Raw(b'""')
+    """JSON still: what kind of string it is, the type says."""
     transcript: str = ""
     audio_start_ms: int = 0
     audio_end_ms: int = 0
@@ -89,7 +93,7 @@ class RealtimeCodec:
 
     def append(self, pcm: bytes | bytearray) -> bytes:
         """`input_audio_buffer.append` of 24 kHz mono PCM16, by template: this runs for every tenth of a second."""
-        return APPEND % (next(self._ids), b2a_base64(pcm, newline=False))
+        return APPEND % (next(self._ids), sound_to_json(pcm))
 
     def encode(self, command: ResponderCommand) -> bytes:
         """One command as one client event."""
@@ -171,9 +175,9 @@ class RealtimeCodec:
     def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
         match event.type:
             case "response.output_audio.delta":
-                return [ev.ReplyAudio(event.response_id, event.item_id, a2b_base64(event.delta))]
+                return [ev.ReplyAudio(event.response_id, event.item_id, sound_of(event.delta))]
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
-                return [ev.ReplyText(event.response_id, event.item_id, event.delta)]
+                return [ev.ReplyText(event.response_id, event.item_id, words_of(event.delta))]
             case "response.created":
                 response = event.response or {}
                 metadata = response.get("metadata") or {}
@@ -181,7 +185,7 @@ class RealtimeCodec:
             case "response.done":
                 return self._on_done(event.response or {})
             case "conversation.item.input_audio_transcription.delta":
-                return [ev.UserTranscriptGrew(event.item_id, event.delta)]
+                return [ev.UserTranscriptGrew(event.item_id, words_of(event.delta))]
             case "conversation.item.input_audio_transcription.completed":
                 return [ev.UserTranscribed(event.item_id, event.transcript)]
             case "conversation.item.input_audio_transcription.failed":

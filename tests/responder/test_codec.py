@@ -183,3 +183,13 @@ def test_garbage_is_a_complaint_and_not_a_crash(junk: str) -> None:
 
 def test_unknown_types_are_ignored() -> None:
     assert told(type="rate_limits.updated", rate_limits=[]) == []
+
+
+def test_audio_is_any_json_string_of_base64_and_what_is_none_costs_that_event() -> None:
+    delta = {"type": "response.output_audio.delta", "response_id": "r1", "item_id": "i1"}
+    pcm = b"\xff\xef\xbe" * 40
+    escaped = json.dumps(delta | {"delta": b64encode(pcm).decode()}).replace("/", "\\/")
+    assert codec().decode(escaped) == [ev.ReplyAudio("r1", "i1", pcm)]
+    for none in ("no base64!", 5, None):
+        [complaint] = codec().decode(json.dumps(delta | {"delta": none}))
+        assert isinstance(complaint, ev.ProviderComplained)
