@@ -14,7 +14,7 @@ the codec and a detector as a call has it, in rooms of several kinds:
 
 A *sound* is a sample of flite's own output beyond 1 % of full scale; what comes before the first and after the last is
 cut off. A *known* room was heard for long enough before. *Deep* voices are lowered by a third. A *vacuum cleaner* is
-pink noise as loud as the voice, switched on the moment it ends.
+pink noise as loud as the voice, switched on the moment it ends. It takes about two minutes.
 """
 
 from __future__ import annotations
