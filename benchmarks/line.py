@@ -9,7 +9,7 @@ sockets are listened to: the one that media comes to in every turn, the others i
 
 The connection is an `AudioPeer` like any other: ICE, DTLS and its keys are aiortc's, and so are the reports (RTCP),
 whose counts are brought up to date here twice a second. What happens for each packet is in this file and reaches
-inside aiortc and pylibsrtp for it: SRTP on and off in pylibsrtp's own buffer, without its copies.
+inside aiortc for it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,17 @@ from struct import Struct
 from typing import Any, cast
 
 from aiortc import clock
-from pylibsrtp import Session
-from pylibsrtp._binding import ffi, lib  # type: ignore[import-not-found]
 
 from backend.transports.aiortc_media import REPORT_SLOTS, SLOT_TICKS, NextPayload
 from backend.transports.beat import current_beat
 from backend.transports.peer import AudioPeer
-from backend.transports.rtp import HEADER_BYTES, VERSION_2, is_media, read_packet
+from backend.transports.rtp import is_media, read_packet, write_packet
+from backend.transports.srtp import Protection
 from benchmarks.drained import MOST_BYTES, SO_TIMESTAMPNS, DrainedSocket
 
 ANCILLARY_BYTES = 64
 MOMENT = Struct("@ll")
 """`struct timespec`: seconds and nanoseconds of the wall clock."""
-HEADER = Struct(">BBHII")
 DRY_EVERY = 5
 """Turns after which everything is taken that is there; in between it is one packet, as one comes in each."""
 
@@ -63,7 +61,7 @@ class Line:
         self._sockets += [_unwatched(each) for each in peer._ice._protocols if each is not pair.protocol]
         self._out = self._sockets[0].socket
         self._to = pair.remote_addr
-        self._cover, self._uncover = Srtp(sender.transport._tx_srtp), Srtp(sender.transport._rx_srtp)
+        self._cover, self._uncover = Protection(sender.transport._tx_srtp), Protection(sender.transport._rx_srtp)
         self._sequence = sender._sequence
         self._origin = sender._origin + (sender._place._slot + 1) * SLOT_TICKS
         self._clock_ahead = 0.0
@@ -109,7 +107,7 @@ class Line:
                 drained.protocol.datagram_received(data, address)
                 continue
             media = True
-            packet = self._uncover.unprotect(data)
+            packet = self._uncover.take_off(data)
             if packet:
                 self._newest = packet
                 self._received += 1
@@ -120,12 +118,12 @@ class Line:
     def _send(self, slot: int) -> None:
         payload = self._next_payload()
         timestamp = (self._origin + slot * SLOT_TICKS) & 0xFFFFFFFF
-        data = self._cover.protect(self._sender._payload_type, self._sequence, timestamp, self._sender._ssrc, payload)
+        packet = write_packet(self._sender._payload_type, self._sequence, timestamp, self._sender._ssrc, payload)
         self._sequence = (self._sequence + 1) & 0xFFFF
         self._sent += 1
         self._sent_bytes += len(payload)
         try:
-            self._out.sendto(data, self._to)
+            self._out.sendto(self._cover.put_on(packet), self._to)
         except OSError:
             return  # a full socket loses it, as the network would
 
@@ -160,35 +158,3 @@ def moment(ancillary: Ancillary, clock_ahead: float) -> float:
         return time.monotonic()
     seconds, nanoseconds = MOMENT.unpack_from(ancillary[0][2])
     return cast(float, seconds + nanoseconds * 1e-9 - clock_ahead)
-
-
-class Srtp:
-    """One direction's SRTP session: what pylibsrtp does, in its buffer, without an object for each step."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session  # owns what follows
-        self._handle = session._srtp[0]
-        self._cdata, self._buffer = session._cdata, session._buffer
-        self._length = ffi.new("int *")
-
-    def __repr__(self) -> str:
-        return f"Srtp({self._handle})"
-
-    def protect(self, payload_type: int, sequence: int, timestamp: int, source: int, payload: bytes) -> bytes:
-        """An RTP packet of these, protected; empty when libsrtp will not."""
-        end = HEADER_BYTES + len(payload)
-        HEADER.pack_into(self._buffer, 0, VERSION_2, payload_type, sequence, timestamp, source)
-        self._buffer[HEADER_BYTES:end] = payload
-        self._length[0] = end
-        done = lib.srtp_protect(self._handle, self._cdata, self._length)
-        return b"" if done else self._buffer[0 : self._length[0]]
-
-    def unprotect(self, data: bytes) -> bytes:
-        """The RTP packet in it; empty when it is repeated, too old, or not the server's."""
-        size = len(data)
-        if size > len(self._cdata):
-            return b""
-        self._buffer[0:size] = data
-        self._length[0] = size
-        done = lib.srtp_unprotect(self._handle, self._cdata, self._length)
-        return b"" if done else self._buffer[0 : self._length[0]]
