@@ -10,6 +10,7 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from math import inf
 
 from backend.client.webrtc import WebRTCCaller
 from backend.transports.base import Ear
@@ -60,7 +61,7 @@ class Half:
 
     def read(self) -> None:
         """Everything that waits."""
-        current_intake()._read()
+        current_intake()._read(inf)
 
     def play(self, calls: int | None = None) -> None:
         """The next slot, for the first `calls`."""

@@ -9,6 +9,10 @@ filled and a hundred calls are spread evenly. Sockets are read at least every `R
 
 A phase counts its slots from an epoch, so that lateness never adds up; what is done after a stall, `pacer` says. Who
 wakes late finds several phases due, plays for all of them, and reads once: the busier the core, the fewer the wake-ups.
+
+Playing goes before reading. While more comes in than can be read, reading to the end would never come back, and
+nobody would be played for: so it stops `LATE_S` after the next phase was due, and what is left waits in the kernel. A
+voice heard a moment later is a moment's latency; a slot not played is a hole in somebody's sentence.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ PHASES = 4
 TICK_S = FRAME_S / PHASES
 READ_S = 2 * TICK_S
 """Seconds after which sockets are read again: a packet waits for half of them on average."""
+LATE_S = 0.015
+"""Seconds by which reading may keep the next phase waiting: receivers hold back more than that."""
 EARLY_S = 0.001
 """Event loops set timers to the millisecond: one may come so much too soon."""
 FILL = 8
@@ -37,8 +43,9 @@ FILL_ORDER = (0, 2, 1, 3)
 
 Play = Callable[[int], None]
 """Called on the event loop when a slot is due, with its number, from 0."""
-Read = Callable[[], None]
-"""Called on the event loop when sockets are to be read; must not fail."""
+Read = Callable[[float], None]
+"""Called on the event loop when sockets are to be read, with the moment, on its clock, from which the rest must wait
+for the next time; must not fail."""
 
 
 class Place:
@@ -152,20 +159,26 @@ class Beat:
             self._timer.cancel()
         since = now + EARLY_S - self._epoch
         moment = self._epoch + (int(since / READ_S) + 1) * READ_S if self._readers else inf
-        for phase in self._phases:
-            if phase.places and phase.due < moment:
-                moment = phase.due
-        self._timer = self._loop.call_at(moment, self._due, context=self._nobodys)
+        self._timer = self._loop.call_at(min(moment, self._next_slot()), self._due, context=self._nobodys)
 
     def _due(self) -> None:
         now = self._loop.time()
         for phase in self._phases:
             if phase.places and phase.due <= now + EARLY_S:
                 phase.serve(now)
+        until = min(self._next_slot() + LATE_S, now + FRAME_S)
         for read in list(self._readers):
-            read()
+            read(until)
         if self._timer is not None:  # else all have left meanwhile
             self._arm(now)
+
+    def _next_slot(self) -> float:
+        """When somebody must be played for next; infinity when nobody must."""
+        moment = inf
+        for phase in self._phases:
+            if phase.places and phase.due < moment:
+                moment = phase.due
+        return moment
 
     def _rest_if_alone(self) -> None:
         if self._timer is not None and not self._readers and not any(phase.places for phase in self._phases):

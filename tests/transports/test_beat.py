@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from backend.transports.beat import FILL, PHASES, READ_S, Beat, Place, current_beat
+from backend.transports.beat import FILL, LATE_S, PHASES, READ_S, TICK_S, Beat, Place, current_beat
+from backend.transports.pacer import FRAME_S
 
 
 class LateLoop(asyncio.SelectorEventLoop):
@@ -147,7 +148,7 @@ def test_leaving_from_within_a_slot_is_safe(loop: LateLoop) -> None:
 def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
     reads: list[float] = []
     beat = Beat(loop)
-    beat.begin_reading(lambda: reads.append(loop.now))
+    beat.begin_reading(lambda until: reads.append(loop.now))
     loop.pass_time(1.0)
     assert len(reads) in (99, 100, 101)
 
@@ -155,7 +156,7 @@ def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
 def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
     beat = Beat(loop)
     reads: list[float] = []
-    beat.begin_reading(lambda: reads.append(loop.now))
+    beat.begin_reading(lambda until: reads.append(loop.now))
     for _ in range(2 * FILL):
         beat.join(lambda slot: None)
     loop.pass_time(1.0)
@@ -166,7 +167,7 @@ def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
 def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLoop) -> None:
     beat = Beat(loop)
     reads: list[float] = []
-    beat.begin_reading(lambda: reads.append(loop.now))
+    beat.begin_reading(lambda until: reads.append(loop.now))
     for _ in range(FILL * PHASES):
         beat.join(lambda slot: None)
     loop.pass_time(1.0)
@@ -177,7 +178,7 @@ def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
     beat = Beat(loop)
     reads: list[float] = []
 
-    def read() -> None:
+    def read(until: float) -> None:
         reads.append(loop.now)
 
     beat.begin_reading(read)
@@ -194,7 +195,7 @@ def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
 
 def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> None:
     beat = Beat(loop)
-    beat.begin_reading(lambda: None)
+    beat.begin_reading(lambda until: None)
     for _ in range(2 * FILL):
         beat.join(lambda slot: None)
     loop.pass_time(0.1001)
@@ -207,7 +208,7 @@ def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> 
 def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop) -> None:
     beat = Beat(loop)
     reads: list[float] = []
-    beat.begin_reading(lambda: reads.append(loop.now))
+    beat.begin_reading(lambda until: reads.append(loop.now))
     calls = [joined(beat) for _ in range(FILL * PHASES)]
     loop.pass_time(0.1)
     reads.clear()
@@ -216,6 +217,31 @@ def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop) -> 
     assert 1 <= len(reads) <= 2
     loop.pass_time(0.1)
     assert not any(place.skipped for place, _ in calls)
+
+
+def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    left: list[float] = []
+    beat.begin_reading(lambda until: left.append(until - loop.now))
+    loop.pass_time(0.1)
+    assert all(each == pytest.approx(FRAME_S) for each in left)
+    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    left.clear()
+    loop.pass_time(0.1)
+    assert all(each <= TICK_S + LATE_S + 1e-6 for each in left)
+    assert not any(place.skipped for place, _ in calls)
+
+
+def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateLoop) -> None:
+    beat = Beat(loop)
+
+    def read(until: float) -> None:
+        loop.now = max(loop.now + 0.001, until)  # there is always more
+
+    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    beat.begin_reading(read)
+    loop.pass_time(1.0)
+    assert all(len(slots) >= 35 and place.worst_gap_ms < 45 for place, slots in calls)
 
 
 def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from backend.transports.udp import MOST_ROUNDS, ClockedSocket, current_intake
+from backend.transports.udp import AT_ONCE, ClockedSocket, current_intake
 
 
 class Heard(asyncio.DatagramProtocol):
@@ -57,7 +57,7 @@ async def until(fact: Callable[[], bool]) -> None:
 async def test_every_datagram_arrives_whole_and_in_order_with_its_address() -> None:
     heard, back = Heard(), Heard()
     here, there = opened(heard), opened(back)
-    sent = [bytes([number]) * (number + 1) for number in range(3 * MOST_ROUNDS)]
+    sent = [bytes([number]) * (number + 1) for number in range(200)]
     for data in sent:
         there.sendto(data, here.get_extra_info("sockname"))
     await until(lambda: len(heard.datagrams) == len(sent))
@@ -65,6 +65,27 @@ async def test_every_datagram_arrives_whole_and_in_order_with_its_address() -> N
     assert {address for _, address in heard.datagrams} == {there.get_extra_info("sockname")}
     assert heard.made is here
     here.close()
+    there.close()
+
+
+async def test_when_time_is_up_the_rest_waits_and_everybody_gets_a_turn() -> None:
+    intake, loop = current_intake(), asyncio.get_running_loop()
+    heard = [Heard() for _ in range(3 * AT_ONCE)]
+    here = [opened(each) for each in heard]
+    there = bound()
+    for sock in here:
+        for data in (b"first", b"second"):
+            there.sendto(data, sock.get_extra_info("sockname"))
+    turns = []
+    for _ in range(6):
+        intake._read(until=loop.time())  # is up already
+        turns.append(sum(len(each.datagrams) for each in heard))
+        if len(turns) == 3:
+            assert all(len(each.datagrams) == 1 for each in heard)
+    assert turns == [AT_ONCE * turn for turn in range(1, 7)]
+    assert all([data for data, _ in each.datagrams] == [b"first", b"second"] for each in heard)
+    for sock in here:
+        sock.close()
     there.close()
 
 
