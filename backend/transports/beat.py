@@ -12,7 +12,8 @@ wakes late finds several phases due, plays for all of them, and reads once: the 
 
 Playing goes before reading. While more comes in than can be read, reading to the end would never come back, and
 nobody would be played for: so it stops `LATE_S` after the next phase was due, and what is left waits in the kernel. A
-voice heard a moment later is a moment's latency; a slot not played is a hole in somebody's sentence.
+voice heard a moment later is a moment's latency; a slot not played is a hole in somebody's sentence. But who stays
+behind for `BEHIND_S` reads it all.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ READ_S = 2 * TICK_S
 """Seconds after which sockets are read again: a packet waits for half of them on average."""
 LATE_S = 0.015
 """Seconds by which reading may keep the next phase waiting: receivers hold back more than that."""
+BEHIND_S = 0.08
+"""Seconds for which something may be left; then all is read, whoever waits: holes in what is played are the smaller
+evil than a server that hears everybody ever later."""
 EARLY_S = 0.001
 """Event loops set timers to the millisecond: one may come so much too soon."""
 FILL = 8
@@ -43,9 +47,9 @@ FILL_ORDER = (0, 2, 1, 3)
 
 Play = Callable[[int], None]
 """Called on the event loop when a slot is due, with its number, from 0."""
-Read = Callable[[float], None]
+Read = Callable[[float], bool]
 """Called on the event loop when sockets are to be read, with the moment, on its clock, from which the rest must wait
-for the next time; must not fail."""
+for the next time; says whether nothing is left. Must not fail."""
 
 
 class Place:
@@ -119,6 +123,7 @@ class Beat:
         self._epoch = loop.time()
         self._phases = tuple(_Phase(self._epoch + number * TICK_S) for number in range(PHASES))
         self._readers: dict[Read, None] = {}
+        self._read_all_at = self._epoch
         self._timer: asyncio.TimerHandle | None = None
         self._nobodys = Context()  # else what is done for all calls would be traced as the work of whoever came first
 
@@ -166,11 +171,16 @@ class Beat:
         for phase in self._phases:
             if phase.places and phase.due <= now + EARLY_S:
                 phase.serve(now)
-        until = min(self._next_slot() + LATE_S, now + FRAME_S)
-        for read in list(self._readers):
-            read(until)
+        self._read(now)
         if self._timer is not None:  # else all have left meanwhile
             self._arm(now)
+
+    def _read(self, now: float) -> None:
+        behind = now - self._read_all_at > BEHIND_S
+        until = inf if behind else min(self._next_slot() + LATE_S, now + FRAME_S)
+        done = [read(until) for read in list(self._readers)]
+        if all(done):
+            self._read_all_at = self._loop.time()
 
     def _next_slot(self) -> float:
         """When somebody must be played for next; infinity when nobody must."""

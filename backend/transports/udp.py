@@ -57,15 +57,16 @@ class Intake:
         if not self._sockets:
             self._beat.end_reading(self._read)
 
-    def _read(self, until: float) -> None:
-        """What has come; from `until` on the rest waits."""
+    def _read(self, until: float) -> bool:
+        """What has come; from `until` on the rest waits. Whether that was all."""
         sockets, poll, clock = self._sockets, self._poll, self._clock
         while ready := poll():
             for descriptor, _ in ready:
                 if (clocked := sockets.get(descriptor)) is not None:
                     clocked.receive()
             if clock() >= until:
-                return
+                return False
+        return True
 
 
 class ClockedSocket(asyncio.DatagramTransport):

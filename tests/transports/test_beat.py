@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
+from math import inf
 
 import pytest
 
@@ -55,6 +57,14 @@ def loop() -> Iterator[LateLoop]:
 def joined(beat: Beat) -> tuple[Place, list[int]]:
     slots: list[int] = []
     return beat.join(slots.append), slots
+
+
+def noting(loop: LateLoop, reads: list[float]) -> Callable[[float], bool]:
+    def read(until: float) -> bool:
+        reads.append(loop.now)
+        return True
+
+    return read
 
 
 def test_slots_come_every_20_ms_from_zero(loop: LateLoop) -> None:
@@ -148,7 +158,7 @@ def test_leaving_from_within_a_slot_is_safe(loop: LateLoop) -> None:
 def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
     reads: list[float] = []
     beat = Beat(loop)
-    beat.begin_reading(lambda until: reads.append(loop.now))
+    beat.begin_reading(noting(loop, reads))
     loop.pass_time(1.0)
     assert len(reads) in (99, 100, 101)
 
@@ -156,7 +166,7 @@ def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
 def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
     beat = Beat(loop)
     reads: list[float] = []
-    beat.begin_reading(lambda until: reads.append(loop.now))
+    beat.begin_reading(noting(loop, reads))
     for _ in range(2 * FILL):
         beat.join(lambda slot: None)
     loop.pass_time(1.0)
@@ -167,7 +177,7 @@ def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
 def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLoop) -> None:
     beat = Beat(loop)
     reads: list[float] = []
-    beat.begin_reading(lambda until: reads.append(loop.now))
+    beat.begin_reading(noting(loop, reads))
     for _ in range(FILL * PHASES):
         beat.join(lambda slot: None)
     loop.pass_time(1.0)
@@ -178,8 +188,9 @@ def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
     beat = Beat(loop)
     reads: list[float] = []
 
-    def read(until: float) -> None:
+    def read(until: float) -> bool:
         reads.append(loop.now)
+        return True
 
     beat.begin_reading(read)
     beat.begin_reading(read)
@@ -195,7 +206,7 @@ def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
 
 def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> None:
     beat = Beat(loop)
-    beat.begin_reading(lambda until: None)
+    beat.begin_reading(lambda until: True)
     for _ in range(2 * FILL):
         beat.join(lambda slot: None)
     loop.pass_time(0.1001)
@@ -208,7 +219,7 @@ def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> 
 def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop) -> None:
     beat = Beat(loop)
     reads: list[float] = []
-    beat.begin_reading(lambda until: reads.append(loop.now))
+    beat.begin_reading(noting(loop, reads))
     calls = [joined(beat) for _ in range(FILL * PHASES)]
     loop.pass_time(0.1)
     reads.clear()
@@ -222,7 +233,12 @@ def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop) -> 
 def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop) -> None:
     beat = Beat(loop)
     left: list[float] = []
-    beat.begin_reading(lambda until: left.append(until - loop.now))
+
+    def read(until: float) -> bool:
+        left.append(until - loop.now)
+        return True
+
+    beat.begin_reading(read)
     loop.pass_time(0.1)
     assert all(each == pytest.approx(FRAME_S) for each in left)
     calls = [joined(beat) for _ in range(FILL * PHASES)]
@@ -235,13 +251,24 @@ def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop) -> None:
 def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateLoop) -> None:
     beat = Beat(loop)
 
-    def read(until: float) -> None:
-        loop.now = max(loop.now + 0.001, until)  # there is always more
+    asked: list[float] = []
+
+    def read(until: float) -> bool:
+        asked.append(until)
+        loop.now = max(loop.now + 0.001, until) if until < inf else loop.now + 0.05  # there is always more
+        return until == inf
 
     calls = [joined(beat) for _ in range(FILL * PHASES)]
     beat.begin_reading(read)
+    loop.pass_time(0.05)
+    assert all(place.worst_gap_ms < 45 for place, _ in calls)
     loop.pass_time(1.0)
-    assert all(len(slots) >= 35 and place.worst_gap_ms < 45 for place, slots in calls)
+    assert inf in asked  # but whoever is behind for long reads it all
+    behind = [
+        asked.index(inf),
+        *(later - earlier for earlier, later in pairwise(i for i, u in enumerate(asked) if u == inf)),
+    ]
+    assert all(3 <= number <= 8 for number in behind)
 
 
 def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop) -> None:
