@@ -37,7 +37,7 @@ LATE_S = 0.015
 """Seconds by which reading may keep the next phase waiting: receivers hold back more than that."""
 BEHIND_S = 0.08
 """Seconds for which something may be left; then all is read, whoever waits: holes in what is played are the smaller
-evil than a server that hears everybody ever later."""
+evil than a server that hears everybody ever later. Less than `quiet.QUIET_AFTER_S`: what waits is not missing."""
 EARLY_S = 0.001
 """Event loops set timers to the millisecond: one may come so much too soon."""
 FILL = 8

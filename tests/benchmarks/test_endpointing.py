@@ -10,31 +10,14 @@ import pytest
 from backend.audio.frame import FRAME_MS, Frame
 from backend.audio.vad import Engine, Vad, assembled
 from benchmarks.endpointing import Room, Scene, judged, noises, onsets, pink, scene
+from tests.support.detector import Saying
 from tests.support.speech import samples_of, speech
 
 FIRST_MS, LAST_MS = 207.0, 403.0
 
 
-class Scripted:
-    """Says what it was told to, frame by frame; asks nobody."""
-
-    name = "scripted"
-
-    def __init__(self, scores: list[float]) -> None:
-        self._scores = iter(scores)
-
-    def score(self, _frame: Frame) -> float:
-        return next(self._scores)
-
-    def reset(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
 def scripted(scores: list[float]) -> Callable[[Engine, float], Vad]:
-    return lambda _engine, _sure: Scripted(scores)
+    return lambda _engine, _sure: Saying(*scores)
 
 
 def empty(frames: int) -> Scene:

@@ -10,6 +10,7 @@ from backend.conversation import events as ev
 from backend.session.hearing import LocalHearing, OpenHearing, open_hearing
 from backend.settings import VadSettings
 from tests.session.world import VOICE, hearing
+from tests.support.detector import Saying
 
 LOUD = Frame(VOICE)
 
@@ -53,24 +54,6 @@ def test_a_voice_begins_with_a_doubtful_sound_but_goes_on_only_with_a_sure_one()
 def test_an_onset_is_never_harder_than_speech() -> None:
     local = LocalHearing(Saying(0.8), Segmenter(0, 0, 3), threshold=0.7, onset=0.9)
     assert ev.SpeechStarted() in local.hear(SILENCE)
-
-
-class Saying:
-    """A detector that has these scores."""
-
-    name = "saying"
-
-    def __init__(self, *scores: float) -> None:
-        self._scores = iter(scores)
-
-    def score(self, _frame: Frame) -> float:
-        return next(self._scores)
-
-    def reset(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.mark.parametrize("engine", ["ten", "silero"])

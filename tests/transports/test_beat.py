@@ -10,8 +10,9 @@ from math import inf
 
 import pytest
 
-from backend.transports.beat import FILL, LATE_S, PHASES, READ_S, TICK_S, Beat, Place, current_beat
+from backend.transports.beat import BEHIND_S, FILL, LATE_S, PHASES, READ_S, TICK_S, Beat, Place, current_beat
 from backend.transports.pacer import FRAME_S
+from backend.transports.quiet import QUIET_AFTER_S
 
 
 class LateLoop(asyncio.SelectorEventLoop):
@@ -269,6 +270,10 @@ def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateL
         *(later - earlier for earlier, later in pairwise(i for i, u in enumerate(asked) if u == inf)),
     ]
     assert all(3 <= number <= 8 for number in behind)
+
+
+def test_what_waits_to_be_read_is_not_taken_for_missing() -> None:
+    assert BEHIND_S < QUIET_AFTER_S
 
 
 def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop) -> None:
