@@ -166,6 +166,7 @@ class Settings(BaseSettings):
     rtc_port_range: Annotated[tuple[int, int] | None, NoDecode] = Field(
         None, description="UDP ports to bind, e.g. 10000-10100."
     )
+    rtc_dtx: bool = Field(True, description="Ask browsers to send next to nothing while nobody speaks (Opus DTX).")
     ice_servers: Annotated[list[IceServer], NoDecode] = Field(
         default_factory=list, description="STUN/TURN servers as JSON."
     )

@@ -18,6 +18,7 @@ from backend.transports.peer import AudioPeer, PeerState
 from backend.transports.wire import WireConfig
 from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
+from benchmarks.microphone import Microphone, Spoken
 from benchmarks.record import CallRecord, Kind, Utterance
 
 CONNECT_WITHIN_S = 10.0
@@ -36,7 +37,8 @@ class MeasuredCaller:
         self.answers: deque[tuple[float, float]] = deque(maxlen=4 if soak else None)
         """From when to when an answer was listened to, on the steady clock."""
         self._listening_since = 0.0
-        self._speech: deque[bytes] = deque()
+        self._microphone = Microphone()
+        self._pauses = False
         self._began = self._ended = 0.0
         self._said = asyncio.Event()
         self._news = asyncio.Event()
@@ -59,7 +61,7 @@ class MeasuredCaller:
 
     async def connect(self, signalling: Signalling) -> Ticket:
         """Place the call; again after `close`. Raises `CallRefused`, `TransportLost`."""
-        self._speech.clear()
+        self._microphone.clear()
         self._quiet_packets = 1
         peer = self._peer = AudioPeer(
             WireConfig(),
@@ -70,6 +72,7 @@ class MeasuredCaller:
         offer = await peer.offer()
         posted = time.monotonic()
         answer, ticket = await signalling.offer(offer)
+        self._pauses = "usedtx=1" in answer
         await peer.accept(answer)
         await self._until("a connection", lambda: peer.state not in CONNECTING, CONNECT_WITHIN_S)
         if peer.state is not PeerState.CONNECTED:
@@ -78,12 +81,13 @@ class MeasuredCaller:
         self._line = await Line.take_over(peer, self._next_payload, self._keep)
         return ticket
 
-    async def say(self, packets: list[bytes], kind: Kind) -> None:
+    async def say(self, spoken: Spoken, kind: Kind) -> None:
         """Speak, and return when the last packet has been handed to the sender."""
+        speech = spoken.with_pauses if self._pauses else spoken.without_pauses
         self._said.clear()
         self._began = 0.0
-        self._speech.extend(packets)
-        async with asyncio.timeout(len(packets) * 0.02 + CONNECT_WITHIN_S):
+        self._microphone.say(speech)
+        async with asyncio.timeout(len(speech.packets) * 0.02 + CONNECT_WITHIN_S):
             await self._said.wait()
         self.record.said.append(Utterance(kind, self._began, self._ended))
 
@@ -127,12 +131,12 @@ class MeasuredCaller:
             ) from None
 
     def _next_payload(self) -> bytes:
-        if not self._speech:
-            return SILENCE_PACKET
+        if not self._microphone.left:
+            return self._microphone.next()
         now = time.monotonic()
         self._began = self._began or now
-        packet = self._speech.popleft()
-        if not self._speech:
+        packet = self._microphone.next()
+        if not self._microphone.left:
             self._ended = now
             self._said.set()
         return packet

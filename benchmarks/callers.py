@@ -25,6 +25,7 @@ from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.conversation import OutOfStep, Voices, converse, fall_into_step, judge
 from benchmarks.drained import CallersLoop
+from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import CallersReport, CallRecord, Packets, encode
 
@@ -79,9 +80,7 @@ class Call:
 
 async def run(plan: Plan) -> CallersReport:
     """Place the calls one after another, let them talk, hang up, and only then judge what they heard."""
-    voices = Voices(
-        [speech.packets(pcm) for pcm in speech.questions()], [speech.packets(pcm) for pcm in speech.interruptions()]
-    )
+    voices = Voices([spoken(pcm) for pcm in speech.questions()], [spoken(pcm) for pcm in speech.interruptions()])
     limits = httpx2.Limits(max_keepalive_connections=0)  # as different callers have: several processes share them
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(base_url=plan.url, trust_env=False, limits=limits))

@@ -40,7 +40,8 @@ def main() -> int:
     options = _options()
     leave_on_sigterm()
     seconds = options.seconds or (RAMP_SECONDS if options.ramp else SECONDS)
-    bench = Bench(seconds, Cores.available(options.workers, shared=options.shared), options.workers)
+    cores = Cores.available(options.workers, shared=options.shared)
+    bench = Bench(seconds, cores, options.workers, pauses=not options.without_pauses)
     bench.say(f"{bench.where}; {seconds:g} s a run.")
     words = ""
     if options.ramp:
@@ -71,12 +72,13 @@ def _hand_over(bench: Bench, options: argparse.Namespace, words: str) -> None:
 class Bench:
     """Runs one after another, and keeps what they gave."""
 
-    def __init__(self, seconds: float, cores: Cores, workers: int) -> None:
+    def __init__(self, seconds: float, cores: Cores, workers: int, *, pauses: bool) -> None:
         self.console = Console()
         self.cores = cores
         self.workers = workers
         self.seconds = seconds
-        self.where = cores.described(workers)
+        self.pauses = pauses
+        self.where = cores.described(workers) + ("" if pauses else ", packets in silence, too")
         self.runs: dict[int, list[Run]] = {}
 
     def __repr__(self) -> str:
@@ -89,7 +91,7 @@ class Bench:
     def measure(self, calls: int) -> Run:
         """One run, told in a line."""
         runs = self.runs.setdefault(calls, [])
-        result = run(calls, self.seconds, self.cores, len(runs) + 1, self.workers)
+        result = run(calls, self.seconds, self.cores, len(runs) + 1, self.workers, pauses=self.pauses)
         runs.append(result)
         media, server = result.media, result.server
         self.say(
@@ -131,6 +133,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=MOST_CALLS, help="the ramp goes no further than this")
     parser.add_argument("--workers", type=int, default=1, choices=range(1, 65), metavar="1-64", help="server processes")
     parser.add_argument("--shared", action="store_true", help="server, callers and Responder share all cores")
+    parser.add_argument(
+        "--without-pauses", action="store_true", help="callers send 50 packets a second in silence, too (RTC_DTX=false)"
+    )
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown, too")
     return parser.parse_args()
 

@@ -16,6 +16,7 @@ from typing import Any
 from backend.errors import TransportLost
 from benchmarks.caller import MeasuredCaller
 from benchmarks.chirp import Chirp, wholeness
+from benchmarks.microphone import Spoken
 from benchmarks.record import Kind
 
 PROVIDER_DELAY_MS = 100
@@ -39,10 +40,10 @@ class OutOfStep(TransportLost):
 
 @dataclass(frozen=True, slots=True)
 class Voices:
-    """What is said, as Opus packets, shared by all callers of a process."""
+    """What is said, shared by all callers of a process."""
 
-    questions: list[list[bytes]]
-    interruptions: list[list[bytes]]
+    questions: list[Spoken]
+    interruptions: list[Spoken]
 
 
 def script() -> dict[str, Any]:

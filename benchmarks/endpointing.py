@@ -14,24 +14,27 @@ the codec and a detector as a call has it, in rooms of several kinds:
 
 A *sound* is a sample of flite's own output beyond 1 % of full scale; what comes before the first and after the last is
 cut off. A *known* room was heard for long enough before. *Deep* voices are lowered by a third. A *vacuum cleaner* is
-pink noise as loud as the voice, switched on the moment it ends. It takes about two minutes.
+pink noise as loud as the voice, switched on the moment it ends. With `--pauses`, the caller's encoder sends next to
+nothing while nobody speaks. It takes some minutes.
 """
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from math import inf
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from backend.audio.frame import FRAME_MS, SAMPLE_RATE, Frame
-from backend.audio.opus import OpusDecoder, OpusEncoder
+from backend.audio.opus import OpusEncoder
 from backend.audio.resample import resample
 from backend.audio.segmenter import Segmenter, SegmenterState
 from backend.audio.vad import Engine, Vad, assembled
@@ -39,7 +42,10 @@ from backend.audio.vad_silero import SileroEngine
 from backend.conversation.events import SpeechResumed, SpeechStarted
 from backend.session.hearing import LocalHearing
 from backend.settings import VadSettings
+from backend.transports.aiortc_media import SLOT_TICKS
+from backend.transports.inlet import Inlet
 from benchmarks import speech
+from benchmarks.microphone import sent
 from benchmarks.opus_quality import Sound, samples
 
 VOICES = ("slt", "rms", "awb", "kal")
@@ -67,6 +73,12 @@ NOISE_MS = 20_000
 DEFAULTS = VadSettings.model_validate({})
 THRESHOLD = DEFAULTS.threshold
 
+COMPLEXITY = 5
+"""Of the callers' encoder: libwebrtc's on telephones. (9 elsewhere, where noise makes no pauses.)"""
+SOURCE = 1
+
+Timed = tuple[int, Frame]
+"""A frame, and the number of the 20 ms at whose end it was heard."""
 Detector = Callable[[Engine, float], Vad]
 
 
@@ -100,7 +112,7 @@ ROOMS = (
 class Scene:
     """One sentence in a room, as it comes out of the codec."""
 
-    frames: list[Frame]
+    frames: list[Timed]
     first_ms: float
     """When the first sound was made."""
     last_ms: float
@@ -142,22 +154,25 @@ def main() -> None:
     """Measure and print. Needs flite."""
     if not shutil.which("flite"):
         sys.exit("flite is not installed: apt install flite")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.endpointing", description="When speech is told.")
+    parser.add_argument("--pauses", action="store_true", help="callers send next to nothing while nobody speaks")
+    pauses = parser.parse_args().pauses
     table = Table("room", "onset ms", "end ms", "missed", "cut", "dips", "hops a second", "noise")
     for room in ROOMS:
-        table.add_row(room.name, *figures([judged(scene) for scene in scenes(room)]))
+        table.add_row(room.name, *figures([judged(scene) for scene in scenes(room, pauses=pauses)]))
     Console().print(table)
-    starts = ", ".join(f"{name} {onsets(sound)}" for name, sound in noises().items())
+    starts = ", ".join(f"{name} {onsets(sound, pauses=pauses)}" for name, sound in noises().items())
     Console().print(f"Onsets in {NOISE_MS // 1000} s of noise: {starts}")
 
 
-def scenes(room: Room) -> Iterable[Scene]:
+def scenes(room: Room, *, pauses: bool) -> Iterable[Scene]:
     """Every sentence in this room, begun anywhere in a frame."""
     chance = np.random.default_rng(1)
     for text, voice, _ in product(SENTENCES, VOICES, range(PLACEMENTS)):
-        yield scene(spoken(text, voice, room.deep), room, chance)
+        yield scene(spoken(text, voice, room.deep), room, chance, pauses=pauses)
 
 
-def scene(voice: Sound, room: Room, chance: np.random.Generator) -> Scene:
+def scene(voice: Sound, room: Room, chance: np.random.Generator, *, pauses: bool) -> Scene:
     """One sentence in this room."""
     begin = room.known_ms * SAMPLE_RATE // 1000 + int(chance.integers(SAMPLE_RATE // 10))
     loud = begin + np.flatnonzero(np.abs(voice) > speech.LOUD)
@@ -168,7 +183,8 @@ def scene(voice: Sound, room: Room, chance: np.random.Generator) -> Scene:
     if room.followed:
         after = sound[loud[-1] + 1 :]
         after[:] = pink(len(after), _dbfs(sound[loud[0] : loud[-1]]), chance)
-    return Scene(through_codec(sound), loud[0] * 1000 / SAMPLE_RATE, loud[-1] * 1000 / SAMPLE_RATE)
+    heard = through_codec(sound, pauses=pauses)
+    return Scene(heard, loud[0] * 1000 / SAMPLE_RATE, loud[-1] * 1000 / SAMPLE_RATE)
 
 
 def judged(scene: Scene, detector: Detector = assembled) -> Heard:
@@ -188,23 +204,25 @@ def judged(scene: Scene, detector: Detector = assembled) -> Heard:
     )
 
 
-def onsets(sound: Sound, detector: Detector = assembled) -> int:
+def onsets(sound: Sound, detector: Detector = assembled, *, pauses: bool) -> int:
     """How often a voice is heard where nobody speaks."""
     engine = Counting()
-    _, edges, _ = _run(through_codec(sound), detector(engine, THRESHOLD), engine)
+    _, edges, _ = _run(through_codec(sound, pauses=pauses), detector(engine, THRESHOLD), engine)
     return [edge for _, edge in edges].count(SpeechStarted)
 
 
-def _run(frames: Iterable[Frame], vad: Vad, engine: Counting) -> tuple[list[int], list[tuple[int, type]], list[int]]:
-    """Numbers of the frames that are speech; what was heard, with its frame; hops asked so far, by frame."""
+def _run(
+    frames: Sequence[Timed], vad: Vad, engine: Counting
+) -> tuple[list[int], list[tuple[int, type]], dict[int, int]]:
+    """When speech was heard; what else was, and when; hops asked by then. All by number of 20 ms."""
     segmenter = Segmenter(DEFAULTS.pre_roll_ms, DEFAULTS.post_roll_ms, DEFAULTS.hangover_frames)
     hearing = LocalHearing(vad, segmenter, THRESHOLD, DEFAULTS.onset_threshold)
     speaks: list[int] = []
     events: list[tuple[int, type]] = []
-    hops: list[int] = []
-    for number, frame in enumerate(frames):
+    hops = dict.fromkeys(range(frames[-1][0] + 1), 0)
+    for number, frame in frames:
         events += [(number, type(piece)) for piece in hearing.hear(frame) if not isinstance(piece, bytes)]
-        hops.append(engine.hops)
+        hops[number] = engine.hops
         if segmenter.state is SegmenterState.SPEECH:
             speaks.append(number)
     return speaks, events, hops
@@ -238,11 +256,20 @@ def spoken(text: str, voice: str, deep: bool) -> Sound:
     return samples(resample(pcm, 2 * SAMPLE_RATE, 3 * SAMPLE_RATE) if deep else pcm)
 
 
-def through_codec(sound: Sound) -> list[Frame]:
-    """As a caller's browser sends it and the server decodes it."""
-    encoder, decoder = OpusEncoder(), OpusDecoder()
+def through_codec(sound: Sound, *, pauses: bool) -> list[Timed]:
+    """As a caller's browser sends it, and the server hears it."""
+    encoder, inlet = OpusEncoder(complexity=COMPLEXITY, pauses=pauses), Inlet(0.0, lost_after_s=inf)
     pcm = np.clip(np.rint(sound), -32768, 32767).astype("<i2").tobytes()
-    return [Frame(decoder.decode(encoder.encode(frame))) for frame in speech.frames(pcm)]
+    frames: list[Timed] = []
+    sequence = 0
+    for number, packet in enumerate(sent([encoder.encode(frame) for frame in speech.frames(pcm)])):
+        now = (number + 1) * FRAME_MS / 1000
+        heard = inlet.expire(now)
+        if packet:
+            sequence += 1
+            heard += inlet.receive(SOURCE, sequence, number * SLOT_TICKS, packet, now)
+        frames += [(number, frame) for frame in heard]
+    return frames
 
 
 def noises() -> dict[str, Sound]:

@@ -117,6 +117,8 @@ class Line:
 
     def _send(self, slot: int) -> None:
         payload = self._next_payload()
+        if not payload:
+            return
         timestamp = (self._origin + slot * SLOT_TICKS) & 0xFFFFFFFF
         packet = write_packet(self._sender._payload_type, self._sequence, timestamp, self._sender._ssrc, payload)
         self._sequence = (self._sequence + 1) & 0xFFFF

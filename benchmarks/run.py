@@ -69,10 +69,14 @@ class Run:
     """How fast the server's core was: the mean of before and after."""
 
 
-def run(calls: int, seconds: float, cores: Cores, seed: int, workers: int = 1) -> Run:
-    """Measure `calls` calls for `seconds`. Raises `EOFError` or `TimeoutError` when a process fails."""
+def run(calls: int, seconds: float, cores: Cores, seed: int, workers: int = 1, *, pauses: bool = True) -> Run:
+    """Measure `calls` calls for `seconds`. Raises `EOFError` or `TimeoutError` when a process fails.
+
+    `pauses`: callers are asked to send next to nothing while they are silent.
+    """
     nice = SHARING_NICE if cores.server == cores.others else 0
-    settings, warming = SERVER_SETTINGS | {"WORKERS": str(workers)}, WARMING_CALLS * workers if workers > 1 else 1
+    settings = SERVER_SETTINGS | {"WORKERS": str(workers), "RTC_DTX": str(pauses)}
+    warming = WARMING_CALLS * workers if workers > 1 else 1
     before_it = yardstick.measured(cores.server)
     with (
         processes.provider(conversation.script(), cores.others) as (provider_url, provider_pid),

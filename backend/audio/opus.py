@@ -55,6 +55,7 @@ _SET_BITRATE = 4002
 _SET_COMPLEXITY = 4010
 _SET_INBAND_FEC = 4012
 _SET_PACKET_LOSS_PERC = 4014
+_SET_DTX = 4016
 _SET_SIGNAL = 4024
 _SIGNAL_VOICE = 3001
 _SIGNAL_MUSIC = 3002
@@ -89,8 +90,13 @@ class OpusEncoder:
     distance instead of 4.0; but a packet that is lost after all is rebuilt with 1.2 dB instead of 5.5.
     """
 
-    def __init__(self, bitrate: int = 40_000, complexity: int = 0, expected_loss_percent: int = 5) -> None:
-        """`bitrate` in bit/s; `complexity` 0–10; redundancy (FEC) is sized for the expected loss."""
+    def __init__(
+        self, bitrate: int = 40_000, complexity: int = 0, expected_loss_percent: int = 5, *, pauses: bool = False
+    ) -> None:
+        """`bitrate` in bit/s; `complexity` 0–10; redundancy (FEC) is sized for the expected loss.
+
+        With `pauses`, packets of 1 or 2 bytes come out while nobody speaks: the first says so, others need not be sent.
+        """
         self._state: int | None = None
         self._opus = load_opus()
         self._packet = ctypes.create_string_buffer(MAX_PACKET_BYTES)
@@ -101,6 +107,7 @@ class OpusEncoder:
         self._bitrate = bitrate
         self._set(_SET_COMPLEXITY, complexity)
         self._set(_SET_PACKET_LOSS_PERC, expected_loss_percent)
+        self._set(_SET_DTX, int(pauses))
         self.repair(True)
         self._silent_frames = RESTING_AFTER  # a new encoder is at rest
 

@@ -4,15 +4,16 @@ Theory. The jitter buffer says in which order things happened; this turns each i
 before one that came is rebuilt from the redundancy in the latter (FEC), the ones before it are concealed by the
 decoder, up to `MAX_CONCEALED` in a row: beyond 100 ms a made-up voice is worse than silence. A pause the sender
 made (discontinuous transmission) becomes silence, known only at its end: a transport that has filled the pause by
-its clock, since endpointing cannot wait that long, leaves it out. Packets may be of any length (2.5 to 120 ms);
-what comes out is always whole frames, and less than a frame stays behind.
+its clock, since endpointing cannot wait that long, leaves it out. It is `SILENCE` itself, so that whoever follows how
+loud the room is can tell it from a recording. Packets may be of any length (2.5 to 120 ms); what comes out is always
+whole frames, and less than a frame stays behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.audio.frame import FRAME_BYTES, Frame
+from backend.audio.frame import FRAME_BYTES, SILENCE, Frame
 from backend.audio.jitter import Delivery, JitterBuffer, Lost, Received, Silence
 from backend.audio.opus import BadPacket, OpusDecoder
 
@@ -57,6 +58,7 @@ class VoiceDecoder:
         self._decoder.close()
 
     def _play(self, deliveries: Sequence[Delivery]) -> list[Frame]:
+        frames: list[Frame] = []
         for index, delivery in enumerate(deliveries):
             match delivery:
                 case Received(payload):
@@ -65,8 +67,8 @@ class VoiceDecoder:
                     following = deliveries[index + 1] if index + 1 < len(deliveries) else None
                     self._pending += self._mend(samples // 2, following)
                 case Silence(samples):
-                    self._pending += bytes(samples // 2 * 2)
-        return self._cut()
+                    frames += self._cut() + self._silence(samples // 2 * 2)
+        return frames + self._cut()
 
     def _decode(self, payload: bytes) -> bytes:
         if not payload:
@@ -89,6 +91,15 @@ class VoiceDecoder:
         except BadPacket:
             self.bad_packets += 1
         return bytes(2 * samples)
+
+    def _silence(self, size: int) -> list[Frame]:
+        """The frames that `size` bytes of it complete: `SILENCE` itself, unless some sound is left in front of them."""
+        if self._pending:
+            self._pending += bytes(size)
+            return self._cut()
+        whole, rest = divmod(size, FRAME_BYTES)
+        self._pending += bytes(rest)
+        return [SILENCE] * whole
 
     def _cut(self) -> list[Frame]:
         whole = len(self._pending) - len(self._pending) % FRAME_BYTES

@@ -45,7 +45,7 @@ from functools import cache
 from typing import Literal, Protocol
 
 from backend.audio.certainty import Certainty
-from backend.audio.frame import FRAME_MS, SAMPLE_RATE, Frame
+from backend.audio.frame import FRAME_MS, SAMPLE_RATE, SILENCE, Frame
 from backend.audio.gate import Gate, level
 from backend.audio.resample import Resampler
 from backend.errors import MissingLibrary
@@ -219,13 +219,13 @@ class RestingVad:
         return self._vad.name
 
     def score(self, frame: Frame) -> float:
-        """See `Vad`; 0 for what is no louder than the room."""
+        """See `Vad`; 0 for what is no louder than the room, and for `SILENCE`, which nobody sent."""
+        if frame is SILENCE:
+            self._gate.pause()
+            return self._rest(frame)
         dbfs = level(frame)
         if not self._gate.opens(dbfs):
-            if not self._unheard:
-                self._certainty.learn(0.0)
-            self._unheard.append(frame)
-            return 0.0
+            return self._rest(frame)
         if self._certainty.holds(dbfs):
             return self._vad.skip(frame)
         while self._unheard:
@@ -233,6 +233,12 @@ class RestingVad:
         score = self._vad.score(frame)
         self._certainty.learn(score)
         return score
+
+    def _rest(self, frame: Frame) -> float:
+        if not self._unheard:
+            self._certainty.learn(0.0)
+        self._unheard.append(frame)
+        return 0.0
 
     def reset(self) -> None:
         """See `Vad`."""

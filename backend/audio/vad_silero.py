@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.fft._pocketfft_umath import rfft_n_even  # type: ignore[import-not-found]  # `rfft` less what takes as long
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
@@ -49,6 +50,7 @@ STATE = 128
 _HINT = "Install the project's requirements again, or set VAD__ENGINE=ten."
 _ZERO: Floats = np.zeros((), np.float32)
 _HALF: Floats = np.full((), 0.5, np.float32)
+_ONE: Floats = np.ones((), np.float32)
 """Arrays, which numpy need not convert at each use."""
 
 
@@ -145,7 +147,7 @@ class Network:
         self._heard[:] = np.frombuffer(pcm, "<i2")
         self._mirror[:] = self._mirrored
         np.multiply(self._windows, self._window, out=self._windowed)
-        np.fft.rfft(self._windowed, out=self._spectrum)
+        rfft_n_even(self._windowed, _ONE, self._spectrum)
         np.abs(self._bins, out=self._magnitudes)
 
     def _encode(self) -> None:
@@ -153,7 +155,7 @@ class Network:
         layers = self._layers
         _rectify(np.matmul(self._spectra_taps, layers.spectrum, out=self._first))
         for taps, out in self._second:  # a row at a time: for two at once BLAS takes longer
-            _rectify(np.matmul(taps, layers.second, out=out))
+            _rectify(np.dot(taps, layers.second, out=out))
         _rectify(np.matmul(self._second_taps, layers.third, out=self._third))
         _rectify(np.matmul(self._third_taps, layers.fourth, out=self._encoded))
 

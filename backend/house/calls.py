@@ -137,4 +137,5 @@ def _wire(settings: Settings) -> WireConfig:
         ),
         force_host=settings.rtc_force_host,
         port_range=settings.rtc_port_range,
+        pauses=settings.rtc_dtx,
     )

@@ -31,8 +31,10 @@ log = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 4.0
 """Seconds an orderly close may take before the sockets are closed over its head."""
-OPUS_WISHES = "minptime=10;useinbandfec=1"
+OPUS_WISHES = {"minptime": 10, "useinbandfec": 1}
 """What we ask of the other side's encoder: repair data inside the packets; mono is the default."""
+PAUSES_WISH = {"usedtx": 1}
+"""And that it sends next to nothing while nobody speaks (RFC 7587, 7.1)."""
 SDP_FAULTS = (
     ValueError,
     TypeError,
@@ -79,6 +81,7 @@ class AudioPeer:
         ice = self._transceiver.receiver.transport.transport
         self._ice = ice._connection
         aioice_ports.bind_within(self._ice, wire.force_host, wire.port_range, clocked=clocked)
+        self._wishes = OPUS_WISHES | PAUSES_WISH if wire.pauses else OPUS_WISHES
         self._on_state = on_state
         self._closing: asyncio.Task[None] | None = None
         self._connection.on("connectionstatechange", self._state_changed)
@@ -111,7 +114,7 @@ class AudioPeer:
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
             for codec in self._transceiver._codecs:
-                codec.parameters = _parameters(OPUS_WISHES)
+                codec.parameters = dict(self._wishes)
             await self._connection.setLocalDescription()
         except SDP_FAULTS as error:
             raise BadOffer("The offer cannot be understood.") from error
@@ -151,8 +154,3 @@ class AudioPeer:
 
     def _state_changed(self) -> None:
         self._on_state(self.state)
-
-
-def _parameters(text: str) -> dict[str, int | str | None]:
-    pairs = (part.split("=") for part in text.split(";"))
-    return {name: int(value) for name, value in pairs}

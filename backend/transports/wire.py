@@ -30,6 +30,8 @@ class WireConfig:
     """IP address to advertise instead of our own (Docker, NAT)."""
     port_range: tuple[int, int] | None = None
     """UDP ports to bind, both ends included; None: whatever the system gives."""
+    pauses: bool = True
+    """Ask callers to send next to nothing while nobody speaks (discontinuous transmission, DTX)."""
     connect_within_s: float = 10.0
     """Seconds a call may take from our answer to its first packet's worth of connection."""
     lost_after_s: float = 10.0

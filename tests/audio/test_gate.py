@@ -90,3 +90,24 @@ def test_steady_noise_is_told_from_a_voice_within_seconds() -> None:
     gate = Gate()
     opened = [gate.opens(level(frame)) for frame in frames_of(noise(8000, dbfs=-48))]
     assert not any(opened[-100:])
+
+
+def test_in_a_pause_the_room_is_heard_of_twice_and_becomes_louder_as_fast() -> None:
+    """A browser that pauses sends two packets in 420 ms."""
+    room, paused = settled(-70), settled(-70)
+    for _ in range(40):
+        for _ in range(21):
+            room.opens(-45)
+        for _ in range(19):
+            paused.pause()
+        paused.opens(-45)
+        paused.opens(-45)
+    assert room.room_dbfs == paused.room_dbfs == -45
+
+
+def test_a_long_absence_does_not_make_the_room_louder() -> None:
+    gate = settled(-70)
+    for _ in range(10_000):
+        gate.pause()
+    assert gate.opens(-55)
+    assert gate.room_dbfs < -68

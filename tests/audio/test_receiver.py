@@ -116,3 +116,12 @@ def test_hostile_packets_never_raise_and_only_frames_come_out(packets: list[tupl
 
 def test_silence_packets_are_silence() -> None:
     assert max(power(frame) for frame in send(VoiceDecoder(), [SILENCE_PACKET] * 10)) <= 1
+
+
+def test_a_pause_of_the_sender_is_silence_itself() -> None:
+    packets = encoded(tone(440, 100))
+    decoder = VoiceDecoder()
+    frames = [frame for n in (0, 1) for frame in decoder.receive(n, n * TWENTY_MS, packets[n], n * 0.02)]
+    frames += decoder.receive(2, 12 * TWENTY_MS, packets[2], 0.24)
+    assert len(frames) == 13
+    assert all(frame is SILENCE for frame in frames[2:12]) and frames[12] is not SILENCE

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from backend.audio.opus import SILENCE_PACKET
 from backend.client.signalling import Signalling, Ticket
@@ -25,6 +26,7 @@ from benchmarks.drained import SO_TIMESTAMPNS, CallersLoop
 from benchmarks.figures import AUDIBLE
 from benchmarks.heard import Heard
 from benchmarks.line import ANCILLARY_BYTES, moment
+from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import Kind
 
@@ -44,16 +46,18 @@ class OneCall(Signalling):
         return await self._peer.answer(sdp), Ticket("session", "token")
 
 
-def test_a_call_is_heard_on_both_sides_in_order_and_whole() -> None:
+@pytest.mark.parametrize("pauses", [True, False])
+def test_a_call_is_heard_on_both_sides_in_order_and_whole(pauses: bool) -> None:
     with asyncio.Runner(loop_factory=CallersLoop) as runner:
-        runner.run(_call())
+        runner.run(_call(pauses))
 
 
-async def _call() -> None:
-    tone, at_server = speech.packets(TONE), list[Packet]()
-    left = [SILENCE_PACKET] * 50 + tone
+async def _call(pauses: bool) -> None:
+    tone, at_server = spoken(TONE), list[Packet]()
+    said = tone.with_pauses.packets if pauses else tone.without_pauses.packets
+    left = [SILENCE_PACKET] * 50 + tone.without_pauses.packets
     server = AudioPeer(
-        WireConfig(),
+        WireConfig(pauses=pauses),
         next_payload=lambda: left.pop(0) if left else SILENCE_PACKET,
         on_packet=at_server.append,
         on_state=lambda _: None,
@@ -73,11 +77,13 @@ async def _call() -> None:
     assert sum(peak > 6000 for peak in heard.packets.peak) in (50, 51)  # the codec rings on into the next packet
     assert all((later - earlier) % (1 << 32) in SLOTS for earlier, later in pairwise(heard.packets.timestamp))
     assert np.abs(np.frombuffer(heard.between(*caller.answers[0]), "<i2").astype(int)).max() > 7000
-    assert [packet.payload for packet in at_server if packet.payload in tone] == tone
+    assert [packet.payload for packet in at_server if packet.payload in said] == said
     assert all((later - earlier) % 65536 == 1 for earlier, later in pairwise([p.sequence_number for p in at_server]))
-    assert all((later - earlier) % (1 << 32) in SLOTS for earlier, later in pairwise([p.timestamp for p in at_server]))
-    said = caller.record.said[0]
-    assert 0.9 < said.ended - said.began < 3.0
+    steps = [(later - earlier) % (1 << 32) for earlier, later in pairwise([p.timestamp for p in at_server])]
+    assert all(step % 960 == 0 for step in steps)
+    assert (19 * 960 < max(steps) < 96_000) if pauses else max(steps) in SLOTS
+    utterance = caller.record.said[0]
+    assert 0.9 < utterance.ended - utterance.began < 3.0
 
 
 def test_a_caller_hears_what_comes_to_another_of_its_sockets_than_it_sends_from() -> None:

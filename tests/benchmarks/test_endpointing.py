@@ -21,7 +21,7 @@ def scripted(scores: list[float]) -> Callable[[Engine, float], Vad]:
 
 
 def empty(frames: int) -> Scene:
-    return Scene([Frame(bytes(960))] * frames, FIRST_MS, LAST_MS)
+    return Scene([(number, Frame(bytes(960))) for number in range(frames)], FIRST_MS, LAST_MS)
 
 
 def test_onset_and_end_are_told_from_the_sound_to_the_end_of_the_frame() -> None:
@@ -40,9 +40,10 @@ def test_a_voice_before_the_sound_is_a_false_start_and_none_at_all_a_miss() -> N
     assert (heard.onset_ms, heard.utterances, heard.false_starts) == (None, 0, 1)
 
 
+@pytest.mark.parametrize("pauses", [False, True])
 @pytest.mark.parametrize("room", [Room("quiet", known_ms=500), Room("noisy", noise_dbfs=-50, known_ms=500)])
-def test_a_sentence_in_a_room_is_heard_whole(room: Room) -> None:
-    said = scene(samples_of(speech("Hello there.")), room, np.random.default_rng(1))
+def test_a_sentence_in_a_room_is_heard_whole(room: Room, pauses: bool) -> None:
+    said = scene(samples_of(speech("Hello there.")), room, np.random.default_rng(1), pauses=pauses)
     heard = judged(said, assembled)
     assert heard.utterances == 1
     assert heard.onset_ms is not None and heard.end_ms is not None
@@ -56,4 +57,4 @@ def test_noise_is_as_loud_as_was_asked_for() -> None:
 
 
 def test_knocks_start_nothing() -> None:
-    assert onsets(noises()["knocks"][:72_000]) == 0
+    assert onsets(noises()["knocks"][:72_000], pauses=False) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ QUIET_WITHIN_S = 1.0
 """The server falls silent within a frame; what the browser has buffered plays on, and its statistics lag."""
 CAP = 4
 WHILE_CONNECTING_S = 3.0
+SILENT_FOR_S = 3.0
 INTO_THE_ANSWER_S = 4.5
 """From the end of the question; the answer is spoken from about 1 s to 9 s after it."""
 
@@ -52,6 +54,18 @@ async def test_a_spoken_question_is_shown_thought_about_and_answered_aloud(serve
         await tab.sees("metrics-total", "ms")
         assert (await tab.heard()).concealed_share < 0.2
         assert [row[0] for row in await tab.transcript()][:2] == ["user", "assistant"]
+
+
+async def test_a_browser_sends_next_to_nothing_while_nobody_speaks(server: str, tmp_path: Path) -> None:
+    wav = microphone_wav(tmp_path / "nothing.wav", 60.0)
+    async with chromium(speaks=wav) as tab:
+        await calling(tab, server)
+        await asyncio.sleep(1)
+        before = (await tab.heard()).counters["packetsSent"]
+        await asyncio.sleep(SILENT_FOR_S)
+        sent = (await tab.heard()).counters["packetsSent"] - before
+        assert 0 < sent < 8 * SILENT_FOR_S
+        await tab.sees("floor", "Listening")
 
 
 @pytest.mark.alone

@@ -8,6 +8,7 @@ import pytest
 from backend.audio.frame import SILENCE, Frame
 from backend.audio.opus import OpusEncoder
 from backend.transports.inlet import Inlet
+from benchmarks.microphone import sent
 from tests.support.tones import audible, tone_frames
 
 TICKS = 960
@@ -108,3 +109,46 @@ def test_stats_count_what_was_lost() -> None:
     inlet = Inlet(0.0, lost_after_s=10)
     feed(inlet, speech_packets(20), [n for n in range(20) if n != 10])
     assert inlet.stats() | {"packets_in": 19, "lost": 1} == inlet.stats()
+
+
+def with_pauses(frames: list[Frame]) -> list[bytes]:
+    """As a browser sends them that was asked for pauses; b"" where it sends nothing."""
+    encoder = OpusEncoder(pauses=True)
+    return sent([encoder.encode(frame) for frame in frames])
+
+
+def hear(inlet: Inlet, packets: list[bytes], asked_after: float) -> list[tuple[float, Frame]]:
+    """What comes out, and when; the inlet is asked so long after each packet."""
+    out: list[tuple[float, Frame]] = []
+    sequence = 0
+    for number, packet in enumerate(packets):
+        now = number * 0.02
+        if packet:
+            out += [(now, frame) for frame in inlet.receive(7, sequence, number * TICKS, packet, now)]
+            sequence += 1
+        out += [(now + asked_after, frame) for frame in inlet.expire(now + asked_after)]
+    return out
+
+
+@pytest.mark.parametrize("asked_after", [0.001, 0.006, 0.011, 0.019])
+def test_a_sender_that_pauses_is_heard_to_be_silent_all_the_time(asked_after: float) -> None:
+    voice = tone_frames(500, 50)
+    packets = with_pauses([*voice, *[SILENCE] * 150, *voice])
+    assert sum(map(bool, packets)) < 130
+    out = hear(Inlet(0.0, lost_after_s=10), packets, asked_after)
+    assert len(out) == pytest.approx(250, abs=10)
+    assert [audible(frame) for _, frame in out].count(True) == pytest.approx(100, abs=4)
+    fifteenth = [at for at, frame in out if at > 1.0 and not audible(frame)][14]
+    assert fifteenth - 0.98 == pytest.approx(0.3, abs=0.025)
+
+
+def test_who_goes_on_after_a_pause_is_heard_from_the_first_packet_on() -> None:
+    voice = tone_frames(500, 20)
+    packets = with_pauses([*voice, *[SILENCE] * 100, *voice])
+    out = hear(Inlet(0.0, lost_after_s=10), packets, 0.011)
+    assert next(at for at, frame in out if at > 1.0 and audible(frame)) == pytest.approx(120 * 0.02, abs=0.021)
+
+
+def test_a_stream_that_never_paused_gets_no_silence() -> None:
+    packets = speech_packets(50)
+    assert all(frame is not SILENCE for _, frame in hear(Inlet(0.0, lost_after_s=10), packets, 0.019))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.audio.frame import SILENCE
-from backend.transports.quiet import MOST_AT_ONCE, Quiet
+from backend.transports.quiet import EARLY_S, MOST_AT_ONCE, Quiet
 
 
 def test_nothing_is_put_in_while_audio_flows() -> None:
@@ -66,3 +66,32 @@ def test_a_long_stall_of_our_own_is_not_made_up_for_in_full() -> None:
     quiet = Quiet(0.0, ahead_s=0.1)
     assert len(quiet.expire(3600.0)) == MOST_AT_ONCE
     assert quiet.expire(3600.01) == []
+
+
+def test_a_pause_that_was_told_of_is_filled_from_its_first_frame_on() -> None:
+    quiet = Quiet(0.0, ahead_s=0.0)
+    quiet.heard(1, 1.0)
+    quiet.pause()
+    made = [len(quiet.expire(1.004 + visit * 0.02)) for visit in range(6)]
+    assert made == [0, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("phase", [0.0, 0.003, 0.006, 0.0101, 0.014, 0.0199])
+def test_whenever_somebody_asks_a_pause_lasts_as_long_as_it_does(phase: float) -> None:
+    quiet = Quiet(0.0, ahead_s=0.0)
+    quiet.heard(1, 1.0)
+    quiet.pause()
+    made = 0
+    for visit in range(200):
+        now = 1.0 + phase + visit * 0.02
+        made += len(quiet.expire(now))
+        assert -EARLY_S - 1e-6 <= now - 1.0 - made * 0.02 <= 0.02 - EARLY_S + 1e-6
+
+
+def test_a_packet_after_a_pause_is_waited_for_as_any_other() -> None:
+    quiet = Quiet(0.0, ahead_s=0.0)
+    quiet.heard(1, 1.0)
+    quiet.pause()
+    quiet.expire(1.02)
+    quiet.heard(1, 1.04)
+    assert quiet.expire(1.139) == []

@@ -91,7 +91,7 @@ async def test_browsers_offers_are_answered_with_opus_alone_and_all_candidates(o
     answer, transport = await accept_offer(offer, WireConfig())
     await transport.close()
     assert re.findall(r"a=rtpmap:\d+ (\S+)", answer) == ["opus/48000/2"]
-    assert "useinbandfec=1" in answer
+    assert "useinbandfec=1" in answer and "usedtx=1" in answer
     assert "a=sendrecv" in answer
     assert "a=candidate:" in answer
     assert "a=end-of-candidates" in answer
