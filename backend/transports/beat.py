@@ -35,9 +35,9 @@ READ_S = 2 * TICK_S
 """Seconds after which sockets are read again: a packet waits for half of them on average."""
 LATE_S = 0.015
 """Seconds by which reading may keep the next phase waiting: receivers hold back more than that."""
-BEHIND_S = 0.08
+BEHIND_S = 0.25
 """Seconds for which something may be left; then all is read, whoever waits: holes in what is played are the smaller
-evil than a server that hears everybody ever later. Less than `quiet.QUIET_AFTER_S`: what waits is not missing."""
+evil than a server that hears everybody ever later. A core that was taken away for 50 ms has caught up before."""
 EARLY_S = 0.001
 """Event loops set timers to the millisecond: one may come so much too soon."""
 FILL = 8
@@ -123,7 +123,8 @@ class Beat:
         self._epoch = loop.time()
         self._phases = tuple(_Phase(self._epoch + number * TICK_S) for number in range(PHASES))
         self._readers: dict[Read, None] = {}
-        self._read_all_at = self._epoch
+        self.read_all_at = self._epoch
+        """The last moment at which nothing was left to be read: what came before it has been heard."""
         self._timer: asyncio.TimerHandle | None = None
         self._nobodys = Context()  # else what is done for all calls would be traced as the work of whoever came first
 
@@ -176,11 +177,11 @@ class Beat:
             self._arm(now)
 
     def _read(self, now: float) -> None:
-        behind = now - self._read_all_at > BEHIND_S
+        behind = now - self.read_all_at > BEHIND_S
         until = inf if behind else min(self._next_slot() + LATE_S, now + FRAME_S)
         done = [read(until) for read in list(self._readers)]
         if all(done):
-            self._read_all_at = self._loop.time()
+            self.read_all_at = self._loop.time()
 
     def _next_slot(self) -> float:
         """When somebody must be played for next; infinity when nobody must."""

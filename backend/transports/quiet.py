@@ -4,9 +4,8 @@ Endpointing counts frames, so a microphone that simply stops sending would keep 
 has come for 100 ms the gap is filled: first what is missing up to now, then a frame every 20 ms.
 
 Where a sender said that it would pause (`pause`), there is nothing to wait for, and the end of what was said must not
-come later for it than by packets, which are read every 5 ms: who asks every 20 ms is given a frame up to `EARLY_S`
-before its time, or up to 5 ms after it. When the sender goes on, a frame of silence too much may have been put; that is
-20 ms more of nothing.
+come later for it than by packets: who asks every 20 ms is given each frame at the last visit before its time. When the
+sender goes on, a frame of silence too much may have been put; that is 20 ms more of nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ from backend.audio.frame import FRAME_MS, SILENCE, Frame
 FRAME_S = FRAME_MS / 1000
 QUIET_AFTER_S = 0.1
 """Seconds without audio before silence is put in its place; longer than the jitter worth waiting for."""
-EARLY_S = 0.015
-"""How much too soon silence may be put in a pause of which the sender has told."""
 MOST_AT_ONCE = 50
 """Frames of silence made at once after a stall of our own."""
 ROUNDING = 1e-6
@@ -47,7 +44,7 @@ class Quiet:
 
     def pause(self) -> None:
         """The sender sends nothing more until there is something to hear."""
-        self._early_s = EARLY_S
+        self._early_s = FRAME_S
         self.due = self._covered + FRAME_S - self._early_s
 
     def expire(self, now: float) -> list[Frame]:

@@ -15,6 +15,7 @@ from backend.audio.playout import Playout
 from backend.conversation.events import Heard
 from backend.errors import NeverConnected, TransportLost
 from backend.transports.base import Ear, PlaybackListener
+from backend.transports.beat import current_beat
 from backend.transports.inbox import Inbox
 from backend.transports.inlet import Inlet
 from backend.transports.offer import sanitise_offer
@@ -51,6 +52,7 @@ class WebRTCTransport:
         self._repair = Repair()
         self._alarm = Alarm(self._nobody)
         self._now = asyncio.get_running_loop().time
+        self._beat = current_beat()
         self._peer = AudioPeer(
             wire,
             next_payload=self._next_payload,
@@ -115,9 +117,9 @@ class WebRTCTransport:
         }
 
     def _next_payload(self) -> bytes:
-        """The beat comes by every 20 ms: time to look for what is missing from the caller, too."""
+        """The beat comes by every 20 ms: time to look for what is missing from the caller, too; what waits is not."""
         try:
-            if self._inlet is not None and (late := self._inlet.expire(self._now())):
+            if self._inlet is not None and (late := self._inlet.expire(self._beat.read_all_at)):
                 self._inbox.put(late)
             frame = self._playout.pull()
             return self._encoder.rest() if frame is None else self._encoder.encode(frame)

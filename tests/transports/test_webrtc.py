@@ -17,6 +17,7 @@ from backend.client.webrtc import WebRTCCaller
 from backend.conversation.events import PlaybackEvent
 from backend.errors import BadOffer, NeverConnected, TransportLost
 from backend.transports import peer as peers
+from backend.transports.udp import current_intake
 from backend.transports.webrtc import WebRTCTransport, accept_offer
 from backend.transports.wire import WireConfig
 from tests.support.bad_network import Network, vanish
@@ -24,6 +25,7 @@ from tests.support.callers import webrtc_call
 from tests.support.leaks import holdings, released
 from tests.support.offers import CHROMIUM, FIREFOX, candidate, with_candidates, without
 from tests.support.tones import audible, pitch, tone
+from tests.support.waiting import until
 
 LOCAL_NAME = candidate("5e2a6e29-86bd-4b8e-8a68-b47b7f4d0ff9.local", 47465)
 
@@ -163,6 +165,24 @@ async def test_swapped_packets_lose_nothing() -> None:
         await asyncio.sleep(0.2)
         assert transport.stats()["lost"] == 0
         assert len(reader.speech()) == pytest.approx(50, abs=2)
+
+
+async def test_what_waits_to_be_read_is_not_taken_for_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy core packets may wait for longer than it takes until silence is put in the place of missing ones."""
+    async with read_call() as (_, caller, reader):
+        caller.say(tone(500, 2000))
+        await until(lambda: len(reader.speech()) > 10, 5)
+        intake = current_intake()
+        reads, read = intake._beat._readers, intake._read
+        monkeypatch.setitem(reads, lambda _until: False, None)
+        del reads[read]
+        heard = len(reader.frames)
+        await asyncio.sleep(0.2)
+        assert len(reader.frames) == heard
+        reads[read] = None
+        await asyncio.sleep(0.3)
+        voice = [frame for _, frame in reader.frames[heard : heard + 20]]
+        assert len(voice) == 20 and all(audible(frame) for frame in voice)
 
 
 async def test_silence_fills_in_for_a_microphone_that_sends_nothing() -> None:
