@@ -194,7 +194,7 @@ class Settings(BaseSettings):
         80, description="Milliseconds the event loop may be late, lately, for another call to be taken."
     )
     admission_max_cpu_percent: int = Field(
-        95, ge=0, description="Percent of one core a process may use, lately, for another call to be taken."
+        85, ge=0, description="Percent of one core a process may use, lately, for another call to be taken."
     )
     session_max_minutes: int = Field(60, ge=0, description="Minutes a call may last.")
     offers_per_minute: int = Field(30, ge=0, description="New calls per minute and address.")

@@ -30,10 +30,10 @@ MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 """Far above any event: audio deltas are tens of kilobytes, `response.done` holds transcripts."""
 OUTBOX_LIMIT = 1_000
 """Messages waiting, audio joined: about ten seconds of a line that takes nothing."""
-APPEND_LIMIT_BYTES = 100 * BYTES_PER_MS
-"""Audio that has piled up is sent in pieces of at most 100 ms."""
-APPEND_BYTES: dict[str, int] = {"local": 100 * BYTES_PER_MS, "provider": 20 * BYTES_PER_MS}
-"""Audio is sent in pieces of this length: a message costs the same for 100 ms as for 20. With our own endpointing
+APPEND_LIMIT_BYTES = 200 * BYTES_PER_MS
+"""Audio that has piled up is sent in pieces of at most 200 ms."""
+APPEND_BYTES: dict[str, int] = {"local": 200 * BYTES_PER_MS, "provider": 20 * BYTES_PER_MS}
+"""Audio is sent in pieces of this length: a message costs nearly the same for 200 ms as for 20. With our own endpointing
 nothing waits for it: whatever is said next, a commit above all, takes what is there along. A provider that listens for
 the end of speech itself gets every frame at once."""
 

@@ -147,7 +147,7 @@ async def appended(peer: OfflinePeer, frames: int, briefing: Briefing) -> list[i
 
 
 async def test_audio_goes_in_pieces_and_a_commit_takes_the_rest_along(peer: OfflinePeer) -> None:
-    assert await appended(peer, 12, Briefing("x")) == [5, 5, 2]
+    assert await appended(peer, 12, Briefing("x")) == [10, 2]
 
 
 async def test_a_provider_that_endpoints_gets_every_frame_at_once(peer: OfflinePeer) -> None:
