@@ -33,7 +33,7 @@ OUTBOX_LIMIT = 1_000
 APPEND_LIMIT_BYTES = 200 * BYTES_PER_MS
 """Audio that has piled up is sent in pieces of at most 200 ms."""
 APPEND_BYTES: dict[str, int] = {"local": 200 * BYTES_PER_MS, "provider": 20 * BYTES_PER_MS}
-"""Audio is sent in pieces of this length: a message costs nearly the same for 200 ms as for 20. With our own endpointing
+"""Audio is sent in pieces of this length: a message costs nearly as much for 20 ms as for 200. With our own endpointing
 nothing waits for it: whatever is said next, a commit above all, takes what is there along. A provider that listens for
 the end of speech itself gets every frame at once."""
 

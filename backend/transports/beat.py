@@ -35,9 +35,9 @@ READ_S = 2 * TICK_S
 """Seconds after which sockets are read again: a packet waits for half of them on average."""
 LATE_S = 0.015
 """Seconds by which reading may keep the next phase waiting: receivers hold back more than that."""
-BEHIND_S = 0.25
-"""Seconds for which something may be left; then all is read, whoever waits: holes in what is played are the smaller
-evil than a server that hears everybody ever later. A core that was taken away for 50 ms has caught up before."""
+BEHIND_S = 0.05
+"""Seconds for which something may be left; then all is read, whoever waits: a server must not hear everybody ever later.
+The longer it is put off, the more there is to read: with 250 ms as many slots are missed, and answers come later."""
 EARLY_S = 0.001
 """Event loops set timers to the millisecond: one may come so much too soon."""
 FILL = 8
