@@ -36,8 +36,8 @@ READ_S = 2 * TICK_S
 LATE_S = 0.015
 """Seconds by which reading may keep the next phase waiting: receivers hold back more than that."""
 BEHIND_S = 0.05
-"""Seconds for which something may be left; then all is read, whoever waits: a server must not hear everybody ever later.
-The longer it is put off, the more there is to read: with 250 ms as many slots are missed, and answers come later."""
+"""Seconds for which something may be left; then all is read, whoever waits: nobody must be heard ever later. The longer
+it is put off, the more there is to read: with 250 ms as many slots are missed, and answers come later."""
 EARLY_S = 0.001
 """Event loops set timers to the millisecond: one may come so much too soon."""
 FILL = 8
