@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.fft._pocketfft_umath import rfft_n_even  # type: ignore[import-not-found]  # `rfft` less what takes as long
+from numpy.fft._pocketfft_umath import rfft_n_even  # type: ignore[import-not-found]  # `np.fft.rfft` without its wrapper
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 

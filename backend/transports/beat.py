@@ -47,9 +47,9 @@ FILL_ORDER = (0, 2, 1, 3)
 
 Play = Callable[[int], None]
 """Called on the event loop when a slot is due, with its number, from 0."""
-Read = Callable[[float], bool]
+Read = Callable[[float], float | None]
 """Called on the event loop when sockets are to be read, with the moment, on its clock, from which the rest must wait
-for the next time; says whether nothing is left. Must not fail."""
+for the next time. Returns up to when everything has been read, None when something is left. Must not fail."""
 
 
 class Place:
@@ -124,7 +124,7 @@ class Beat:
         self._phases = tuple(_Phase(self._epoch + number * TICK_S) for number in range(PHASES))
         self._readers: dict[Read, None] = {}
         self.read_all_at = self._epoch
-        """The last moment at which nothing was left to be read: what came before it has been heard."""
+        """What came before this moment has been heard."""
         self._timer: asyncio.TimerHandle | None = None
         self._nobodys = Context()  # else what is done for all calls would be traced as the work of whoever came first
 
@@ -179,9 +179,9 @@ class Beat:
     def _read(self, now: float) -> None:
         behind = now - self.read_all_at > BEHIND_S
         until = inf if behind else min(self._next_slot() + LATE_S, now + FRAME_S)
-        done = [read(until) for read in list(self._readers)]
-        if all(done):
-            self.read_all_at = self._loop.time()
+        up_to = [read(until) for read in list(self._readers)]
+        if None not in up_to:
+            self.read_all_at = min((each for each in up_to if each is not None), default=now)
 
     def _next_slot(self) -> float:
         """When somebody must be played for next; infinity when nobody must."""

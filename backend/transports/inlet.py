@@ -43,7 +43,7 @@ class Inlet:
         if self._filled:
             frames = self._less_filled(frames)
         self._quiet.heard(len(frames), now)
-        if len(payload) <= EMPTY_BYTES:
+        if frames and len(payload) <= EMPTY_BYTES:  # not one that comes late, or again
             self._quiet.pause()
         return frames
 

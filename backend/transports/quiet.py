@@ -26,7 +26,7 @@ class Quiet:
 
     def __init__(self, now: float, *, ahead_s: float) -> None:
         self._covered = now
-        self._early_s = 0.0
+        self._early = 0  # frames before their time
         self.due = now + QUIET_AFTER_S
         """When `expire` next has something to give."""
         self._ahead_s = ahead_s
@@ -39,19 +39,19 @@ class Quiet:
         elif covered > now + self._ahead_s:
             covered = now + self._ahead_s
         self._covered = covered
-        self._early_s = 0.0
+        self._early = 0
         self.due = self._covered + QUIET_AFTER_S
 
     def pause(self) -> None:
         """The sender sends nothing more until there is something to hear."""
-        self._early_s = FRAME_S
-        self.due = self._covered + FRAME_S - self._early_s
+        self._early = 1
+        self.due = self._covered
 
     def expire(self, now: float) -> list[Frame]:
         """The silence that is due at `now`."""
         if now < self.due:
             return []
-        missing = max(1, int((now - self._covered + self._early_s) / FRAME_S + ROUNDING))
+        missing = max(1, int((now - self._covered) / FRAME_S + ROUNDING) + self._early)
         self._covered += missing * FRAME_S
-        self.due = self._covered + FRAME_S - self._early_s
+        self.due = self._covered + (1 - self._early) * FRAME_S
         return [SILENCE] * min(missing, MOST_AT_ONCE)

@@ -57,16 +57,18 @@ class Intake:
         if not self._sockets:
             self._beat.end_reading(self._read)
 
-    def _read(self, until: float) -> bool:
-        """What has come; from `until` on the rest waits. Whether that was all."""
+    def _read(self, until: float) -> float | None:
+        """What has come; from `until` on the rest waits. Returns when it was asked for that nothing was left of."""
         sockets, poll, clock = self._sockets, self._poll, self._clock
+        asked = clock()
         while ready := poll():
             for descriptor, _ in ready:
                 if (clocked := sockets.get(descriptor)) is not None:
                     clocked.receive()
-            if clock() >= until:
-                return False
-        return True
+            asked = clock()
+            if asked >= until:
+                return None
+        return asked
 
 
 class ClockedSocket(asyncio.DatagramTransport):

@@ -59,10 +59,10 @@ def joined(beat: Beat) -> tuple[Place, list[int]]:
     return beat.join(slots.append), slots
 
 
-def noting(loop: LateLoop, reads: list[float]) -> Callable[[float], bool]:
-    def read(until: float) -> bool:
+def noting(loop: LateLoop, reads: list[float]) -> Callable[[float], float]:
+    def read(until: float) -> float:
         reads.append(loop.now)
-        return True
+        return loop.now
 
     return read
 
@@ -188,9 +188,9 @@ def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
     beat = Beat(loop)
     reads: list[float] = []
 
-    def read(until: float) -> bool:
+    def read(until: float) -> float:
         reads.append(loop.now)
-        return True
+        return loop.now
 
     beat.begin_reading(read)
     beat.begin_reading(read)
@@ -206,7 +206,7 @@ def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
 
 def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> None:
     beat = Beat(loop)
-    beat.begin_reading(lambda until: True)
+    beat.begin_reading(lambda until: loop.now)
     for _ in range(2 * FILL):
         beat.join(lambda slot: None)
     loop.pass_time(0.1001)
@@ -234,9 +234,9 @@ def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop) -> None:
     beat = Beat(loop)
     left: list[float] = []
 
-    def read(until: float) -> bool:
+    def read(until: float) -> float:
         left.append(until - loop.now)
-        return True
+        return loop.now
 
     beat.begin_reading(read)
     loop.pass_time(0.1)
@@ -253,10 +253,10 @@ def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateL
 
     asked: list[float] = []
 
-    def read(until: float) -> bool:
+    def read(until: float) -> float | None:
         asked.append(until)
         loop.now = max(loop.now + 0.001, until) if until < inf else loop.now + 0.05  # there is always more
-        return until == inf
+        return loop.now if until == inf else None
 
     calls = [joined(beat) for _ in range(FILL * PHASES)]
     beat.begin_reading(read)
@@ -275,8 +275,8 @@ def test_it_tells_up_to_when_everything_has_been_read(loop: LateLoop) -> None:
     beat = Beat(loop)
     has_more = False
 
-    def read(_until: float) -> bool:
-        return not has_more
+    def read(_until: float) -> float | None:
+        return None if has_more else loop.now - 0.003
 
     beat.begin_reading(read)
     loop.pass_time(0.1)

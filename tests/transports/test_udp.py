@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,13 @@ async def test_when_time_is_up_the_rest_waits_and_everybody_gets_a_turn() -> Non
             there.sendto(data, sock.get_extra_info("sockname"))
     turns = []
     for _ in range(6):
-        intake._read(until=loop.time())  # is up already
+        assert intake._read(until=loop.time()) is None  # is up already
         turns.append(sum(len(each.datagrams) for each in heard))
         if len(turns) == 3:
             assert all(len(each.datagrams) == 1 for each in heard)
     assert turns == [AT_ONCE * turn for turn in range(1, 7)]
+    before = loop.time()
+    assert before <= (intake._read(until=inf) or 0) <= loop.time()
     assert all([data for data, _ in each.datagrams] == [b"first", b"second"] for each in heard)
     for sock in here:
         sock.close()

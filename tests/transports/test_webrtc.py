@@ -174,7 +174,7 @@ async def test_what_waits_to_be_read_is_not_taken_for_missing(monkeypatch: pytes
         await until(lambda: len(reader.speech()) > 10, 5)
         intake = current_intake()
         reads, read = intake._beat._readers, intake._read
-        monkeypatch.setitem(reads, lambda _until: False, None)
+        monkeypatch.setitem(reads, lambda _until: None, None)
         del reads[read]
         heard = len(reader.frames)
         await asyncio.sleep(0.2)
