@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -100,10 +101,11 @@ class Tab:
         await self.page.get_by_test_id(name).click()
 
     async def sees(self, name: str, text: str, within_ms: int = WITHIN_MS) -> None:
-        """Wait until the part called `name` is visible and contains `text`."""
+        """Wait until the part called `name` is visible and contains `text`, letter for letter."""
         part = self.page.get_by_test_id(name)
+        words = re.compile(r"\s+".join(re.escape(word) for word in text.split()))  # a string would match in any case
         try:
-            await part.filter(has_text=text).first.wait_for(timeout=within_ms)
+            await part.filter(has_text=words).first.wait_for(timeout=within_ms)
         except PlaywrightTimeout:
             shown = {
                 shown: await self.page.get_by_test_id(shown).all_inner_texts() for shown in (name, "state", "notice")
