@@ -166,7 +166,9 @@ class Settings(BaseSettings):
     rtc_port_range: Annotated[tuple[int, int] | None, NoDecode] = Field(
         None, description="UDP ports to bind, e.g. 10000-10100."
     )
-    rtc_dtx: bool = Field(True, description="Ask browsers to send next to nothing while nobody speaks (Opus DTX).")
+    rtc_dtx: bool = Field(
+        True, description="Next to nothing is sent while nobody speaks (Opus DTX): we ask for it, and do so when asked."
+    )
     ice_servers: Annotated[list[IceServer], NoDecode] = Field(
         default_factory=list, description="STUN/TURN servers as JSON."
     )

@@ -7,14 +7,16 @@ same code as `backend.client`; its speech was encoded before the call, and what 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import deque
 from collections.abc import Callable
 
-from backend.audio.opus import SILENCE_PACKET
+from backend.audio.opus import EMPTY_BYTES, SILENCE_PACKET
 from backend.client.signalling import Signalling, Ticket
 from backend.errors import TransportLost
 from backend.transports.peer import AudioPeer, PeerState
+from backend.transports.rtp import HEADER_BYTES
 from backend.transports.wire import WireConfig
 from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
@@ -23,6 +25,7 @@ from benchmarks.record import CallRecord, Kind, Utterance
 
 CONNECT_WITHIN_S = 10.0
 CONNECTING = (PeerState.NEW, PeerState.CONNECTING)
+OPUS = re.compile(r"(a=rtpmap:(\d+) opus/48000/2\r\n)")
 SOUND = 0
 """In place of a number of silent packets."""
 
@@ -43,6 +46,7 @@ class MeasuredCaller:
         self._said = asyncio.Event()
         self._news = asyncio.Event()
         self._quiet_packets = 1
+        self._paused = False
         self._awaited = SOUND
         self._line: Line | None = None
         self._peer: AudioPeer | None = None
@@ -71,7 +75,7 @@ class MeasuredCaller:
         )
         offer = await peer.offer()
         posted = time.monotonic()
-        answer, ticket = await signalling.offer(offer)
+        answer, ticket = await signalling.offer(OPUS.sub(r"\1a=fmtp:\2 usedtx=1\r\n", offer))  # as the page does
         self._pauses = "usedtx=1" in answer
         await peer.accept(answer)
         await self._until("a connection", lambda: peer.state not in CONNECTING, CONNECT_WITHIN_S)
@@ -131,6 +135,8 @@ class MeasuredCaller:
             ) from None
 
     def _next_payload(self) -> bytes:
+        if self._paused:
+            self._was_quiet()
         if not self._microphone.left:
             return self._microphone.next()
         now = time.monotonic()
@@ -142,6 +148,16 @@ class MeasuredCaller:
         return packet
 
     def _keep(self, packet: bytes, at: float) -> None:
-        self._quiet_packets = 0 if self.heard.keep(packet, at) else self._quiet_packets + 1
+        self._paused = len(packet) <= HEADER_BYTES + EMPTY_BYTES
+        if self.heard.keep(packet, at):
+            self._quiet_packets = 0
+            if self._awaited == SOUND:
+                self._news.set()
+        elif not self._paused:
+            self._was_quiet()
+
+    def _was_quiet(self) -> None:
+        """For 20 ms: by a packet, or in a pause by the clock."""
+        self._quiet_packets += 1
         if self._quiet_packets == self._awaited:
             self._news.set()

@@ -10,16 +10,18 @@ Definitions, all at the caller's end of the wire:
   of `QUIET_PACKETS` packets in a row that decode to silence;
 - *leak*: an audible packet after that, while the interruption is still being said: late audio that got through, or a
   reply that ran dry for so long just before it was interrupted;
-- *spacing*: time between arrivals of packets next to each other; a *gap* is one over 40 ms.
+- *spacing*: time between arrivals of packets next to each other, unless the first said that nothing follows; a *gap* is
+  one over 40 ms.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 from benchmarks.record import CallersReport, CallRecord, Kind, Packets, ProviderCall, Utterance
 
@@ -28,7 +30,10 @@ AUDIBLE = 200
 QUIET_PACKETS = 5
 """Silent packets in a row (100 ms) that make a reply silenced, not merely between two words."""
 GAP_S = 0.040
+PACKET_S = 0.020
 LEGS_WITHIN_S = 5.0
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ class MediaFigures:
     speaking_percent: float
     """Share of the time in which the caller speaks."""
     hearing_percent: float
-    """Share of the packets received that are audible."""
+    """Share of the time in which it hears something."""
 
 
 def media_figures(report: CallersReport, provider: Sequence[ProviderCall], settings: Settings) -> MediaFigures:
@@ -120,8 +125,8 @@ def media_figures(report: CallersReport, provider: Sequence[ProviderCall], setti
         spacing=spread(spacings),
         gaps_percent=100 * sum(gap > GAP_S for gap in spacings) / max(1, len(spacings)),
         packets=count,
-        packets_lost=sum(_jumps(packets.sequence, 1, 16) for packets in during),
-        slots_skipped=sum(_jumps(packets.timestamp, 960, 32) for packets in during),
+        packets_lost=sum(_jumps(pairwise(packets.sequence), 1, 16) for packets in during),
+        slots_skipped=sum(_jumps(_followed(packets, packets.timestamp), 960, 32) for packets in during),
         chirps=sum(call.chirps for call in good),
         samples_lost=sum(call.lost for call in good),
         samples_repeated=sum(call.repeated for call in good),
@@ -129,7 +134,7 @@ def media_figures(report: CallersReport, provider: Sequence[ProviderCall], setti
         setup=spread(call.setup_s for call in good),
         callers_lateness=spread(late / 1000 for late in report.lateness_ms),
         speaking_percent=100 * _spoken_s(good, report.began, report.ended) / max(1e-9, seconds * len(good)),
-        hearing_percent=100 * sum(peak > AUDIBLE for packets in during for peak in packets.peak) / max(1, count),
+        hearing_percent=100 * _heard_s(during) / max(1e-9, seconds * len(good)),
     )
 
 
@@ -184,8 +189,8 @@ def leaks(call: CallRecord) -> int:
 
 
 def spacing(packets: Packets) -> list[float]:
-    """Seconds between arrivals."""
-    return [later - earlier for earlier, later in pairwise(packets.at)]
+    """Seconds between arrivals, pauses left out."""
+    return [later - earlier for earlier, later in _followed(packets, packets.at)]
 
 
 def legs(calls: Sequence[CallRecord], provider: Sequence[ProviderCall], settings: Settings) -> Legs | None:
@@ -220,18 +225,27 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 
 def _during(packets: Packets, began: float, ended: float) -> Packets:
     first, last = bisect_left(packets.at, began), bisect_left(packets.at, ended)
-    columns = (packets.at, packets.sequence, packets.timestamp, packets.peak)
+    columns = (packets.at, packets.sequence, packets.timestamp, packets.peak, packets.ends)
     return Packets(*(column[first:last] for column in columns))  # type: ignore[arg-type]
 
 
-def _jumps(numbers: Sequence[int], step: int, bits: int) -> int:
+def _followed(packets: Packets, column: Sequence[Number]) -> Iterator[tuple[Number, Number]]:
+    """The values of packets next to each other, unless the first said that nothing follows."""
+    return (pair for pair, ends in zip(pairwise(column), packets.ends[:-1], strict=True) if not ends)
+
+
+def _jumps(neighbours: Iterable[tuple[int, int]], step: int, bits: int) -> int:
     """How many steps are missing in a counter of `bits` bits; steps back are somebody else's reordering."""
     missing = 0
-    for earlier, later in pairwise(numbers):
+    for earlier, later in neighbours:
         ahead = (later - earlier) % (1 << bits)
         if step < ahead < 1 << (bits - 1):
             missing += ahead // step - 1
     return missing
+
+
+def _heard_s(packets: Iterable[Packets]) -> float:
+    return PACKET_S * sum(peak > AUDIBLE for each in packets for peak in each.peak)
 
 
 def _spoken_s(calls: Sequence[CallRecord], began: float, ended: float) -> float:

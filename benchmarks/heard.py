@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from backend.audio.frame import SILENCE
-from backend.audio.opus import SILENCE_PACKETS, BadPacket, OpusDecoder
+from backend.audio.opus import EMPTY_BYTES, SILENCE_PACKETS, BadPacket, OpusDecoder
 from backend.transports.rtp import read_packet
 from benchmarks.figures import AUDIBLE
 from benchmarks.record import Packets
@@ -54,6 +54,7 @@ class Heard:
             [packet.sequence_number for _, packet in read],
             [packet.timestamp for _, packet in read],
             [peak for peak, _ in sounds],
+            [len(packet.payload) <= EMPTY_BYTES for _, packet in read],
         )
         full = len(self._at) == self._at.maxlen
         return Decoded(packets, [pcm for _, pcm in sounds], self._at[0] if full else 0.0)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from itertools import chain, cycle
 
 from backend.audio.frame import SILENCE, Frame
-from backend.audio.opus import SILENCE_PACKET, OpusEncoder
-from backend.transports.inlet import EMPTY_BYTES
+from backend.audio.opus import EMPTY_BYTES, SILENCE_PACKET, OpusEncoder
 from benchmarks import speech
 
 AT_REST = 50

@@ -39,6 +39,8 @@ class Packets:
     timestamp: list[int] = field(default_factory=list)
     peak: list[int] = field(default_factory=list)
     """The loudest sample of each packet, decoded (0 to 32,767)."""
+    ends: list[bool] = field(default_factory=list)
+    """Whether it has no content, which says that nothing follows until there is something to hear."""
 
 
 @dataclass(slots=True)

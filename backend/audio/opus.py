@@ -44,6 +44,8 @@ RESTING_AFTER = 5
 PLAIN_BITRATE = 64_000
 """bit/s without redundancy: where libopus by itself would take CELT for a voice."""
 
+EMPTY_BYTES = 2
+"""A packet so short is a header without content: nothing follows it until there is something to hear."""
 MAX_PACKET_BYTES = 1275
 """The largest single Opus frame (RFC 6716, 3.2.1); ours are 20 ms, one frame a packet."""
 MAX_DECODED_SAMPLES = SAMPLE_RATE * 120 // 1000

@@ -27,8 +27,9 @@ from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtp import AnyRtcpPacket, RtcpRrPacket, RtcpSrPacket, RtpPacket
 from aiortc.utils import random16, random32
 
+from backend.audio.opus import EMPTY_BYTES
 from backend.transports.beat import Place, current_beat
-from backend.transports.rtp import Packet, is_media, read_packet, write_packet
+from backend.transports.rtp import MARKER, Packet, is_media, read_packet, write_packet
 from backend.transports.srtp import Protection
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ REPORT_SLOTS = 25
 PacketHandler = Callable[[Packet], None]
 """Called on the event loop for every audio packet, in the order of arrival."""
 NextPayload = Callable[[], bytes]
-"""Called on the event loop when a slot is due: the Opus payload of the next 20 ms."""
+"""Called on the event loop when a slot is due: the Opus payload of the next 20 ms; empty when nothing is to be sent."""
 LossHandler = Callable[[float], None]
 """Called on the event loop when the other side reports: the share (0 to 1) of our packets lost since it last did."""
 
@@ -97,7 +98,7 @@ class PacketReceiver(RTCRtpReceiver):
 
 
 class PacketSender(RTCRtpSender):
-    """An audio sender of ready Opus payloads, one each 20 ms while the connection stands."""
+    """An audio sender of ready Opus payloads, at most one each 20 ms while the connection stands."""
 
     def __init__(
         self, transport: RTCDtlsTransport, next_payload: NextPayload, on_loss: LossHandler = lambda lost: None
@@ -111,6 +112,7 @@ class PacketSender(RTCRtpSender):
         self._on_loss = on_loss
         self._place: Place | None = None
         self._payload_type = 0
+        self._marker = 0
         self._sequence = random16() % 32768  # see aiortc's own `random_sequence_number`
         self._origin = random32()
         self._pairs: dict[int, Any] = {}  # aioice's own: those that ICE has chosen, by component
@@ -156,12 +158,16 @@ class PacketSender(RTCRtpSender):
             return
         payload = self._next_payload()
         timestamp = (self._origin + slot * SLOT_TICKS) & 0xFFFFFFFF
-        packet = write_packet(self._payload_type, self._sequence, timestamp, self._ssrc, payload)
+        if slot % REPORT_SLOTS == 0:
+            self._prepare_report(timestamp)
+        if not payload:
+            return
+        kind = self._payload_type | self._marker
+        packet = write_packet(kind, self._sequence, timestamp, self._ssrc, payload)
+        self._marker = MARKER if len(payload) <= EMPTY_BYTES else 0
         self._sequence = (self._sequence + 1) & 0xFFFF
         self.packets += 1
         self._octets += len(payload)
-        if slot % REPORT_SLOTS == 0:
-            self._prepare_report(timestamp)
         self._send(self._protection.put_on(packet))
 
     def _send(self, data: bytes) -> None:

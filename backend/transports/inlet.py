@@ -9,11 +9,9 @@ asked for discontinuous transmission, and then send two packets in 420 ms (libop
 from __future__ import annotations
 
 from backend.audio.frame import SILENCE, Frame
+from backend.audio.opus import EMPTY_BYTES
 from backend.audio.receiver import VoiceDecoder
 from backend.transports.quiet import Quiet
-
-EMPTY_BYTES = 2
-"""An Opus packet so short is a header without content: nothing follows it until there is something to hear."""
 
 
 class Inlet:

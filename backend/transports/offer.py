@@ -26,6 +26,7 @@ _UFRAG = re.compile(r"[A-Za-z0-9+/]{4,256}")
 _PASSWORD = re.compile(r"[A-Za-z0-9+/]{22,256}")
 _FINGERPRINT = re.compile(r"sha-(256|384|512) ([0-9A-F]{2})(:[0-9A-F]{2})+", re.IGNORECASE)
 _OPUS = re.compile(r"a=rtpmap:(\d{1,3}) opus/48000/2", re.IGNORECASE)
+_PAUSES = re.compile(r"^a=fmtp:\d{1,3} (?:.*;)? *usedtx=1\b", re.MULTILINE | re.IGNORECASE)
 _CANDIDATE_TYPES = frozenset({"host", "srflx", "relay"})
 
 
@@ -35,6 +36,11 @@ def sanitise_offer(sdp: str) -> str:
     _check_sections(lines)
     _check_credentials(lines)
     return "".join(f"{line}\r\n" for line in _keep_few_candidates(lines))
+
+
+def asks_for_pauses(offer: str) -> bool:
+    """Whether the caller wants to be sent next to nothing while there is nothing to hear (RFC 7587, 7.1)."""
+    return _PAUSES.search(offer) is not None
 
 
 def allow_candidate(value: str) -> bool:

@@ -9,6 +9,7 @@ _FIXED = Struct(">BBHII")
 """Version, padding, extension and CSRC count; marker and payload type; sequence; timestamp; SSRC."""
 HEADER_BYTES = _FIXED.size
 VERSION_2 = 0x80
+MARKER = 0x80
 _PADDED, _EXTENDED, _SOURCES, _PAYLOAD_TYPE = 0x20, 0x10, 0x0F, 0x7F
 
 
@@ -39,7 +40,7 @@ def read_packet(data: bytes) -> Packet | None:
 
 
 def write_packet(payload_type: int, sequence: int, timestamp: int, source: int, payload: bytes) -> bytes:
-    """A packet out. Without DTX the marker must not be set (RFC 7587, 4.2)."""
+    """A packet out. The marker belongs in the first after a pause (RFC 7587, 4.2): add `MARKER` to its payload type."""
     return _FIXED.pack(VERSION_2, payload_type, sequence, timestamp, source) + payload
 
 

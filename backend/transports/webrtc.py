@@ -1,8 +1,8 @@
 """A browser's call: WebRTC in front of the session, media handled by us from the packet up.
 
-In: packets → `Inlet` (order, decode, conceal, silence) → `Inbox` → whoever hears. Out: `Playout` → Opus → a packet
-every 20 ms, whether there is something to say or not. Frames are pulled when they are due and never before, so
-`hold`, `resume` and `flush` act on the very next one.
+In: packets → `Inlet` (order, decode, conceal, silence) → `Inbox` → whoever hears. Out: `Playout` → `Outlet` (Opus) → a
+packet every 20 ms, or a pause. Frames are pulled when they are due and never before, so `hold`, `resume` and `flush`
+act on the very next one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 
 from backend.alarm import Alarm
-from backend.audio.opus import OpusEncoder
 from backend.audio.playout import Playout
 from backend.conversation.events import Heard
 from backend.errors import NeverConnected, TransportLost
@@ -18,7 +17,8 @@ from backend.transports.base import Ear, PlaybackListener
 from backend.transports.beat import current_beat
 from backend.transports.inbox import Inbox
 from backend.transports.inlet import Inlet
-from backend.transports.offer import sanitise_offer
+from backend.transports.offer import asks_for_pauses, sanitise_offer
+from backend.transports.outlet import Outlet
 from backend.transports.peer import AudioPeer, PeerState
 from backend.transports.repair import Repair
 from backend.transports.rtp import Packet
@@ -48,7 +48,7 @@ class WebRTCTransport:
         self._inbox = Inbox()
         self._inlet: Inlet | None = None
         self._playout = Playout()
-        self._encoder = OpusEncoder()
+        self._outlet = Outlet(self._playout)
         self._repair = Repair()
         self._alarm = Alarm(self._nobody)
         self._now = asyncio.get_running_loop().time
@@ -68,6 +68,7 @@ class WebRTCTransport:
     async def answer(self, offer: str) -> str:
         """The answer to a sanitised offer; from now on the caller has `connect_within_s` to connect."""
         answer = await self._peer.answer(offer)
+        self._outlet.pauses = self._wire.pauses and asks_for_pauses(offer)
         self._alarm.set(self._now() + self._wire.connect_within_s)
         return answer
 
@@ -100,7 +101,7 @@ class WebRTCTransport:
         self._inbox.close()
         self._alarm.stop()
         await self._peer.close()
-        self._encoder.close()
+        self._outlet.close()
         if self._inlet is not None:
             self._inlet.close()
 
@@ -121,8 +122,7 @@ class WebRTCTransport:
         try:
             if self._inlet is not None and (late := self._inlet.expire(self._beat.read_all_at)):
                 self._inbox.put(late)
-            frame = self._playout.pull()
-            return self._encoder.rest() if frame is None else self._encoder.encode(frame)
+            return self._outlet.next()
         except Exception:
             self._end(TransportLost("This call's audio failed."))  # rather than a caller who hears nothing, for ever
             raise
@@ -135,7 +135,7 @@ class WebRTCTransport:
 
     def _on_loss(self, lost: float) -> None:
         if self._repair.reported(lost) and not self._inbox.ended:
-            self._encoder.repair(self._repair.wanted)
+            self._outlet.repair(self._repair.wanted)
 
     def _on_state(self, state: PeerState) -> None:
         if self._inbox.ended:

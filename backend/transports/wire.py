@@ -31,7 +31,7 @@ class WireConfig:
     port_range: tuple[int, int] | None = None
     """UDP ports to bind, both ends included; None: whatever the system gives."""
     pauses: bool = True
-    """Ask callers to send next to nothing while nobody speaks (discontinuous transmission, DTX)."""
+    """Ask for next to nothing to be sent while nobody speaks (discontinuous transmission, DTX), and do so if asked."""
     connect_within_s: float = 10.0
     """Seconds a call may take from our answer to its first packet's worth of connection."""
     lost_after_s: float = 10.0

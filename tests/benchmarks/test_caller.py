@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 
 from backend.audio.opus import SILENCE_PACKET
+from backend.audio.playout import Playout
 from backend.client.signalling import Signalling, Ticket
 from backend.transports.aioice_ports import MediaSocket, open_sockets
+from backend.transports.offer import asks_for_pauses
+from backend.transports.outlet import Outlet
 from backend.transports.peer import AudioPeer
 from backend.transports.rtp import Packet, write_packet
 from backend.transports.wire import WireConfig
@@ -41,8 +44,10 @@ class OneCall(Signalling):
 
     def __init__(self, peer: AudioPeer) -> None:
         self._peer = peer
+        self.offered = ""
 
     async def offer(self, sdp: str, conversation_id: str | None = None) -> tuple[str, Ticket]:
+        self.offered = sdp
         return await self._peer.answer(sdp), Ticket("session", "token")
 
 
@@ -84,6 +89,35 @@ async def _call(pauses: bool) -> None:
     assert (19 * 960 < max(steps) < 96_000) if pauses else max(steps) in SLOTS
     utterance = caller.record.said[0]
     assert 0.9 < utterance.ended - utterance.began < 3.0
+
+
+def test_in_a_pause_a_caller_knows_by_the_clock_how_long_it_has_been_quiet() -> None:
+    with asyncio.Runner(loop_factory=CallersLoop) as runner:
+        runner.run(_pausing_call())
+
+
+async def _pausing_call() -> None:
+    playout = Playout()
+    outlet = Outlet(playout)
+    outlet.repair(False)
+    outlet.pauses = True
+    server = AudioPeer(WireConfig(), next_payload=outlet.next, on_packet=lambda _: None, on_state=lambda _: None)
+    caller, line = MeasuredCaller(), OneCall(server)
+    try:
+        await caller.connect(line)
+        assert asks_for_pauses(line.offered)
+        await asyncio.sleep(0.5)
+        playout.push("a", TONE)
+        await caller.until_audible("a tone", 10)
+        began = time.monotonic()
+        await caller.until_quiet("its end", 50, 10)
+        assert time.monotonic() - began == pytest.approx(2.0, abs=0.2)
+    finally:
+        await caller.close()
+        await server.close()
+    packets = caller.heard.decoded().packets
+    assert sum(peak > 6000 for peak in packets.peak) in (50, 51)
+    assert sum(packets.ends) > 2 and len(packets.at) < 110
 
 
 def test_a_caller_hears_what_comes_to_another_of_its_sockets_than_it_sends_from() -> None:

@@ -38,7 +38,7 @@ def packets(*stretches: tuple[int, int], every: float = 0.02) -> Packets:
     """Packets from second 0 on: (how many, how loud) after each other."""
     peaks = [peak for count, peak in stretches for _ in range(count)]
     numbers = range(len(peaks))
-    return Packets([n * every for n in numbers], list(numbers), [n * 960 for n in numbers], peaks)
+    return Packets([n * every for n in numbers], list(numbers), [n * 960 for n in numbers], peaks, [False] * len(peaks))
 
 
 def call(heard: Packets, *said: Utterance) -> CallRecord:
@@ -51,6 +51,19 @@ def question(began: float, ended: float) -> Utterance:
 
 def interruption(began: float, ended: float, *, late: bool = False) -> Utterance:
     return Utterance(Kind.LATE_INTERRUPTION if late else Kind.INTERRUPTION, began, ended)
+
+
+def test_a_pause_that_was_told_is_neither_a_gap_nor_slots_left_out() -> None:
+    heard = packets((30, QUIET))
+    for later in range(20, 30):
+        heard.at[later] += 1.0
+        heard.timestamp[later] += 48_000
+    silent = CallersReport([call(heard)], 0.0, 2.0, [0.0])
+    seen = media_figures(silent, [], NOTHING_SUBTRACTED)
+    assert seen.gaps_percent == pytest.approx(100 / 29) and seen.slots_skipped == 50
+    heard.ends[19] = True
+    told = media_figures(silent, [], NOTHING_SUBTRACTED)
+    assert told.gaps_percent == 0 and told.slots_skipped == 0 and told.spacing.count == 28
 
 
 def test_added_latency_is_what_is_left_without_hangover_and_the_providers_delay() -> None:

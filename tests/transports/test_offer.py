@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from backend.errors import BadOffer
-from backend.transports.offer import MAX_CANDIDATES, allow_address, allow_candidate, sanitise_offer
+from backend.transports.offer import (
+    MAX_CANDIDATES,
+    allow_address,
+    allow_candidate,
+    asks_for_pauses,
+    sanitise_offer,
+)
 from tests.support.offers import CHROMIUM, FIREFOX, candidate, with_candidates, without
 
 
@@ -24,6 +30,24 @@ def test_local_names_and_end_of_candidates_are_taken_out() -> None:
 def test_everything_else_stays() -> None:
     kept = [line for line in FIREFOX.split("\r\n") if "candidate" not in line]
     assert sanitise_offer(FIREFOX).split("\r\n") == kept
+
+
+@pytest.mark.parametrize(
+    ("wishes", "asks"),
+    [
+        ("minptime=10;useinbandfec=1;usedtx=1", True),
+        ("usedtx=1; stereo=0", True),
+        ("stereo=0; usedtx=1", True),
+        ("minptime=10;useinbandfec=1", False),
+        ("useinbandfec=1;usedtx=0", False),
+        ("useinbandfec=1;usedtx=10", False),
+    ],
+)
+def test_a_caller_asks_for_pauses_in_its_wishes_for_opus(wishes: str, asks: bool) -> None:
+    assert not asks_for_pauses(CHROMIUM) and not asks_for_pauses(FIREFOX)
+    offer = CHROMIUM.replace("minptime=10;useinbandfec=1", wishes)
+    assert f"a=fmtp:111 {wishes}\r\n" in offer
+    assert asks_for_pauses(sanitise_offer(offer)) is asks
 
 
 def test_an_offer_without_candidates_is_let_in() -> None:

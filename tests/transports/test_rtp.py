@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from aiortc.rtp import HeaderExtensionsMap, RtpPacket
 
-from backend.transports.rtp import Packet, is_media, read_packet, write_packet
+from backend.transports.rtp import MARKER, Packet, is_media, read_packet, write_packet
 
 PLAIN = bytes.fromhex("80e0ffff0000000a deadbeef".replace(" ", "")) + b"opus"
 
@@ -14,6 +14,11 @@ def test_what_we_write_another_library_reads() -> None:
     packet = RtpPacket.parse(write_packet(96, 65_535, 2**32 - 1, 0xDEADBEEF, b"opus"), HeaderExtensionsMap())
     assert (packet.payload_type, packet.sequence_number, packet.timestamp) == (96, 65_535, 2**32 - 1)
     assert (packet.ssrc, packet.payload, packet.marker) == (0xDEADBEEF, b"opus", 0)
+
+
+def test_the_first_packet_after_a_pause_is_marked() -> None:
+    packet = RtpPacket.parse(write_packet(96 | MARKER, 1, 2, 3, b"opus"), HeaderExtensionsMap())
+    assert (packet.payload_type, packet.marker) == (96, 1)
 
 
 def test_a_plain_packet_is_read() -> None:

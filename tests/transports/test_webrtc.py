@@ -9,14 +9,17 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
+from typing import Any
 
 import pytest
+from aiortc.rtp import RtpPacket
 
 from backend.audio.frame import SILENCE, Frame
 from backend.client.webrtc import WebRTCCaller
 from backend.conversation.events import PlaybackEvent
 from backend.errors import BadOffer, NeverConnected, TransportLost
 from backend.transports import peer as peers
+from backend.transports.srtp import Protection
 from backend.transports.udp import current_intake
 from backend.transports.webrtc import WebRTCTransport, accept_offer
 from backend.transports.wire import WireConfig
@@ -279,6 +282,33 @@ async def test_our_path_adds_less_than_a_frame_and_a_bit_each_way() -> None:
             inward.append(next(at for at, _ in reader.speech() if at > said_at) - said_at)
     assert min(outward) < 0.025, "the best of five: what is ours, less what a busy machine adds"
     assert min(inward) < 0.025
+
+
+async def test_a_caller_that_asked_is_sent_pauses_and_its_clock_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    caller, came = WebRTCCaller(), list[RtpPacket]()
+    offer = re.sub(r"(a=rtpmap:(\d+) opus/48000/2\r\n)", r"\1a=fmtp:\2 usedtx=1\r\n", await caller.offer())
+    answer, transport = await accept_offer(offer, WireConfig())
+
+    def take_off(protection: Protection, data: bytes) -> bytes | None:
+        if (plain := taken_off(protection, data)) and protection is ours:
+            came.append(RtpPacket.parse(plain))
+        return plain
+
+    try:
+        await caller.accept(answer)
+        await caller.connected()
+        receiver: Any = caller.peer._transceiver.receiver
+        ours, taken_off = receiver._protection, Protection.take_off
+        monkeypatch.setattr(Protection, "take_off", take_off)
+        await until(lambda: sum(len(packet.payload) == 1 for packet in came) > 2, 15)
+        transport.play("a", tone(500, 200))
+        await until(lambda: any(heard.audible for heard in caller.ear.frames), 5)
+    finally:
+        await transport.close()
+        await caller.close()
+    assert all((later.sequence_number - sooner.sequence_number) % 65536 == 1 for sooner, later in pairwise(came))
+    assert all(later.marker == (len(sooner.payload) == 1) for sooner, later in pairwise(came))
+    assert max((later.timestamp - sooner.timestamp) % 2**32 for sooner, later in pairwise(came)) >= 20 * 960
 
 
 async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
