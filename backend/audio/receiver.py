@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from backend.audio.frame import FRAME_BYTES, SILENCE, Frame
 from backend.audio.jitter import Delivery, JitterBuffer, Lost, Received, Silence
-from backend.audio.opus import BadPacket, OpusDecoder
+from backend.audio.opus import EMPTY_BYTES, BadPacket, OpusDecoder
 
 MAX_CONCEALED = 5
 """Lost packets in a row that are made up; further ones are silence."""
@@ -27,6 +27,8 @@ class VoiceDecoder:
     def __init__(self, max_wait_ms: int = 60) -> None:
         self.jitter = JitterBuffer(max_wait_ms)
         self.bad_packets = 0
+        self.pausing = False
+        """Whether the last packet said that nothing follows."""
         self._decoder = OpusDecoder()
         self._pending = bytearray()
         self._lost_in_a_row = 0
@@ -79,6 +81,7 @@ class VoiceDecoder:
             self.bad_packets += 1
             return self._mend(480, None)
         self._lost_in_a_row = 0
+        self.pausing = len(payload) <= EMPTY_BYTES
         return pcm
 
     def _mend(self, samples: int, following: Delivery | None) -> bytes:

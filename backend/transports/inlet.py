@@ -2,14 +2,14 @@
 
 A packet in order is a frame at once; what is missing is waited for, rebuilt or concealed by the decoder; where
 nothing is sent, silence is put: at once if the sender said so, by a packet without content. Browsers do when they are
-asked for discontinuous transmission, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9). Nothing for
-`lost_after_s` means that the caller is gone.
+asked for discontinuous transmission, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9). Who does so and
+leaves a gap without a word was held up in what it says: that gap is closed. Nothing for `lost_after_s` means that the
+caller is gone.
 """
 
 from __future__ import annotations
 
 from backend.audio.frame import SILENCE, Frame
-from backend.audio.opus import EMPTY_BYTES
 from backend.audio.receiver import VoiceDecoder
 from backend.transports.quiet import Quiet
 
@@ -37,12 +37,13 @@ class Inlet:
         self._source = source
         self._last_packet = now
         self.packets += 1
+        lost = self._decoder.jitter.lost
         frames = self._decoder.receive(sequence, timestamp, payload, now)
         if self._filled:
             frames = self._less_filled(frames)
-        self._quiet.heard(len(frames), now)
-        if frames and len(payload) <= EMPTY_BYTES:  # not one that comes late, or again
-            self._quiet.pause()
+        elif self._quiet.stalled and self._decoder.jitter.lost == lost:  # else the word may be what was lost
+            frames = [frame for frame in frames if frame is not SILENCE]
+        self._heard(frames, now)
         return frames
 
     @property
@@ -56,7 +57,7 @@ class Inlet:
             return []
         frames = self._decoder.expire(now)
         if frames:
-            self._quiet.heard(len(frames), now)
+            self._heard(frames, now)
         silence = self._quiet.expire(now)
         self._filled += len(silence)
         return frames + silence
@@ -75,6 +76,11 @@ class Inlet:
             "duplicates": jitter.duplicates,
             "bad": self._decoder.bad_packets,
         }
+
+    def _heard(self, frames: list[Frame], now: float) -> None:
+        self._quiet.heard(len(frames), now)
+        if self._decoder.pausing:
+            self._quiet.pause()
 
     def _less_filled(self, frames: list[Frame]) -> list[Frame]:
         """After a pause the decoder tells its silence once more; leave out what has been put in already."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from backend.audio.frame import SILENCE, Frame
-from backend.audio.opus import OpusEncoder
+from backend.audio.opus import EMPTY_BYTES, OpusEncoder
 from backend.transports.inlet import Inlet
 from benchmarks.microphone import sent
 from tests.support.tones import audible, tone_frames
@@ -152,3 +152,38 @@ def test_who_goes_on_after_a_pause_is_heard_from_the_first_packet_on() -> None:
 def test_a_stream_that_never_paused_gets_no_silence() -> None:
     packets = speech_packets(50)
     assert all(frame is not SILENCE for _, frame in hear(Inlet(0.0, lost_after_s=10), packets, 0.019))
+
+
+@pytest.mark.parametrize("stall", ["late", "never sent"])
+def test_a_stall_does_not_put_silence_into_what_is_being_said(stall: str) -> None:
+    voice = tone_frames(500, 50)
+    packets = with_pauses([*voice, *[SILENCE] * 50, *voice])
+    inlet, out, sequence = Inlet(0.0, lost_after_s=10), list[Frame](), 0
+    for number, packet in enumerate(packets):
+        stalled = 110 <= number < 130
+        now = (130 if stalled else number) * 0.02
+        if packet and (not stalled or stall == "late"):
+            out += inlet.receive(7, sequence, number * TICKS, packet, now)
+        sequence += bool(packet) and (not stalled or stall == "late")
+        out += inlet.expire(number * 0.02 + 0.011) if not stalled or stall != "late" else []
+    voices = [audible(frame) for frame in out]
+    said = voices[100 + voices[100:].index(True) :]
+    assert len(said) == pytest.approx({"late": 50, "never sent": 30}[stall], abs=2)
+    assert said.count(False) <= 2
+
+
+def test_where_the_word_of_a_pause_is_lost_what_was_not_sent_is_silence() -> None:
+    voice = tone_frames(500, 50)
+    packets = with_pauses([*voice, *[SILENCE] * 100])
+    inlet, out, sequence, lost = Inlet(0.0, lost_after_s=10), list[tuple[float, Frame]](), 0, 0
+    for number, packet in enumerate(packets):
+        now = number * 0.02
+        if packet:
+            if len(packet) <= EMPTY_BYTES and number > 70 and not lost:
+                lost = number
+            else:
+                out += [(now, frame) for frame in inlet.receive(7, sequence, number * TICKS, packet, now)]
+            sequence += 1
+        out += [(now + 0.011, frame) for frame in inlet.expire(now + 0.011)]
+    assert lost
+    assert len(out) == pytest.approx(150, abs=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.audio.frame import SILENCE
-from backend.transports.quiet import FRAME_S, MOST_AT_ONCE, Quiet
+from backend.transports.quiet import FRAME_S, MOST_AT_ONCE, QUIET_AFTER_S, STALLED_AFTER_S, Quiet
 
 
 def test_nothing_is_put_in_while_audio_flows() -> None:
@@ -94,4 +94,14 @@ def test_a_packet_after_a_pause_is_waited_for_as_any_other() -> None:
     quiet.pause()
     quiet.expire(1.02)
     quiet.heard(1, 1.04)
-    assert quiet.expire(1.139) == []
+    assert quiet.expire(1.04 + QUIET_AFTER_S - 0.001) == []
+
+
+def test_who_tells_of_pauses_is_waited_for_longer_where_nothing_was_told() -> None:
+    quiet = Quiet(0.0, ahead_s=0.0)
+    quiet.heard(1, 1.0)
+    quiet.pause()
+    quiet.heard(1, 2.0)
+    assert quiet.expire(2.0 + STALLED_AFTER_S - 0.001) == []
+    assert len(quiet.expire(2.0 + STALLED_AFTER_S)) == 25
+    assert len(quiet.expire(2.0 + STALLED_AFTER_S + 0.02)) == 1
