@@ -30,8 +30,8 @@ NOTICE_TTL_S = 14 * 86_400
 """How long they wait, counted from the newest."""
 TOLD_TTL_S = 2 * 86_400
 """How long the id of a told one is known: longer than anybody tries to put it again."""
-LEASE_S = 12
-"""Seconds a call is the teller after it last said so."""
+LEASE_S = 30
+"""Seconds a call is the teller after it last said so; all calls say so three times in that."""
 TEXT_LIMIT = 2_000
 """Characters of one notice; the rest is cut. It is to be spoken, after all."""
 
@@ -151,6 +151,8 @@ class NoticeStore:
 
     async def _hold(self, user_id: str, call: str) -> bool:
         key = _teller(user_id)
+        if await self._redis.get(key) == call.encode():  # as always; who takes over just now is renewed instead
+            return bool(await self._redis.expire(key, LEASE_S))
 
         async def change(pipe: Any) -> bool:
             holder = await pipe.get(key)

@@ -93,6 +93,7 @@ class Call:
         self._line = line
         self._session = session
         self._transport = transport
+        self._now = asyncio.get_running_loop().time  # which the deadlines are kept by
         self._machine = TurnMachine(line.limits)
         self._hearing = line.open_hearing()
         self._trace = CallTrace(line.tracer, session)
@@ -108,7 +109,7 @@ class Call:
             tell=self._tell,
             publish=self._publish,
             metrics=line.metrics,
-            turn_age_ms=lambda: self._machine.turn_age_ms(_now()),
+            turn_age_ms=lambda: self._machine.turn_age_ms(self._now()),
             handover=line.handover,
         )
         self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
@@ -134,7 +135,7 @@ class Call:
         self._early: deque[ev.TextTyped] = deque(maxlen=EARLY_LIMIT)
         self._told: deque[ev.Event | None] = deque()
         self._telling = False
-        self._ends_at = _now() + line.max_s if line.max_s else float("inf")
+        self._ends_at = self._now() + line.max_s if line.max_s else float("inf")
 
     def __repr__(self) -> str:
         return f"Call({self._machine!r}, {self._transport!r}, {self._responder!r}, {self._desk!r})"
@@ -295,7 +296,7 @@ class Call:
 
     def _expire(self) -> None:
         """The alarm rings: something may be due, unless the deadline has moved since it was set."""
-        if self._ends_at <= _now():
+        if self._ends_at <= self._now():
             self._ends_at = float("inf")
             self._tell(ev.HangUpRequested("max_minutes"))
         self._tell(None)
@@ -360,10 +361,10 @@ class Call:
 
     def _ask_machine(self, event: ev.Event | None) -> list[do.Command]:
         if event is None:
-            return self._machine.expire(_now())
+            return self._machine.expire(self._now())
         if decision := _SPEECH_NAMES.get(type(event)):
             self._line.metrics.vad_decided(decision)
-        return self._machine.receive(event, _now())
+        return self._machine.receive(event, self._now())
 
     def _execute(self, command: do.Command) -> None:
         transport = self._transport
@@ -432,11 +433,6 @@ class Call:
         session = self._session
         about = {"session_id": session.id, "conversation_id": session.conversation_id, "history": self._recalled}
         return about | {"transport": session.transport, "hearing": self._hearing.name} | self._line.about
-
-
-def _now() -> float:
-    """The loop's clock, which the deadlines are kept by."""
-    return asyncio.get_running_loop().time()
 
 
 _SPEECH_NAMES: dict[type[ev.Event], str] = {

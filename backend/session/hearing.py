@@ -55,7 +55,7 @@ class LocalHearing:
         self._note(score)
         begins = score >= self._onset and self._segmenter.state is SegmenterState.SILENCE
         heard = self._segmenter.push(frame, begins or score >= self._threshold)
-        return [piece if isinstance(piece, bytes) else _event(piece) for piece in heard]
+        return [piece if isinstance(piece, bytes) else _event(piece) for piece in heard] if heard else []
 
     def close(self) -> None:
         """See `Hearing`."""
