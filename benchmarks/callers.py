@@ -23,7 +23,7 @@ from backend.errors import VoiceError
 from backend.offline import parent
 from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
-from benchmarks.conversation import OutOfStep, Voices, converse, fall_into_step, judge
+from benchmarks.conversation import OutOfStep, Voices, chatter, converse, fall_into_step, judge
 from benchmarks.drained import CallersLoop
 from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
@@ -49,6 +49,8 @@ class Plan(msgspec.Struct):
     seed: int = 1
     soak: bool = False
     """Go on after trouble until time is up, and leave out of the report what grows with time."""
+    chatter: bool = False
+    """Speak half the time, whatever is heard: for servers that take no turns."""
 
 
 @dataclass(slots=True)
@@ -145,7 +147,7 @@ async def _talk(call: Call, number: int, plan: Plan, voices: Voices, until: floa
             if out_of_step:
                 await fall_into_step(caller, voices, chance)
             out_of_step = False
-            await converse(caller, voices, until, chance)
+            await (chatter if plan.chatter else converse)(caller, voices, until, chance)
         except (VoiceError, TimeoutError, OSError) as error:
             caller.record.trouble = str(error) or type(error).__name__
             caller.record.troubles += 1

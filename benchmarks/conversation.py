@@ -81,6 +81,14 @@ async def _round(caller: MeasuredCaller, voices: Voices, interruption: Kind, cha
     caller.stop_listening()
 
 
+async def chatter(caller: MeasuredCaller, voices: Voices, until: float, chance: random.Random) -> None:
+    """Speak, be silent for as long, and so on, until `until` on the steady clock. Raises `TransportLost`."""
+    while time.monotonic() < until:
+        began = time.monotonic()
+        await caller.say(chance.choice(voices.questions), Kind.QUESTION)
+        await asyncio.sleep(time.monotonic() - began)
+
+
 async def fall_into_step(caller: MeasuredCaller, voices: Voices, chance: random.Random) -> None:
     """One utterance more, into the story that came in place of an answer: its answer is followed by the next story."""
     await caller.say(chance.choice(voices.interruptions), Kind.INTERRUPTION)
