@@ -51,6 +51,7 @@ class Attendance:
         self._shown: dict[str, Notice] = {}
         self._told: set[str] = set()
         self._news = asyncio.Event()
+        self._over = False
         self._task = asyncio.create_task(self._attend(), name="notices of a call")
 
     def __repr__(self) -> str:
@@ -74,12 +75,13 @@ class Attendance:
 
     def close(self) -> None:
         """The call is over. Returns at once; somebody else may tell what was not told."""
+        self._over = True  # a cancellation can get lost inside a Redis client
         self._task.cancel()
         self._teller.leave(self, self._call)
 
     async def _attend(self) -> None:
         took = False
-        while True:
+        while not self._over:
             self._news.clear()
             try:
                 if not took:

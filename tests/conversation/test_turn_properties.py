@@ -48,6 +48,11 @@ def test_the_rules_hold_in_a_hundred_thousand_random_conversations(seed: int) ->
             raise
 
 
+def test_a_reply_that_never_comes_after_a_line_that_broke_is_owned_up_to_in_time() -> None:
+    """Found by chance: the line comes back while "one moment" is being said, and the Responder then fails twice."""
+    converse(bytes.fromhex("4e88eecf076d876ffd02e8456ae9606b3e625893a626d1af2241acbfdef6a4dba9029731"), TurnLimits())
+
+
 def with_late_answers(random: Random, limits: TurnLimits) -> World:
     """A conversation in which Thinkers are at work, or have answered too late, before chance takes over."""
     world = World(limits)

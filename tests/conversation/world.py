@@ -239,6 +239,8 @@ class World:
             self.tell(ev.PlaybackStarted(head.item))
             return
         ms = round((until - self.now) * 1000)
+        if self.owed_since is not None:
+            self.owed_since = until  # what is heard meanwhile, "one moment" say, is no silence
         head.played_ms += ms
         head.left_ms -= ms
         self.played_ms[head.item] += ms

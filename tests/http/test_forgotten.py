@@ -59,16 +59,15 @@ async def test_nothing_is_left_of_a_user_who_did_everything() -> None:
     with running_redis() as server, running_house(None, REDIS_URL=server.url, **SETTINGS) as house:
         redis = connect(server.url)
         async with asyncio.timeout(WITHIN_S), a_browser(house) as ana, a_browser(house) as bob:
-            seen = set[str]()
-            watching = asyncio.create_task(_watch(redis, seen))
+            seen, enough = set[str](), asyncio.Event()
+            watching = asyncio.create_task(_watch(redis, seen, enough))
             done = await _do_everything(house, ana)
             user = await _only_user(redis)
             assert await redis.keys("fingerprint:*") and await redis.keys("task:*") and await redis.keys("session:*")
             await _say(bob, "My name is Bob.")
             await until(lambda: _there(redis, "user:*:context", 2), 15)
-            watching.cancel()
-            await asyncio.wait([watching], timeout=5)
-            assert watching.done()
+            enough.set()
+            await watching
             assert seen <= KEPT | PASSING, f"new kinds of keys: {seen - KEPT - PASSING}"
             assert seen >= WRITTEN, f"this test no longer makes {WRITTEN - seen}"
 
@@ -128,9 +127,9 @@ async def _is_done(http: httpx2.AsyncClient) -> bool:
     )
 
 
-async def _watch(redis: Redis, seen: set[str]) -> None:
+async def _watch(redis: Redis, seen: set[str], enough: asyncio.Event) -> None:
     """Every kind of key a user has meanwhile."""
-    while True:
+    while not enough.is_set():
         async for key in redis.scan_iter("user:*"):
             seen.add(_kind(key.decode()))
         await asyncio.sleep(0.02)
