@@ -115,5 +115,5 @@ _SPOKEN: tuple[tuple[re.Pattern[str], _Replacement], ...] = (
     (re.compile(r"(?<![\w~])~\s?(?=\d)"), "about "),
     (re.compile(r"(?<=\d) ?[*×] ?(?=\d)"), " times "),
     (re.compile(r"\s+([.,;:!?])(?=\s|$)"), r"\1"),
-    (re.compile(r"\*{2,}|`+|(?<!\S)[#*](?!\S)"), ""),
+    (re.compile(r"[*`]{2,}|`|(?<!\S)[#*](?!\S)"), ""),
 )

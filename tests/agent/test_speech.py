@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from backend.agent.speech import speakable
@@ -57,6 +57,7 @@ def test_it_reads(written: str, spoken: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(alphabet="ab1 .*_`#-|[]()<>&°F%\n~", max_size=60))
+@example("*`*1")
 def test_no_text_breaks_it_and_no_line_breaks_or_emphasis_stay(text: str) -> None:
     spoken = speakable(text)
     assert "\n" not in spoken
