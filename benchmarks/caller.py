@@ -1,7 +1,7 @@
 """One measured caller: a real WebRTC peer that notes when each packet left and came, and keeps what was in it.
 
 It is lean, because a hundred of them share a core with the Responder: ICE, DTLS, SRTP and RTP are done as ever, by the
-same code as `backend.client`; its speech was encoded before the call, and what it hears is decoded after it (`heard`).
+same code as `backend.app.client`; its speech was encoded before the call, and what it hears is decoded after it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from backend.audio.opus import EMPTY_BYTES, SILENCE_PACKET
-from backend.client.signalling import Signalling, Ticket
+from backend.app.client.signalling import Signalling, Ticket
 from backend.errors import TransportLost
-from backend.transports.peer import AudioPeer, PeerState
-from backend.transports.rtp import HEADER_BYTES
-from backend.transports.wire import WireConfig
+from backend.media.opus import EMPTY_BYTES, SILENCE_PACKET
+from backend.media.rtp import HEADER_BYTES
+from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.peer import AudioPeer, PeerState
 from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
 from benchmarks.microphone import Microphone, Spoken

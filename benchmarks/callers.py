@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 import httpx2
 import msgspec
 
-from backend.client.signalling import Signalling
+from backend.app.client.signalling import Signalling
 from backend.errors import VoiceError
-from backend.offline import parent
 from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
 from benchmarks.conversation import OutOfStep, Voices, chatter, converse, fall_into_step, judge
@@ -28,6 +27,7 @@ from benchmarks.drained import CallersLoop
 from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import CallersReport, CallRecord, Packets, encode
+from demo.offline import parent
 
 SETTLE_S = 1.0
 """Between the last call's set-up and the beginning of the measurement."""

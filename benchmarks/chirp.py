@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.audio.frame import SAMPLE_RATE
+from backend.media.frame import SAMPLE_RATE
 
 WINDOW = 1920
 """Samples compared at once: 80 ms."""

@@ -20,12 +20,12 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from backend.audio.frame import FRAME_MS, Frame
-from backend.audio.opus import SILENCE_PACKET
-from backend.responder.codec import RealtimeCodec, Voice
-from backend.session.hearing import open_hearing
-from backend.settings import VadSettings
-from backend.transports.repair import CLEAN_AT_FIRST
+from backend.media.endpointing import open_hearing
+from backend.media.fec import CLEAN_AT_FIRST
+from backend.media.frame import FRAME_MS, Frame
+from backend.media.opus import SILENCE_PACKET
+from backend.responders.codec import RealtimeCodec, Voice
+from backend.settings.settings import VadSettings
 from benchmarks import speech
 from benchmarks.half import Half, half_of
 

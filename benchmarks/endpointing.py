@@ -33,17 +33,17 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from backend.audio.frame import FRAME_MS, SAMPLE_RATE, Frame
-from backend.audio.opus import OpusEncoder
-from backend.audio.resample import resample
-from backend.audio.segmenter import Segmenter, SegmenterState
-from backend.audio.vad import Engine, Vad, assembled
-from backend.audio.vad_silero import SileroEngine
 from backend.conversation.events import SpeechResumed, SpeechStarted
-from backend.session.hearing import LocalHearing
-from backend.settings import VadSettings
-from backend.transports.aiortc_media import SLOT_TICKS
-from backend.transports.inlet import Inlet
+from backend.media.endpointing import LocalHearing
+from backend.media.frame import FRAME_MS, SAMPLE_RATE, Frame
+from backend.media.opus import OpusEncoder
+from backend.media.receive import Inlet
+from backend.media.resample import resample
+from backend.media.segmenter import Segmenter, SegmenterState
+from backend.media.vad import Engine, Vad, assembled
+from backend.media.vad_silero import SileroEngine
+from backend.settings.settings import VadSettings
+from backend.transports.webrtc.aiortc_media import SLOT_TICKS
 from benchmarks import speech
 from benchmarks.microphone import sent
 from benchmarks.opus_quality import Sound, samples

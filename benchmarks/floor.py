@@ -21,8 +21,8 @@ from pylibsrtp import Policy, Session
 from rich.console import Console
 from rich.table import Table
 
-from backend.audio.frame import FRAME_MS
-from backend.audio.opus import OpusDecoder, OpusEncoder
+from backend.media.frame import FRAME_MS
+from backend.media.opus import OpusDecoder, OpusEncoder
 from benchmarks import speech
 
 ROUNDS = 3

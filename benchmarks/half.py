@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from math import inf
 
-from backend.client.webrtc import WebRTCCaller
+from backend.app.client.webrtc import WebRTCCaller
+from backend.media.clock import current_beat
+from backend.media.pacer import FRAME_S
+from backend.media.rtp import write_packet
 from backend.transports.base import Ear
-from backend.transports.beat import current_beat
-from backend.transports.pacer import FRAME_S
-from backend.transports.rtp import write_packet
-from backend.transports.udp import current_intake
-from backend.transports.webrtc import WebRTCTransport, accept_offer
-from backend.transports.wire import WireConfig
+from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
+from backend.transports.webrtc.udp import current_intake
 
 LOOPBACK = WireConfig(force_host="127.0.0.1", lost_after_s=3600)
 AFTER = 50

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from backend.audio.frame import SILENCE
-from backend.audio.opus import EMPTY_BYTES, SILENCE_PACKETS, BadPacket, OpusDecoder
-from backend.transports.rtp import read_packet
+from backend.media.frame import SILENCE
+from backend.media.opus import EMPTY_BYTES, SILENCE_PACKETS, BadPacket, OpusDecoder
+from backend.media.rtp import read_packet
 from benchmarks.figures import AUDIBLE
 from benchmarks.record import Packets
 

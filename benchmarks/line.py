@@ -21,11 +21,11 @@ from typing import Any, cast
 
 from aiortc import clock
 
-from backend.transports.aiortc_media import REPORT_SLOTS, SLOT_TICKS, NextPayload
-from backend.transports.beat import current_beat
-from backend.transports.peer import AudioPeer
-from backend.transports.rtp import is_media, read_packet, write_packet
-from backend.transports.srtp import Protection
+from backend.media.clock import current_beat
+from backend.media.rtp import is_media, read_packet, write_packet
+from backend.transports.webrtc.aiortc_media import REPORT_SLOTS, SLOT_TICKS, NextPayload
+from backend.transports.webrtc.peer import AudioPeer
+from backend.transports.webrtc.srtp import Protection
 from benchmarks.drained import MOST_BYTES, SO_TIMESTAMPNS, DrainedSocket
 
 ANCILLARY_BYTES = 64

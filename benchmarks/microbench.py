@@ -18,17 +18,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from backend.audio.frame import FRAME_BYTES, FRAME_MS, SAMPLE_RATE, Frame
-from backend.audio.jitter import JitterBuffer
-from backend.audio.opus import OpusDecoder, OpusEncoder
-from backend.audio.playout import Playout
-from backend.audio.receiver import VoiceDecoder
-from backend.audio.resample import Resampler
-from backend.audio.segmenter import Segmenter
-from backend.audio.vad import make_vad
-from backend.audio.wav import read_wav
 from backend.errors import MissingLibrary
-from backend.settings import VadSettings
+from backend.media.frame import FRAME_BYTES, FRAME_MS, SAMPLE_RATE, Frame
+from backend.media.jitter_buffer import JitterBuffer
+from backend.media.opus import OpusDecoder, OpusEncoder
+from backend.media.playout import Playout
+from backend.media.resample import Resampler
+from backend.media.segmenter import Segmenter
+from backend.media.vad import make_vad
+from backend.media.voice_decoder import VoiceDecoder
+from backend.media.wav import read_wav
+from backend.settings.settings import VadSettings
 
 TEXT = "What is the weather in Seattle tomorrow, and should I take an umbrella? Please tell me about Paris as well."
 ROUNDS = 3

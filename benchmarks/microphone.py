@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, cycle
 
-from backend.audio.frame import SILENCE, Frame
-from backend.audio.opus import EMPTY_BYTES, SILENCE_PACKET, OpusEncoder
+from backend.media.frame import SILENCE, Frame
+from backend.media.opus import EMPTY_BYTES, SILENCE_PACKET, OpusEncoder
 from benchmarks import speech
 
 AT_REST = 50

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from backend.audio.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
-from backend.audio.opus import OpusDecoder, OpusEncoder
+from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
+from backend.media.opus import OpusDecoder, OpusEncoder
 from benchmarks import speech
 
 BITRATES = (32_000, 40_000)

@@ -25,7 +25,7 @@ END_WITHIN_S = 15.0
 SETTLED_S = 1.0
 SETTLED_SHARE = 0.15
 """Of a core: less than this, and nothing is starting any more."""
-SERVE = "from backend.cli import main; main()"
+SERVE = "from backend.app.cli import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def provider(script: Mapping[str, Any], cores: frozenset[int]) -> Iterator[tuple
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "script.json"
         path.write_text(json.dumps(script))
-        command = [sys.executable, "-m", "backend.offline", "--exit-with-parent", "--script", str(path)]
+        command = [sys.executable, "-m", "demo.offline", "--exit-with-parent", "--script", str(path)]
         with started(command, cores, folder) as child:
             yield str(json.loads(child.until(b"\n", READY_WITHIN_S))["listening"]), child.process.pid
 

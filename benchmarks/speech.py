@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from backend.audio.frame import FRAME_BYTES, Frame
-from backend.audio.opus import OpusEncoder
-from backend.audio.wav import read_wav
+from backend.media.frame import FRAME_BYTES, Frame
+from backend.media.opus import OpusEncoder
+from backend.media.wav import read_wav
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 QUESTIONS = (

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from backend.audio.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
-from backend.audio.opus import PLAIN_BITRATE, OpusDecoder, OpusEncoder
+from backend.media.frame import FRAME_SAMPLES, SAMPLE_RATE, Frame
+from backend.media.opus import PLAIN_BITRATE, OpusDecoder, OpusEncoder
 from benchmarks import speech
 from benchmarks.chirp import CODEC_DELAY
 from benchmarks.opus_quality import VOICES, samples

@@ -17,14 +17,14 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from backend.memory.base import Memory, Message
-from backend.memory.embedded import open_memory
-from backend.memory.fake import FakeMemory
-from backend.memory.memories import Memories, RedisMemories
-from backend.memory.user import AddFact, SetPreference, update_user
-from backend.pipeline.base import Asked
-from backend.pipeline.discovery import discover
-from backend.pipeline.pipeline import NO_STEPS, Pipeline
+from backend.middleware.base import Asked
+from backend.middleware.discovery import discover
+from backend.middleware.pipeline import NO_STEPS, Pipeline
+from backend.storage.embedded import open_memory
+from backend.storage.memory import Memory, Message
+from backend.testing.memory import FakeMemory
+from backend.users.memories import Memories, RedisMemories
+from backend.users.profile import AddFact, SetPreference, update_user
 
 TURNS = 300
 USER = "ada"

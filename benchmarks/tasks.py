@@ -16,12 +16,12 @@ from statistics import quantiles
 
 import uvloop
 
-from backend.background.board import Board
-from backend.background.records import Records
-from backend.background.run import Run, RunLimits
-from backend.background.tasks import Outcome
-from backend.background.worker import Worker
-from backend.memory.redis import connect
+from backend.storage.redis_memory import connect
+from backend.tasks.repository import Records
+from backend.tasks.run import Run, RunLimits
+from backend.tasks.service import Board
+from backend.tasks.task import Outcome
+from backend.tasks.worker import Worker
 from tests.support.redis_server import running_redis
 
 TASKS = 200

@@ -21,13 +21,13 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from backend.background.board import Board
-from backend.background.channels import Channels
-from backend.background.queue import FakeQueue
-from backend.background.records import Records
-from backend.background.tasks import Outcome
-from backend.memory.redis import connect
-from backend.settings_coordinator import CoordinatorSettings
+from backend.coordinator.channels import Channels
+from backend.settings.coordinator import CoordinatorSettings
+from backend.storage.redis_memory import connect
+from backend.tasks.queue import FakeQueue
+from backend.tasks.repository import Records
+from backend.tasks.service import Board
+from backend.tasks.task import Outcome
 from benchmarks.figures import percentile
 from tests.support.house import PlacedCall, a_browser, placed_call, running_house
 from tests.support.offline_peer import offline_peer

@@ -16,14 +16,14 @@ from pathlib import Path
 import httpx2
 
 from backend.agent.session import Agent
-from backend.memory.embedded import open_memory
+from backend.app.load_thinkers import build
 from backend.models.base import ToolCall
-from backend.models.chat import ChatCompletions
-from backend.models.fake import FakeChatModel, Scene
-from backend.settings import load_settings
-from backend.standins.server import serving
+from backend.models.chat_completions import ChatCompletions
+from backend.settings.settings import load_settings
+from backend.storage.embedded import open_memory
+from backend.testing.model import FakeChatModel, Scene
 from backend.thinkers.base import Question
-from backend.thinkers.build import build
+from demo.services.server import serving
 from tests.support import chat_api
 from tests.support.minds import echo, toolbox
 

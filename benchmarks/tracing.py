@@ -31,13 +31,13 @@ from backend.agent.events import (
     ToolStarted,
 )
 from backend.agent.trace import AgentTrace
+from backend.call.call_trace import CallTrace
 from backend.conversation.events import SpeechStopped
-from backend.session.directory import Session
-from backend.session.traced import CallTrace
-from backend.tracing.base import NO_SPAN, NO_TRACER, Tracer, current_span
-from backend.tracing.fake import FakeTracer
-from backend.tracing.langsmith import LangSmithTracer
-from backend.tracing.runs import payload
+from backend.observability.langsmith import LangSmithTracer
+from backend.observability.langsmith_runs import payload
+from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span
+from backend.sessions.registry import Session
+from backend.testing.tracer import FakeTracer
 
 TURNS = 2_000
 WATCHED_S = 6.0

@@ -3,7 +3,7 @@
 The server's half of a call for 20 ms (a packet in, hearing, a packet out), driven by hand as in `benchmarks.corridor`,
 but with sleep in between, as in a server that is not busy: packets come singly, or several in a row after one sleep
 as long as all of theirs together. A core that has slept has forgotten our code and data: the table says what that
-costs, and so why `transports.beat` reads and plays for many calls at one wake-up. CPU time; of each wake-up
+costs, and so why `media.clock` reads and plays for many calls at one wake-up. CPU time; of each wake-up
 the best of several rounds.
 """
 
@@ -17,9 +17,9 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from backend.audio.opus import SILENCE_PACKET
-from backend.session.hearing import open_hearing
-from backend.settings import VadSettings
+from backend.media.endpointing import open_hearing
+from backend.media.opus import SILENCE_PACKET
+from backend.settings.settings import VadSettings
 from benchmarks import speech
 from benchmarks.half import Half, half_of
 

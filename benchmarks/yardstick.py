@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from backend.audio.opus import OpusEncoder
+from backend.media.opus import OpusEncoder
 from benchmarks import speech
 
 ROUNDS = 3

@@ -1,4 +1,4 @@
-"""Writes down every setting from `backend/settings.py`: `.env.example`, the README's table, what compose passes on.
+"""Writes every setting of `backend/settings/` into `.env.example`, the README's table, and what compose passes on.
 
 `python -m scripts.settings_table` writes, `--check` only compares and fails when something is out of date.
 """
@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from backend.settings import Settings
+from backend.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 README_MARKS = ("<!-- settings:begin -->\n", "<!-- settings:end -->")
@@ -49,7 +49,7 @@ def env_example() -> str:
     head = (
         "# Every setting, with its default. Copy this file to .env and uncomment what you want to change;\n"
         "# a variable of the environment wins over .env. A limit set to 0 is off.\n"
-        "# Written by scripts/settings_table.py from backend/settings.py.\n"
+        "# Written by scripts/settings_table.py from backend/settings/settings.py.\n"
     )
     return head + "".join(f"\n# {each.description}\n#{each.name}={each.default}\n" for each in variables())
 

@@ -6,14 +6,14 @@ import pytest
 
 LONGEST_FIRST = (
     "tests/conversation/test_turn_properties.py",
-    "tests/session/test_scripted_calls.py",
+    "tests/call/test_scripted_calls.py",
     "tests/browser/",
-    "tests/session/test_",
-    "tests/test_server.py",
+    "tests/call/test_",
+    "tests/app/test_server.py",
     "tests/tour/",
     "tests/transports/",
-    "tests/tracing/",
-    "tests/offline/",
+    "tests/observability/",
+    "tests/demo/",
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError
-from backend.settings import load_settings
+from backend.settings.settings import load_settings
 from tests.support.house import placed_call, running_house
 from tests.support.offline_peer import offline_peer
 from tests.support.waiting import until

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError
-from backend.settings import Settings, load_settings
+from backend.settings.settings import Settings, load_settings
 from scripts import settings_table
 
 

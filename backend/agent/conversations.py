@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from backend.agent.context import ContextMessage
-from backend.memory.base import HISTORY_LIMIT, Call, Memory, Message, without_retried
 from backend.models.base import ToolCall
+from backend.storage.memory import HISTORY_LIMIT, Call, Memory, Message, without_retried
 
 
 class MemoryConversations:

@@ -6,7 +6,6 @@ brackets escaped, so that nothing in it can pose as an instruction of ours or cl
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,6 +13,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.agent.given import Exchange, Note
+from backend.models.base import quoted
 
 VOICE_STYLE = (
     "Your answer will be spoken. Use one to three short sentences, and no markup, lists, links, emoji or "
@@ -108,12 +108,6 @@ def _moment(now: float, zone: str | None) -> tuple[datetime, bool]:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         place = None
     return datetime.fromtimestamp(now, place or ZoneInfo("UTC")), place is not None
-
-
-def quoted(value: Any) -> str:
-    """`value` as JSON that cannot break out of where it is put."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("`", "\\u0060")
 
 
 def _name(offset: int) -> str:

@@ -16,9 +16,8 @@ from typing import Any
 
 from backend.agent.context import ContextMessage
 from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked
-from backend.agent.prompt import quoted
 from backend.errors import PeerError
-from backend.models.base import ChatModel, Finished, TextDelta
+from backend.models.base import ChatModel, Finished, TextDelta, quoted
 from backend.tools.base import Client
 from backend.tools.runner import Toolbox
 

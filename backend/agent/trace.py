@@ -17,9 +17,9 @@ from backend.agent.events import (
     ToolFinished,
     ToolStarted,
 )
+from backend.observability.tracing import NO_SPAN, Outcome, Span, current_span
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult
-from backend.tracing.base import NO_SPAN, Outcome, Span, current_span
 
 UNKNOWN_TOOL = "unknown_tool"
 """A name the model made up stays out of the trace."""

@@ -28,7 +28,7 @@ from backend.calendar.base import (
 from backend.calendar.caldav import CalDavStore
 from backend.calendar.local import LocalStore
 from backend.calendar.rules import checked
-from backend.settings import Settings
+from backend.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,18 @@ from backend.agent.prompt import Situation
 from backend.agent.session import Agent, ContextStore, ThinkerSession
 from backend.chat.base import Reply, TypedTurn
 from backend.chat.consulting import Consulting
-from backend.chat.elsewhere import ALONE, Elsewhere
+from backend.chat.peer_turns import ALONE, Elsewhere
 from backend.chat.running import RunningTurn
 from backend.errors import NoAnswer, PeerError
-from backend.memory.base import Memory
-from backend.memory.user import UserContext
-from backend.modes.base import Mode, Modes
-from backend.pipeline.base import Asked
-from backend.pipeline.pipeline import Pipeline, Prepared
-from backend.session.handover import Handover
+from backend.middleware.base import Asked
+from backend.middleware.pipeline import Pipeline, Prepared
+from backend.observability.tracing import NO_TRACER, Span, Tracer, rooted
+from backend.storage.memory import Memory
+from backend.tasks.handoff import Handover
 from backend.thinkers.registry import ROUTE_TOOL, Thinkers
 from backend.tools.runner import Toolbox
-from backend.tracing.base import NO_TRACER, Span, Tracer, rooted
+from backend.users.modes import Mode, Modes
+from backend.users.profile import UserContext
 
 log = logging.getLogger(__name__)
 

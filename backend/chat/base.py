@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.memory.base import new_message_id
+from backend.storage.memory import new_message_id
 
 
 @dataclass(frozen=True, slots=True, repr=False)

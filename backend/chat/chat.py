@@ -23,8 +23,8 @@ from backend.chat.answering import Answering, House
 from backend.chat.base import Reply, TypedTurn
 from backend.chat.running import RunningTurn
 from backend.errors import BadRequest, Conflict, NoAnswer, PeerError, TooMany, VoiceError
-from backend.memory.base import HISTORY_TTL_S
-from backend.modes.base import Modes
+from backend.storage.memory import HISTORY_TTL_S
+from backend.users.modes import Modes
 
 log = logging.getLogger(__name__)
 

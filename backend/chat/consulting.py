@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from backend.call.tool_calls import Work
 from backend.errors import NoAnswer, TookTooLong, VoiceError
-from backend.modes.base import Mode
-from backend.session.desk import Work
-from backend.session.handover import GOES_ON, STARTED, Handover
+from backend.observability.tracing import opened
+from backend.tasks.handoff import GOES_ON, STARTED, Handover
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.registry import ROUTE_TOOL, Thinkers
 from backend.tools.base import Principal, Result, Tool
-from backend.tracing.base import opened
+from backend.users.modes import Mode
 
 SLACK_S = 5.0
 """Seconds the tool has beyond the slowest Thinker's deadline: it is the Thinker that says what took long."""

@@ -10,13 +10,13 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
 from backend.chat.base import Reply, TypedTurn
-from backend.memory.base import Memory
-from backend.memory.user import ContextUpdate, CountTopic, update_user
-from backend.responder.base import Remembered
-from backend.session.history import Keep
-from backend.session.knowing import SUMMARY_EVERY, SUMMARY_TURNS, Overhear
-from backend.session.knowing_summary import Summaries
-from backend.session.knowing_words import stated
+from backend.responders.base import Remembered
+from backend.storage.memory import Memory
+from backend.storage.outbox import Keep
+from backend.users.extraction import stated
+from backend.users.profile import ContextUpdate, CountTopic, update_user
+from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, Overhear
+from backend.users.summaries import Summaries
 
 CONVERSATIONS = 1_000
 """Conversations whose turns are counted at once; of more, the one longest idle is counted anew."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from backend.chat.base import Reply, TypedTurn
 from backend.errors import VoiceError
-from backend.session.feed import Feed, PageEvent
+from backend.sessions.event_log import Feed, PageEvent
 
 EVENT_LIMIT = 8_000
 """Events kept of one turn: an answer of the longest kind makes about half as many."""

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Request
 from backend.errors import NotAdmitted, NotFound
 from backend.http.context import Here, bearer, context_of
 from backend.http.limits import address_key
-from backend.session.metrics import Metrics
+from backend.observability.call_metrics import Metrics
 
 SHOWN = 200
 """Sessions in one answer, live ones first."""

@@ -41,10 +41,10 @@ from backend.http.headers import SecurityHeaders
 from backend.http.identity import IdentityMiddleware
 from backend.http.limits import TRUSTED_PROXIES, Buckets
 from backend.http.logs import keep_tokens_out
-from backend.http.metrics import RequestMetrics
 from backend.http.origins import Origins
 from backend.http.secret_key import secret_key
 from backend.http.services import Services
+from backend.observability.request_metrics import RequestMetrics
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 

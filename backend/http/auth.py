@@ -15,8 +15,8 @@ from typing import TypeGuard
 
 from itsdangerous import BadSignature, TimestampSigner
 
-from backend.session.handles import Handle, Switchboard, no_session
-from backend.settings import Settings
+from backend.sessions.handles import Handle, Switchboard, no_session
+from backend.settings.settings import Settings
 
 Clock = Callable[[], float]
 """Unix time in seconds."""

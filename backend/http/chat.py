@@ -21,7 +21,7 @@ from backend.http.chat_bodies import MultiTurn, SingleTurn
 from backend.http.context import Context, Here, bearer, identity_of
 from backend.http.events import EventStream, encode
 from backend.http.limits import address_key
-from backend.memory.base import HISTORY_LIMIT, without_retried
+from backend.storage.memory import HISTORY_LIMIT, without_retried
 
 FORGET_WITHIN_S = 2
 """Seconds memory may take to forget; it promises to fail within one."""

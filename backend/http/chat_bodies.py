@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 from backend.chat.base import TypedTurn
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId
-from backend.memory.base import new_message_id
+from backend.storage.memory import new_message_id
 
 TEXT_LIMIT = 8_000
 """Characters of one message."""

@@ -13,7 +13,7 @@ from backend.http.auth import Access, Signatures
 from backend.http.identity import Identity
 from backend.http.limits import Buckets
 from backend.http.services import Services
-from backend.session.handles import Handle
+from backend.sessions.handles import Handle
 
 
 @dataclass(frozen=True, slots=True)

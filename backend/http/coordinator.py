@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, StringConstraints
 
-from backend.background.channels import INPUT_CHARS
-from backend.background.coordinating import Coordinating
+from backend.coordinator.channels import INPUT_CHARS
+from backend.coordinator.service import Coordinating
 from backend.errors import NotFound
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here

@@ -13,8 +13,8 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Send
 
 from backend.http.context import Here, StreamedSession
-from backend.session.feed import PageEvent
-from backend.session.handles import Handle
+from backend.sessions.event_log import PageEvent
+from backend.sessions.handles import Handle
 
 RETRY_MS = 2_000
 """Milliseconds a browser waits before it connects again."""

@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.http.auth import COOKIE_AGE_S, Signatures, new_user
-from backend.memory.base import Memory
-from backend.memory.user import AssumeTimeZone, update_user
+from backend.storage.memory import Memory
+from backend.users.profile import AssumeTimeZone, update_user
 
 log = logging.getLogger(__name__)
 

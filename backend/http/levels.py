@@ -14,9 +14,9 @@ from fastapi.sse import format_sse_event
 
 from backend.http.context import StreamedSession
 from backend.http.events import RETRY_MS, EventStream
-from backend.session.directory import Session, SessionState
-from backend.session.handles import session_here
-from backend.session.levels import Levels, Ring
+from backend.media.levels import Levels, Ring
+from backend.sessions.handles import session_here
+from backend.sessions.registry import Session, SessionState
 
 EVERY_S = 0.2
 """Seconds between two events: ten frames in each."""

@@ -17,8 +17,8 @@ from backend.errors import VoiceError
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here
 from backend.http.me_changes import Changes
-from backend.memory.user import UserContext, update_user
-from backend.session.handles import Handle
+from backend.sessions.handles import Handle
+from backend.users.profile import UserContext, update_user
 
 router = APIRouter(tags=["me"])
 

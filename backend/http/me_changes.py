@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from backend.memory.user import (
+from backend.users.profile import (
     FACT_CHARS,
     INSTRUCTION_CHARS,
     SUMMARY_CHARS,

@@ -13,7 +13,7 @@ from fastapi.sse import format_sse_event
 from backend.errors import MemoryUnavailable
 from backend.http.context import Caller, Context, Here
 from backend.http.events import RETRY_MS, EventStream, encode
-from backend.session.pages import Page
+from backend.http.page_streams import Page
 
 router = APIRouter(tags=["events"])
 

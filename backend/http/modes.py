@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from backend.http.context import Caller, Here
-from backend.memory.user import SetMode, update_user
+from backend.users.profile import SetMode, update_user
 
 router = APIRouter(tags=["modes"])
 

@@ -16,7 +16,7 @@ from backend.errors import Forbidden, NotAdmitted, NotFound
 from backend.http.bodies import documented, read_body
 from backend.http.context import Context, Here, bearer, context_of, identity_of
 from backend.http.limits import address_key
-from backend.notifications.reminding import Reminding
+from backend.notifications.service import Reminding
 
 ME = "me"
 """What a caller may call themselves."""

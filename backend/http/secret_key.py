@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from backend.errors import SettingsError
-from backend.settings import Settings
+from backend.settings.settings import Settings
 
 MIN_LENGTH = 16
 """Characters a key needs at least; ours have 64."""

@@ -10,22 +10,22 @@ from typing import Any, Literal
 from fastapi import WebSocket
 from starlette.types import ASGIApp
 
-from backend.background.archive import Archive
-from backend.background.coordinating import Coordinating
-from backend.background.tasks import Tasks
 from backend.chat.chat import Chat
+from backend.coordinator.service import Coordinating
+from backend.http.page_streams import Pages
 from backend.mcp.tokens import Bearer
-from backend.memory.base import Memory
-from backend.memory.notices import Notice
 from backend.models.embedding import Embedder
-from backend.notifications.reminding import Reminding
+from backend.notifications.notices import Notice
+from backend.notifications.service import Reminding
+from backend.observability.call_metrics import Metrics
 from backend.reasoning.reasoner import Reasoner
-from backend.session.directory import Directory
-from backend.session.handles import Switchboard
-from backend.session.metrics import Metrics
-from backend.session.pages import Pages
-from backend.session.placing import AcceptOffer
-from backend.settings import Settings
+from backend.sessions.handles import Switchboard
+from backend.sessions.offers import AcceptOffer
+from backend.sessions.registry import Directory
+from backend.settings.settings import Settings
+from backend.storage.memory import Memory
+from backend.tasks.model_call_log import Archive
+from backend.tasks.task import Tasks
 from backend.transports.base import Transport
 
 

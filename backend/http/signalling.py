@@ -16,8 +16,8 @@ from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_
 from backend.http.context import Caller, Context, Here
 from backend.http.identity import Identity, note_fingerprint, note_time_zone, restore
 from backend.http.limits import address_key
-from backend.session.directory import Session
-from backend.session.placing import NobodyWaits, connect_offer
+from backend.sessions.offers import NobodyWaits, connect_offer
+from backend.sessions.registry import Session
 
 router = APIRouter(tags=["signalling"])
 

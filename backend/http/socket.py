@@ -10,7 +10,7 @@ from fastapi import APIRouter, WebSocket
 
 from backend.errors import BadRequest, VoiceError
 from backend.http.context import context_of, own_session_or_query
-from backend.session.directory import Session, SessionState
+from backend.sessions.registry import Session, SessionState
 
 UNKNOWN = 4404
 """No such session, not the caller's, or over."""

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, StringConstraints
 
-from backend.background.archive import Archive, as_markdown
-from backend.background.tasks import INSTRUCTION_LIMIT, Task, Tasks
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here
+from backend.tasks.model_call_log import Archive, as_markdown
+from backend.tasks.task import INSTRUCTION_LIMIT, Task, Tasks
 
 LIST_LIMIT = 100
 

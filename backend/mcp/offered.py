@@ -22,7 +22,7 @@ from mcp_types import Tool as Listed
 
 from backend.errors import ToolFailed
 from backend.mcp.schema import SchemaArguments
-from backend.settings_mcp import McpServerEntry
+from backend.settings.mcp import McpServerEntry
 from backend.tools.base import Result, Tool
 
 log = logging.getLogger(__name__)

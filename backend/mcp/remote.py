@@ -30,7 +30,7 @@ from pydantic import ValidationError
 
 from backend.errors import ToolFailed
 from backend.mcp.offered import ERROR_LIMIT, Origin, tools_of
-from backend.settings_mcp import McpServerEntry
+from backend.settings.mcp import McpServerEntry
 from backend.tools.base import Tool
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from backend.mcp.remote import CLOSE_WITHIN_S, RemoteServer, wait_s
-from backend.settings_mcp import McpServerEntry
+from backend.settings.mcp import McpServerEntry
 from backend.tools.base import Tool
 
 

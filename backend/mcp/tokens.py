@@ -10,7 +10,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 
-from backend.settings_mcp import McpSettings, pairs
+from backend.settings.mcp import McpSettings, pairs
 from backend.tools.base import Client
 
 TOKEN_LIMIT = 512

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -55,3 +56,9 @@ class ChatModel(Protocol):
         Closing the iterator closes the HTTP stream. Raises `ModelUnavailable`.
         """
         ...
+
+
+def quoted(value: Any) -> str:
+    """`value` as JSON that cannot break out of where it is put."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("`", "\\u0060")

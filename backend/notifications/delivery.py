@@ -1,9 +1,9 @@
 """How a reminder that is due reaches its user: told in a call, shown on an open page, or sent to a webhook.
 
-Whichever way, it is one *notice* (see `memory.notices`), kept before anything else is tried: should all ways be closed,
-the user's next call tells it, and the next page shows it. It is delivered when the notice was told; only then is the
-reminder gone. So whoever dies, and whenever, another goes on, and nobody is told twice but by a webhook, which can tell
-by the delivery's id.
+Whichever way, it is one *notice* (see `notifications.notices`), kept before anything else is tried: should all ways be
+closed, the user's next call tells it, and the next page shows it. It is delivered when the notice was told; only then
+is the reminder gone. So whoever dies, and whenever, another goes on, and nobody is told twice but by a webhook, which
+can tell by the delivery's id.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Literal, Protocol
 
 from backend.errors import MemoryUnavailable, PeerError
-from backend.memory.notices import Notice
-from backend.notifications.book import Book
-from backend.notifications.figures import ReminderFigures
+from backend.notifications.metrics import ReminderFigures
+from backend.notifications.notices import Notice
 from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, delivered, notice_of, tried
+from backend.notifications.repository import Book
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ Show = Callable[[str, str, dict[str, Any]], Awaitable[None]]
 
 
 class Tellings(Protocol):
-    """What waits to be told: see `session.teller.Teller`. Everything may raise `MemoryUnavailable`."""
+    """What waits to be told: see `notifications.dispatcher.Teller`. Everything may raise `MemoryUnavailable`."""
 
     async def tell(self, user_id: str, notice: Notice) -> None: ...
 
@@ -51,7 +51,7 @@ class Tellings(Protocol):
 
 
 class Hook(Protocol):
-    """Who else may be told: see `pipeline.webhooks.Webhooks`."""
+    """Who else may be told: see `notifications.webhooks.Webhooks`."""
 
     async def tell(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
         """Raises a `PeerError`."""

@@ -4,8 +4,8 @@
              │ └─ nobody reached: tried again, later and later, for KEEP days; then gone, told to nobody
              └─ the next time of a repeating one comes: it takes the place of this one
 
-A reminder counts as delivered when the notice it is told by was told (see `memory.notices`): heard in a call, shown on
-an open page, or taken by the webhook, whichever came first.
+A reminder counts as delivered when the notice it is told by was told (see `notifications.notices`): heard in a call,
+shown on an open page, or taken by the webhook, whichever came first.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from backend.memory.notices import Notice
-from backend.notifications.when import Series, anchored, last_time, next_time
+from backend.notifications.notices import Notice
+from backend.notifications.schedule import Series, anchored, last_time, next_time
 
 Way = Literal["call", "page", "webhook"]
 """How it reached its user."""

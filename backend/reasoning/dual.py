@@ -11,8 +11,8 @@ what there is is told as what it is.
 
 from __future__ import annotations
 
-from backend.agent.prompt import quoted
 from backend.agent.speech import speakable
+from backend.models.base import quoted
 from backend.reasoning.base import Reasoned
 from backend.reasoning.bench import Bench
 

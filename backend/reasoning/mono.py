@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from backend.agent.prompt import quoted
+from backend.models.base import quoted
 from backend.reasoning.base import Reasoned
 from backend.reasoning.bench import Bench
 

@@ -18,7 +18,7 @@ from backend.reasoning.base import REFLECTION_LIMIT, ROUND_LIMIT, Reasoned, Stag
 from backend.reasoning.bench import Bench
 from backend.reasoning.dual import think_dual
 from backend.reasoning.mono import think_mono
-from backend.settings_reasoning import ReasoningSettings
+from backend.settings.reasoning import ReasoningSettings
 
 TEXT_LIMIT = 8_000
 """Characters of a task."""

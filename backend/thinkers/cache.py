@@ -21,9 +21,9 @@ from typing import Any
 from backend.agent.given import Exchange, Note
 from backend.agent.prompt import Situation
 from backend.errors import MemoryUnavailable
-from backend.memory.base import Memory
+from backend.observability.tracing import current_span
+from backend.storage.memory import Memory
 from backend.thinkers.base import Answer, Manifest, Progress, Question
-from backend.tracing.base import current_span
 
 log = logging.getLogger(__name__)
 

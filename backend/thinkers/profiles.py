@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from backend.memory.base import Memory
-from backend.modes.base import Modes
+from backend.storage.memory import Memory
+from backend.users.modes import Modes
 
 
 class ModeProfiles:

@@ -18,12 +18,12 @@ from typing import Any
 
 from backend.agent.prompt import local_day
 from backend.errors import BadPlugin, BadRequest, NoAnswer, TookTooLong, VoiceError
+from backend.observability.tracing import current_span
 from backend.thinkers.base import Answer, Manifest, Progress, Question
 from backend.thinkers.cache import AnswerCache, slot_for
-from backend.thinkers.steps import LocalSteps, Steps
+from backend.thinkers.checkpoints import LocalSteps, Steps
 from backend.thinkers.work import Consultation, Desk
 from backend.tools.discovery import folder_modules, package_modules
-from backend.tracing.base import current_span
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from backend.agent.prompt import quoted
 from backend.agent.turn import say_sample
+from backend.models.base import quoted
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.work import Consultation
 from backend.tools.runner import ToolResult

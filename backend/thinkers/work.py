@@ -20,18 +20,18 @@ from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call
 from backend.errors import MemoryUnavailable, NoAnswer
-from backend.memory.base import HISTORY_LIMIT, Memory
-from backend.memory.user import instructions_of
-from backend.modes.base import Mode, Modes
-from backend.pipeline.base import Asked
-from backend.pipeline.pipeline import NO_STEPS, Pipeline, Prepared
+from backend.middleware.base import Asked
+from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.reasoning.reasoner import Reasoner
-from backend.settings import Settings
+from backend.settings.settings import Settings
+from backend.storage.memory import HISTORY_LIMIT, Memory
 from backend.thinkers.base import Answer, Manifest, Progress, Question, Source, ToolStep
-from backend.thinkers.steps import LocalSteps, Steps
+from backend.thinkers.checkpoints import LocalSteps, Steps
 from backend.tools.base import Principal
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
+from backend.users.modes import Mode, Modes
+from backend.users.profile import instructions_of
 
 log = logging.getLogger(__name__)
 

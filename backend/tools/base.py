@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
 
 from backend.errors import BadPlugin
-from backend.settings import Settings
+from backend.settings.settings import Settings
 from backend.tools.arguments import Arguments, ModelArguments
 
 DEADLINE_S = 8.0

@@ -16,7 +16,7 @@ from backend.calendar.base import NOTES_LIMIT, TITLE_LIMIT, BadEvent, Moment, Oc
 from backend.calendar.edits import after
 from backend.calendar.when import parse_when
 from backend.errors import MemoryUnavailable
-from backend.memory.base import Memory
+from backend.storage.memory import Memory
 from backend.tools.fetch import refused
 
 log = logging.getLogger(__name__)

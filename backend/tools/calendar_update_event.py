@@ -10,7 +10,7 @@ from pydantic import Field
 from backend.calendar.base import BadEvent, Changes, Moment
 from backend.calendar.calendars import Calendars
 from backend.calendar.when import parse_when
-from backend.memory.base import Memory
+from backend.storage.memory import Memory
 from backend.tools.base import OURS, Principal, Result, tool
 from backend.tools.calendar_times import (
     NO_ZONE,

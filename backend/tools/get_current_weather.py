@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from httpx2 import AsyncClient
 from pydantic import Field
 
-from backend.settings import Settings
+from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
 from backend.tools.places import best_match, readings

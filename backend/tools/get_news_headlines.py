@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from httpx2 import AsyncClient
 from pydantic import Field
 
-from backend.settings import Settings
+from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
 from backend.tools.clock import Clock
 from backend.tools.fetch import ServiceUnreachable, fetch_json

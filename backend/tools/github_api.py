@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from backend.errors import ToolFailed
-from backend.settings_github import GitHubSettings
+from backend.settings.github import GitHubSettings
 from backend.tools.clock import Clock
 from backend.tools.fetch import ServiceUnreachable, read_body, refused
 

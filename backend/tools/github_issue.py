@@ -14,8 +14,8 @@ import httpx2
 from pydantic import Field
 
 from backend.errors import BadRequest, ToolFailed
-from backend.settings import Settings
-from backend.settings_github import GitHubSettings
+from backend.settings.github import GitHubSettings
+from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
 from backend.tools.calendar_times import fitting
 from backend.tools.clock import Clock

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from backend.settings import Settings
+from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
 from backend.tools.kb_store import KnowledgeBase, Section
 

@@ -1,7 +1,7 @@
 """How the user always wants to be answered: "in one sentence", "call me captain". Added, deleted and listed.
 
-These standing instructions are part of what is known of a user (`memory.user`), and with it are kept, exported, erased,
-and told to their live calls. They stand in every prompt as the user's preference: see `agent.prompt.standing`.
+These standing instructions are part of what is known of a user (`users.profile`), and with it are kept, exported,
+erased, and told to their live calls. They stand in every prompt as the user's preference: see `agent.prompt.standing`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from backend.errors import BadRequest, NotFound
-from backend.memory.base import Memory
-from backend.memory.user import (
+from backend.storage.memory import Memory
+from backend.tools.base import OURS, Principal, Result, tool
+from backend.users.profile import (
     INSTRUCTION_CHARS,
     INSTRUCTION_LIMIT,
     AddInstruction,
@@ -21,8 +22,7 @@ from backend.memory.user import (
     UserContext,
     update_user,
 )
-from backend.memory.user import instruction_id as id_of
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.users.profile import instruction_id as id_of
 
 
 @tool(

@@ -1,6 +1,6 @@
 """The user's notes: things to come back to, which come up by themselves once they are due and the user talks.
 
-Where notes are kept is `memory.notes`; how they come up is the step `due_notes`.
+Where notes are kept is `users.notes`; how they come up is the step `due_notes`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pydantic import Field
 from backend.calendar.base import BadEvent, Moment
 from backend.calendar.when import parse_when
 from backend.errors import BadRequest
-from backend.memory.base import Memory
-from backend.memory.notes import TEXT_LIMIT, Notes, StoredNote
+from backend.storage.memory import Memory
 from backend.tools.base import OURS, Principal, Result, tool
 from backend.tools.calendar_times import NO_ZONE, When, Zone, fitting, words, written, zone_for
 from backend.tools.clock import Clock
 from backend.tools.fetch import refused
+from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
 
 SPOKEN_OF_S = 1_800.0
 """Seconds for which "it" means the note that was last spoken of."""

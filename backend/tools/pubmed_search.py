@@ -14,7 +14,7 @@ from httpx2 import AsyncClient
 from pydantic import Field
 
 from backend.errors import ToolFailed
-from backend.settings import Settings
+from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json, fetch_text
 

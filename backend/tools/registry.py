@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from backend.errors import BadPlugin
-from backend.settings import Settings
+from backend.settings.settings import Settings
 from backend.tools.base import Client, Principal, Tool
 from backend.tools.discovery import folder_modules, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource

@@ -1,7 +1,7 @@
 """Keeps what users say of themselves: their home, their temperature unit, the shares they watch.
 
 Where preferences live is not this tool's business: a `Preferences` service is injected. What a value may be is said
-in `memory.user`, since it will stand in prompts and steer other tools.
+in `users.profile`, since it will stand in prompts and steer other tools.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Annotated, Any, Protocol
 from pydantic import Field
 
 from backend.errors import BadRequest
-from backend.memory.user import ContextUpdate, DropPreference, PreferenceName, SetPreference, WatchTicker
 from backend.tools.base import Principal, Result, tool
 from backend.tools.fetch import refused
+from backend.users.profile import ContextUpdate, DropPreference, PreferenceName, SetPreference, WatchTicker
 
 
 class Preferences(Protocol):

@@ -1,7 +1,7 @@
 """How a caller's audio comes in and goes out, whatever the wire.
 
 Implementations: `webrtc` (the browser), `websocket` (networks without UDP), `fake` (tests). All of them keep
-their outgoing audio in an `audio.playout.Playout` and pass `tests/contracts/test_transport.py`.
+their outgoing audio in an `media.playout.Playout` and pass `tests/contracts/test_transport.py`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from backend.audio.frame import Frame
 from backend.conversation.events import Heard, PlaybackEvent
+from backend.media.frame import Frame
 
 Ear = Callable[[Frame], object]
 """Called on the event loop with each frame of the caller's microphone, in order; must not wait for anything."""

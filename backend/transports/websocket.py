@@ -13,14 +13,16 @@ from typing import Any, Protocol
 
 from starlette.websockets import WebSocketDisconnect
 
-from backend.alarm import Alarm
-from backend.audio.frame import FRAME_BYTES, Frame
-from backend.audio.playout import Playout
 from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
 from backend.errors import TransportLost
+from backend.media.dtx import Quiet
+from backend.media.frame import FRAME_BYTES, Frame
+from backend.media.pacer import Pacer
+from backend.media.playout import Playout
+from backend.runtime.timer import Alarm
 from backend.transports.base import Ear, PlaybackListener
-from backend.transports.inbox import Inbox
-from backend.transports.messages import (
+from backend.transports.receive_queue import Inbox
+from backend.transports.websocket_framing import (
     FLUSH,
     READY,
     Audio,
@@ -32,8 +34,6 @@ from backend.transports.messages import (
     write_audio,
     write_bye,
 )
-from backend.transports.pacer import Pacer
-from backend.transports.quiet import Quiet
 
 log = logging.getLogger(__name__)
 

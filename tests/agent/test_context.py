@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from backend.agent.context import ContextMessage, ConversationContext, estimate_tokens
 from backend.agent.conversations import MemoryConversations
-from backend.memory.base import HISTORY_LIMIT
-from backend.memory.fake import FakeMemory
 from backend.models.base import ToolCall
+from backend.storage.memory import HISTORY_LIMIT
+from backend.testing.memory import FakeMemory
 
 texts = st.text(max_size=200) | st.integers(0, 40_000).map(lambda n: "x" * n) | st.integers(0, 9_000).map("語".__mul__)
 

@@ -12,11 +12,11 @@ from backend.agent.context import ContextMessage
 from backend.agent.conversations import MemoryConversations
 from backend.agent.session import Agent
 from backend.errors import ModelUnavailable
-from backend.memory.base import HISTORY_TTL_S, Message
-from backend.memory.embedded import open_memory
-from backend.memory.fake import FakeMemory
 from backend.models.base import Delta
-from backend.models.fake import FakeChatModel
+from backend.storage.embedded import open_memory
+from backend.storage.memory import HISTORY_TTL_S, Message
+from backend.testing.memory import FakeMemory
+from backend.testing.model import FakeChatModel
 from backend.tools.base import Result, tool
 from tests.support.minds import call, toolbox
 

@@ -9,7 +9,7 @@ import pytest
 
 from backend.agent.context import ContextMessage
 from backend.errors import ModelUnavailable
-from backend.models.fake import FakeChatModel
+from backend.testing.model import FakeChatModel
 from backend.tools.base import Principal, Result, tool
 from tests.support.minds import Slow, agent, call, echo, fail
 from tests.support.waiting import until

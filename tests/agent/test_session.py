@@ -17,10 +17,10 @@ from backend.agent.session import ThinkerSession
 from backend.agent.turn import say_sample
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
-from backend.models.chat import ChatCompletions
-from backend.models.fake import FakeChatModel
-from backend.standins.server import serving
+from backend.models.chat_completions import ChatCompletions
+from backend.testing.model import FakeChatModel
 from backend.tools.base import Result, tool
+from demo.services.server import serving
 from tests.agent.test_context import assert_valid
 from tests.support import chat_api as api
 from tests.support.minds import Slow, agent, call, echo, fail, kinds

@@ -14,10 +14,10 @@ from backend.agent.session import Agent
 from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen, question
 from backend.errors import ModelUnavailable
 from backend.models.base import Finished, ToolCall
-from backend.models.fake import FakeChatModel
-from backend.offline.chat.mind import think
+from backend.testing.model import FakeChatModel
 from backend.tools.base import Result, tool
 from backend.tools.registry import Registry
+from demo.offline.chat.mind import think
 from tests.support.minds import toolbox
 from tests.support.waiting import until
 

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.audio.opus import SILENCE_PACKET
-from backend.audio.playout import Playout
-from backend.client.signalling import Signalling, Ticket
-from backend.transports.aioice_ports import MediaSocket, open_sockets
-from backend.transports.offer import asks_for_pauses
-from backend.transports.outlet import Outlet
-from backend.transports.peer import AudioPeer
-from backend.transports.rtp import Packet, write_packet
-from backend.transports.wire import WireConfig
+from backend.app.client.signalling import Signalling, Ticket
+from backend.media.opus import SILENCE_PACKET
+from backend.media.playout import Playout
+from backend.media.rtp import Packet, write_packet
+from backend.media.send import Outlet
+from backend.transports.webrtc.aioice_ports import MediaSocket, open_sockets
+from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.offer import asks_for_pauses
+from backend.transports.webrtc.peer import AudioPeer
 from benchmarks import speech
 from benchmarks.caller import MeasuredCaller
 from benchmarks.drained import SO_TIMESTAMPNS, CallersLoop

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.audio.frame import FRAME_BYTES, SILENCE, Frame
-from backend.audio.opus import OpusDecoder, OpusEncoder
+from backend.media.frame import FRAME_BYTES, SILENCE, Frame
+from backend.media.opus import OpusDecoder, OpusEncoder
 from benchmarks.chirp import Chirp, Wholeness, wholeness
 
 CHIRP = Chirp(from_hz=300, to_hz=3000, ms=1600)

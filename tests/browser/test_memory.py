@@ -13,8 +13,9 @@ from fakeredis import FakeAsyncRedis
 from playwright.async_api import Browser
 
 from backend.http.auth import Signatures
-from backend.memory.presence import Presence
-from backend.memory.user import (
+from backend.http.page_streams import Pages
+from backend.notifications.presence import Presence
+from backend.users.profile import (
     AddFact,
     AddInstruction,
     CountSession,
@@ -24,7 +25,6 @@ from backend.memory.user import (
     WriteSummary,
     update_user,
 )
-from backend.session.pages import Pages
 from tests.http.world import World
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import page_world

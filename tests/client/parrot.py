@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from backend.audio.frame import Frame
 from backend.http.app import build_app
 from backend.http.services import Services
-from backend.memory.fake import FakeMemory
+from backend.media.frame import Frame
 from backend.models.embedding import NoEmbeddings
-from backend.session.directory import Directory, Session
-from backend.session.handles import LocalSwitchboard
-from backend.settings import Settings
+from backend.sessions.handles import LocalSwitchboard
+from backend.sessions.registry import Directory, Session
+from backend.settings.settings import Settings
+from backend.testing.memory import FakeMemory
 from backend.transports.base import Transport
-from backend.transports.webrtc import accept_offer
+from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.transport import accept_offer
 from backend.transports.websocket import WebSocketTransport
-from backend.transports.wire import WireConfig
 from tests.support.chats import chat_over
 from tests.support.http_server import serve
 from tests.support.tones import audible, tone

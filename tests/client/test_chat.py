@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from backend.client.chat import chat
+from backend.app.client.chat import chat
 from backend.errors import ModelUnavailable
 from tests.http.world import World, world
 from tests.support.minds import call

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.audio.frame import FRAME_BYTES, SILENCE, Frame
-from backend.client.caller import Ear, cut_frames
+from backend.app.client.caller import Ear, cut_frames
+from backend.media.frame import FRAME_BYTES, SILENCE, Frame
 from tests.support.tones import tone_frames
 
 

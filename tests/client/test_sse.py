@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from backend.client import sse
-from backend.client.signalling import Ticket
-from backend.client.sse import ReceivedEvent, page_events
+from backend.app.client import sse
+from backend.app.client.signalling import Ticket
+from backend.app.client.sse import ReceivedEvent, page_events
 from tests.support.http_server import serve
 
 TICKET = Ticket("s1", "secret")

@@ -11,9 +11,9 @@ import pytest
 
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
-from backend.models.chat import ChatCompletions, Patience
-from backend.models.fake import FakeChatModel
-from backend.standins.server import Reply, serving
+from backend.models.chat_completions import ChatCompletions, Patience
+from backend.testing.model import FakeChatModel
+from demo.services.server import Reply, serving
 from tests.support import chat_api as api
 from tests.support.waiting import until
 

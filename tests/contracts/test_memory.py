@@ -13,10 +13,10 @@ import pytest
 from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
-from backend.memory.base import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Call, Memory, Message
-from backend.memory.embedded import open_memory
-from backend.memory.fake import FakeMemory
-from backend.memory.redis import RedisMemory, connect
+from backend.storage.embedded import open_memory
+from backend.storage.memory import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Call, Memory, Message
+from backend.storage.redis_memory import RedisMemory, connect
+from backend.testing.memory import FakeMemory
 from tests.support.redis_server import running_redis
 
 

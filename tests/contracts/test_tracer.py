@@ -9,10 +9,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from backend.tracing.base import NO_SPAN, NO_TRACER, Tracer, current_span, within
-from backend.tracing.fake import FakeTracer
+from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span, within
+from backend.testing.tracer import FakeTracer
+from tests.observability.world import tracer_to
 from tests.support.langsmith_api import langsmith
-from tests.tracing.world import tracer_to
 
 
 @asynccontextmanager

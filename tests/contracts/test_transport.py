@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from backend.audio.frame import FRAME_BYTES, FRAME_MS, Frame
 from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
+from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
 from backend.transports.base import Transport
 from tests.support.callers import OpenRig, fake_rig, webrtc_rig, websocket_rig
 from tests.support.tones import audible, pitch, sounding_ms, tone

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from backend.standins.server import json_reply, serving
+from demo.services.server import json_reply, serving
 from tests.support.house import RunningHouse, placed_call, running_house
 from tests.support.nginx import ROOT, running_nginx
 

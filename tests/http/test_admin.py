@@ -116,7 +116,7 @@ async def test_an_operator_ends_any_call(tmp_path: Path) -> None:
 
 
 async def test_what_is_kept_for_medians_is_bounded() -> None:
-    from backend.session.recent import KEPT, Recent
+    from backend.observability.recent import KEPT, Recent
 
     recent = Recent()
     for n in range(3 * KEPT):

@@ -14,10 +14,10 @@ import httpx2
 import pytest
 
 from backend.errors import ModelUnavailable
-from backend.memory.base import Message
-from backend.memory.user import AddFact, SetPreference, update_user
-from backend.pipeline.base import Amended, WholeTurn, step
-from backend.pipeline.pipeline import Pipeline
+from backend.middleware.base import Amended, WholeTurn, step
+from backend.middleware.pipeline import Pipeline
+from backend.storage.memory import Message
+from backend.users.profile import AddFact, SetPreference, update_user
 from tests.http.world import message_of, place_call, world
 from tests.support.minds import call
 from tests.support.waiting import until

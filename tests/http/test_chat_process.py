@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import psutil
 
-from backend.client.signalling import Signalling
-from backend.client.sse import page_events
-from backend.client.websocket import WebSocketCaller
+from backend.app.client.signalling import Signalling
+from backend.app.client.sse import page_events
+from backend.app.client.websocket import WebSocketCaller
 from tests.support.real_server import address_of, start, stop
 from tests.support.waiting import until
 

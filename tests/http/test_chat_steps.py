@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from backend.agent.given import Note
-from backend.pipeline.base import Amended, Asked, WholeTurn, step
+from backend.middleware.base import Amended, Asked, WholeTurn, step
 from tests.http.test_chat import ROUTE, say
 from tests.http.world import world
-from tests.pipeline.world import pipeline
+from tests.middleware.world import pipeline
 from tests.support.minds import call
 
 MODES = """

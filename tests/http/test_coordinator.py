@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.background.channels import INPUT_CHARS
+from backend.coordinator.channels import INPUT_CHARS
 from backend.http.app import MESSAGES_PER_MINUTE
-from backend.memory.redis import connect
+from backend.storage.redis_memory import connect
 from tests.support.house import RunningHouse, a_browser, running_house
 from tests.support.offline_peer import running_peer
 from tests.support.redis_server import RedisProcess, running_redis

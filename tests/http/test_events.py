@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from backend.session.directory import Session
+from backend.sessions.registry import Session
 from tests.http.world import World, place_call, world
 
 

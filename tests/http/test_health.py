@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from backend.http import health
-from backend.session.metrics import Metrics
+from backend.observability.call_metrics import Metrics
 from tests.http.world import SDP, place_call, world
 
 Figures = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.memory.base import Message
-from backend.memory.user import AddFact, CountSession, SetPreference, update_user
+from backend.storage.memory import Message
+from backend.users.profile import AddFact, CountSession, SetPreference, update_user
 from tests.http.test_identity import background_work, user_of
 from tests.http.world import FINGERPRINT, World, message_of, place_call, world
 

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from backend.session.directory import SessionState
+from backend.sessions.registry import SessionState
 from tests.http.world import World, place_call, world
 
 ROUTES = [

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from backend.errors import ModelUnavailable
-from backend.models.fake import FakeChatModel
+from backend.testing.model import FakeChatModel
 from tests.http.world import world
 from tests.reasoning.world import reasoner
 from tests.support.waiting import until

@@ -12,13 +12,13 @@ from pydantic import SecretStr
 
 from backend.errors import SettingsError
 from backend.http.secret_key import secret_key
-from backend.settings import Settings
+from backend.settings.settings import Settings
 from tests.http.world import settings_with
 
 RACER = """
 import sys; from pathlib import Path
 from backend.http.secret_key import secret_key
-from backend.settings import Settings
+from backend.settings.settings import Settings
 settings = Settings(_env_file=None, secret_key=None, data_dir=Path(sys.argv[1]))
 print("ready", flush=True); sys.stdin.readline()
 print(secret_key(settings).decode())

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from backend.call.summary import keep_summary
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
-from backend.memory.base import MemoryJob, Message
-from backend.memory.fake import FakeMemory
-from backend.session.directory import Session, SessionState
-from backend.session.summary import keep_summary
+from backend.sessions.registry import Session, SessionState
+from backend.storage.memory import MemoryJob, Message
+from backend.testing.memory import FakeMemory
 from tests.http.world import message_of, place_call, world
 
 

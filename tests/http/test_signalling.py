@@ -10,8 +10,8 @@ import pytest
 
 from backend.errors import BadOffer, ResponderRejected, TooMany
 from backend.http.bodies import BODY_LIMIT
-from backend.session import placing
-from backend.session.directory import SessionState
+from backend.sessions import offers as placing
+from backend.sessions.registry import SessionState
 from tests.http.world import SDP, Line, World, message_of, place_call, world
 
 

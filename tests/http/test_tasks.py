@@ -11,13 +11,13 @@ import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from backend.background.archive import Archive
-from backend.background.board import Board
-from backend.background.queue import FakeQueue
-from backend.background.records import Records
-from backend.background.tasks import Outcome
-from backend.memory.fake import FakeMemory
-from backend.memory.outbox import Outbox
+from backend.storage.outbox import Outbox
+from backend.tasks.model_call_log import Archive
+from backend.tasks.queue import FakeQueue
+from backend.tasks.repository import Records
+from backend.tasks.service import Board
+from backend.tasks.task import Outcome
+from backend.testing.memory import FakeMemory
 from tests.http.world import World, world
 
 

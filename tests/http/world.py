@@ -17,24 +17,24 @@ from fastapi import WebSocket
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
-from backend.audio.frame import Frame
-from backend.background.archive import Archive
-from backend.background.board import Board
 from backend.chat.chat import Chat
-from backend.chat.elsewhere import ALONE, Elsewhere
+from backend.chat.peer_turns import ALONE, Elsewhere
 from backend.conversation.events import Heard
-from backend.fleet.fleet import Fleet, Link
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
-from backend.memory.base import Memory
-from backend.memory.fake import FakeMemory
+from backend.media.frame import Frame
+from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
-from backend.models.fake import FakeChatModel
-from backend.pipeline.pipeline import NO_STEPS, Pipeline
-from backend.session.directory import Directory, Session
-from backend.session.handles import LocalSwitchboard
-from backend.session.metrics import Metrics
-from backend.settings import Settings
+from backend.observability.call_metrics import Metrics
+from backend.sessions.cluster.cluster import Fleet, Link
+from backend.sessions.handles import LocalSwitchboard
+from backend.sessions.registry import Directory, Session
+from backend.settings.settings import Settings
+from backend.storage.memory import Memory
+from backend.tasks.model_call_log import Archive
+from backend.tasks.service import Board
+from backend.testing.memory import FakeMemory
+from backend.testing.model import FakeChatModel
 from backend.transports.base import Ear, PlaybackListener, Transport
 from tests.support.chats import chat_over
 from tests.support.http_server import serve

@@ -11,7 +11,7 @@ from mcp_types import Tool as Listed
 from backend.errors import BadRequest, ToolFailed
 from backend.mcp.offered import NAME_LIMIT, Origin, our_name, result_of, tools_of, usable
 from backend.mcp.schema import SchemaArguments
-from backend.settings_mcp import McpServerEntry
+from backend.settings.mcp import McpServerEntry
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from fakeredis import FakeAsyncRedis
 
-from backend.memory.base import Memory
-from backend.memory.fake import FakeMemory
-from backend.memory.memories import Memories, RedisMemories
 from backend.models.embedding import Embedder
+from backend.storage.memory import Memory
+from backend.testing.memory import FakeMemory
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.memory import memory
 from backend.tools.registry import Registry
+from backend.users.memories import Memories, RedisMemories
 from tests.mcp.world import ADAS, COPILOT, STRANGERS, client, content_of, world
 from tests.support.minds import toolbox
 

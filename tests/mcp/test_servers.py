@@ -18,7 +18,7 @@ import pytest
 
 from backend.mcp.remote import wait_s
 from backend.mcp.servers import Servers
-from backend.settings_mcp import McpServerEntry
+from backend.settings.mcp import McpServerEntry
 from backend.tools.base import Principal
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult

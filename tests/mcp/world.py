@@ -11,9 +11,9 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from backend.app.mcp import served_tools
 from backend.http.limits import Buckets
-from backend.mcp.build import served_tools
-from backend.settings_mcp import McpSettings
+from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry
 from tests.http.world import World
 from tests.http.world import world as http_world

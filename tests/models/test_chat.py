@@ -10,8 +10,8 @@ import pytest
 
 from backend.errors import ModelUnavailable
 from backend.models.base import Delta, Finished, TextDelta, ToolCall
-from backend.models.chat import ChatCompletions, Patience
-from backend.standins.server import ApiServer, Reply, serving, text_reply
+from backend.models.chat_completions import ChatCompletions, Patience
+from demo.services.server import ApiServer, Reply, serving, text_reply
 from tests.support import chat_api as api
 
 ASK = [{"role": "user", "content": "hello"}]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from backend.models.base import Finished, TextDelta, ToolCall
-from backend.models.chat import ChatCompletions
-from backend.models.fake import FakeChatModel
+from backend.models.chat_completions import ChatCompletions
 from backend.models.tagged import MALFORMED, TaggedChatModel
-from backend.standins.server import serving
+from backend.testing.model import FakeChatModel
 from backend.tools.base import Result, tool
+from demo.services.server import serving
 from tests.support import chat_api as api
 from tests.support.minds import agent, echo, fail
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from backend.call.prompts import brief
 from backend.errors import NotFound, SettingsError
-from backend.memory.user import SetMode, UserContext, apply
-from backend.modes.base import Mode, Modes
-from backend.modes.load import load_modes
-from backend.pipeline.pipeline import NO_STEPS
-from backend.session.prompts import brief
-from backend.settings import load_settings
+from backend.middleware.pipeline import NO_STEPS
+from backend.settings.settings import load_settings
 from backend.thinkers.base import Question
-from tests.session.world import thinkers
+from backend.users.load_modes import load_modes
+from backend.users.modes import Mode, Modes
+from backend.users.profile import SetMode, UserContext, apply
+from tests.call.world import thinkers
 from tests.thinkers.world import NOWHERE, world
 
 MODELS = {"fast": "small", "advanced": "large"}

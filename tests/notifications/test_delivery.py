@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.errors import TooMany
-from backend.memory.notices import Notice, as_told
+from backend.notifications.notices import Notice, as_told
 from backend.notifications.reminders import CALL_S, DESERTED_S
 from tests.notifications.world import KEEP_S, LEASE_S, NOW, USER, Process, World
 from tests.support.crashing import Crash

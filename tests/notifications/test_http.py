@@ -15,18 +15,18 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 from prometheus_client import CollectorRegistry
 
+from backend.http.page_streams import Pages
 from backend.http.services import Keeper
 from backend.mcp.tokens import Tokens
-from backend.memory.fake import FakeMemory
-from backend.memory.notices import Notice, NoticeStore
-from backend.memory.presence import Presence
-from backend.memory.relay import Relay
-from backend.memory.user import SetPreference, update_user
-from backend.notifications.reminding import Reminding
-from backend.session.pages import Pages
-from backend.session.teller import Teller
-from backend.settings_mcp import McpSettings
-from backend.settings_notifications import NotificationSettings
+from backend.notifications.dispatcher import Teller
+from backend.notifications.notices import Notice, NoticeStore
+from backend.notifications.presence import Presence
+from backend.notifications.service import Reminding
+from backend.settings.mcp import McpSettings
+from backend.settings.notifications import NotificationSettings
+from backend.storage.pubsub import Relay
+from backend.testing.memory import FakeMemory
+from backend.users.profile import SetPreference, update_user
 from tests.http.world import World, world
 from tests.support.waiting import until
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from backend.standins.server import Reply, Request, json_reply, serving
+from demo.services.server import Reply, Request, json_reply, serving
 from tests.notifications.test_http import user_of
 from tests.support.house import RunningHouse, a_browser, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer

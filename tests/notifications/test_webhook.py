@@ -8,13 +8,13 @@ import hmac
 import pytest
 from prometheus_client import CollectorRegistry
 
+from backend.app.notifications import open_notifications
 from backend.errors import SettingsError
-from backend.memory.fake import FakeMemory
-from backend.notifications.build import open_notifications
-from backend.notifications.reminding import Reminding
-from backend.pipeline.webhooks import Webhooks
-from backend.settings_notifications import NotificationSettings
-from backend.standins.server import Request, json_reply, serving
+from backend.notifications.service import Reminding
+from backend.notifications.webhooks import Webhooks
+from backend.settings.notifications import NotificationSettings
+from backend.testing.memory import FakeMemory
+from demo.services.server import Request, json_reply, serving
 from tests.notifications.world import USER, Process, World
 
 SECRET = "a secret of some length"

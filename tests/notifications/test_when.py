@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.errors import BadRequest
-from backend.notifications.when import Series, anchored, last_time, next_time, planned
+from backend.notifications.schedule import Series, anchored, last_time, next_time, planned
 
 OSLO = ZoneInfo("Europe/Oslo")
 NOW = datetime(2026, 11, 21, 12, 0, 30, tzinfo=OSLO).timestamp()

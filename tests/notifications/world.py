@@ -10,14 +10,14 @@ from zoneinfo import ZoneInfo
 
 from fakeredis import FakeServer
 
-from backend.memory.notices import Notice
-from backend.notifications.book import Book
 from backend.notifications.delivery import Delivery, Hook, Outcome
-from backend.notifications.figures import ReminderFigures
+from backend.notifications.metrics import ReminderFigures
+from backend.notifications.notices import Notice
 from backend.notifications.reminders import Reminder
-from backend.notifications.runner import Runner
-from backend.notifications.when import planned
-from backend.pipeline.webhooks import WebhookFailed
+from backend.notifications.repository import Book
+from backend.notifications.schedule import planned
+from backend.notifications.scheduler import Runner
+from backend.notifications.webhooks import WebhookFailed
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"

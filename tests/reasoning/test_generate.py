@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from backend.memory.base import Memory
-from backend.models.fake import FakeChatModel
 from backend.models.tagged import MALFORMED
 from backend.reasoning.generate import call_function, generate
+from backend.storage.memory import Memory
+from backend.testing.model import FakeChatModel
 from backend.tools.base import Principal, Result, tool
 from tests.support.minds import echo, fail, toolbox
 

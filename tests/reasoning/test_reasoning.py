@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer
-from backend.models.chat import ChatCompletions
-from backend.models.fake import FakeChatModel
+from backend.models.chat_completions import ChatCompletions
+from backend.observability.tracing import within
 from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, Stage, Task
 from backend.reasoning.bench import without_thoughts
 from backend.reasoning.dual import deliverable
-from backend.settings_reasoning import ReasoningSettings
-from backend.standins.server import Reply, Request, serving
+from backend.settings.reasoning import ReasoningSettings
+from backend.testing.model import FakeChatModel
+from backend.testing.tracer import FakeTracer
 from backend.tools.base import Principal, Result, tool
-from backend.tracing.base import within
-from backend.tracing.fake import FakeTracer
+from demo.services.server import Reply, Request, serving
 from tests.reasoning.world import Cast, reasoner
 from tests.support import chat_api as api
 from tests.support.minds import call, echo

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from backend.models.base import ChatModel
-from backend.models.fake import FakeChatModel, Scene
 from backend.reasoning.reasoner import Reasoner
-from backend.settings_reasoning import ReasoningSettings
+from backend.settings.reasoning import ReasoningSettings
+from backend.testing.model import FakeChatModel, Scene
 from tests.support.minds import agent
 
 

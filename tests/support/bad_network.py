@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from backend.client.webrtc import WebRTCCaller
-from backend.transports import aioice_ports
+from backend.app.client.webrtc import WebRTCCaller
+from backend.transports.webrtc import aioice_ports
 
 
 class Network:

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import httpx2
 
+from backend.app.load_thinkers import build
 from backend.chat.answering import House
 from backend.chat.chat import Chat
-from backend.chat.elsewhere import ALONE, Elsewhere
-from backend.memory.base import Memory
+from backend.chat.peer_turns import ALONE, Elsewhere
+from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.base import ChatModel
-from backend.models.fake import FakeChatModel
-from backend.pipeline.pipeline import NO_STEPS, Pipeline
-from backend.settings import Settings
-from backend.thinkers.build import build
-from backend.tracing.base import NO_TRACER, Tracer
+from backend.observability.tracing import NO_TRACER, Tracer
+from backend.settings.settings import Settings
+from backend.storage.memory import Memory
+from backend.testing.model import FakeChatModel
 
 NO_HTTP = httpx2.AsyncClient(verify=False)
 """The tools' client, of which nothing is asked."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.audio.frame import Frame
+from backend.media.frame import Frame
 
 
 class Saying:

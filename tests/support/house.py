@@ -18,11 +18,11 @@ from typing import Any
 
 import httpx2
 
-from backend.client.caller import HeardFrame
-from backend.client.signalling import Signalling, Ticket
-from backend.client.sse import ReceivedEvent, page_events
-from backend.client.webrtc import WebRTCCaller
-from backend.client.websocket import WebSocketCaller
+from backend.app.client.caller import HeardFrame
+from backend.app.client.signalling import Signalling, Ticket
+from backend.app.client.sse import ReceivedEvent, page_events
+from backend.app.client.webrtc import WebRTCCaller
+from backend.app.client.websocket import WebSocketCaller
 from tests.support.offline_peer import OfflinePeer
 from tests.support.waiting import until
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from backend.standins.server import Reply, Request, json_reply, serving
+from demo.services.server import Reply, Request, json_reply, serving
 
 KEY = "ls-very-secret"
 RUN_TYPES = {"tool", "chain", "llm", "retriever", "embedding", "prompt", "parser"}

@@ -15,8 +15,8 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from backend.standins.open_meteo import answering_today
-from backend.standins.server import serving
+from demo.services.open_meteo import answering_today
+from demo.services.server import serving
 from tests.support.house import TAKES_ALL
 
 COMMAND = Path(sys.executable).parent / "responder-thinker"

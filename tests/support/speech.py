@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.audio.frame import FRAME_BYTES, SAMPLE_RATE, Frame
-from backend.audio.wav import read_wav
+from backend.media.frame import FRAME_BYTES, SAMPLE_RATE, Frame
+from backend.media.wav import read_wav
 
 
 @cache

@@ -26,7 +26,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
 from backend.http.headers import SecurityHeaders
-from backend.session.feed import Feed, PageEvent
+from backend.sessions.event_log import Feed, PageEvent
 from tests.support.http_server import serve
 
 FRONTEND = Path(__file__).parents[2] / "frontend"

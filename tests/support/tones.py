@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from backend.audio.frame import FRAME_BYTES, SAMPLE_RATE, Frame
+from backend.media.frame import FRAME_BYTES, SAMPLE_RATE, Frame
 
 
 def tone(hertz: float, ms: int, amplitude: int = 8_000) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backend.settings import Settings, load_settings
+from backend.settings.settings import Settings, load_settings
 from backend.tools import confirmations
 from tests.support.minds import call
 from tests.thinkers.world import NOWHERE, World, world

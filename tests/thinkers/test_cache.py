@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from backend.errors import ModelUnavailable, NoAnswer
-from backend.memory.base import Message
-from backend.memory.fake import FakeMemory
-from backend.models.fake import FakeChatModel
-from backend.standins import open_meteo
-from backend.standins.server import serving
+from backend.storage.memory import Message
+from backend.testing.memory import FakeMemory
+from backend.testing.model import FakeChatModel
 from backend.thinkers import cache
 from backend.thinkers.cache import normalised
+from demo.services import open_meteo
+from demo.services.server import serving
 from tests.support.minds import call
 from tests.support.waiting import until
 from tests.thinkers.world import World, world

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from backend.models.fake import FakeChatModel, Scene
-from backend.settings import load_settings
-from backend.standins.server import serving
-from backend.standins.services import every_service, pointing_at
+from backend.settings.settings import load_settings
+from backend.testing.model import FakeChatModel, Scene
 from backend.tools.kb_store import KnowledgeBase
+from demo.services.server import serving
+from demo.services.services import every_service, pointing_at
 from tests.support.minds import call
 from tests.thinkers.world import world
 

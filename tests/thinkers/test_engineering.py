@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from backend.errors import BadPlugin
-from backend.settings import Settings, load_settings
-from backend.standins.github import REPO, TOKEN, GitHub, furnished
-from backend.standins.server import serving
+from backend.settings.settings import Settings, load_settings
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import Thinker, Thinkers
 from backend.thinkers.work import Consultation
 from backend.tools import confirmations
+from demo.services.github import REPO, TOKEN, GitHub, furnished
+from demo.services.server import serving
 from tests.support.minds import call
 from tests.thinkers.world import NOWHERE, World, world
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from backend.memory.base import Message
-from backend.memory.fake import FakeMemory
+from backend.storage.memory import Message
+from backend.testing.memory import FakeMemory
 from backend.thinkers import work
 from tests.thinkers.world import world
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from backend.settings import load_settings
-from backend.standins import search_apis
-from backend.standins.server import serving
+from backend.settings.settings import load_settings
+from demo.services import search_apis
+from demo.services.server import serving
 from tests.support.minds import call
 from tests.thinkers.world import world
 

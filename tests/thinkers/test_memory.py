@@ -9,19 +9,19 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.agent.prompt import HONESTY
+from backend.app.load_thinkers import build
 from backend.chat.answering import House
 from backend.chat.base import TypedTurn
 from backend.chat.chat import Chat
-from backend.memory.base import Memory
-from backend.memory.fake import FakeMemory
-from backend.memory.memories import Memories, RedisMemories
-from backend.memory.user import AddInstruction, DropInstruction, update_user
-from backend.models.fake import FakeChatModel
-from backend.pipeline.discovery import discover
-from backend.pipeline.pipeline import Pipeline
-from backend.settings import load_settings
+from backend.middleware.discovery import discover
+from backend.middleware.pipeline import Pipeline
+from backend.settings.settings import load_settings
+from backend.storage.memory import Memory
+from backend.testing.memory import FakeMemory
+from backend.testing.model import FakeChatModel
 from backend.thinkers.base import Question
-from backend.thinkers.build import build
+from backend.users.memories import Memories, RedisMemories
+from backend.users.profile import AddInstruction, DropInstruction, update_user
 from tests.support.chats import NO_HTTP
 from tests.support.minds import call
 from tests.thinkers.world import NOWHERE, World, world

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from backend.errors import NoAnswer
-from backend.settings import load_settings
+from backend.settings.settings import load_settings
 from tests.support.minds import call
 from tests.thinkers.world import NOWHERE, world
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backend.errors import BadPlugin, BadRequest, ModelUnavailable, NoAnswer
-from backend.models.fake import FakeChatModel
+from backend.testing.model import FakeChatModel
 from backend.thinkers.base import Manifest
 from tests.support.minds import call
 from tests.support.waiting import until
@@ -32,7 +32,7 @@ MANIFEST = Manifest(
 MOON_TOOL = """
 from typing import Annotated
 
-from backend.settings import Settings
+from backend.settings.settings import Settings
 from backend.tools.base import Result, tool
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from backend.errors import NoAnswer
-from backend.models.fake import FakeChatModel
-from backend.settings import Settings, load_settings
-from backend.standins import newsapi, search_apis
-from backend.standins.server import Reply, Request, json_reply, serving
+from backend.settings.settings import Settings, load_settings
+from backend.testing.model import FakeChatModel
 from backend.thinkers.research import Search, read_plan
+from demo.services import newsapi, search_apis
+from demo.services.server import Reply, Request, json_reply, serving
 from tests.support.waiting import until
 from tests.thinkers.world import world
 

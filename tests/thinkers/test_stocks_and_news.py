@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from backend.settings import load_settings
-from backend.standins import finnhub, newsapi
-from backend.standins.server import serving
+from backend.settings.settings import load_settings
+from demo.services import finnhub, newsapi
+from demo.services.server import serving
 from tests.support.minds import call
 from tests.thinkers.world import world
 

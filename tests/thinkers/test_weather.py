@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from backend.standins import open_meteo
-from backend.standins.server import serving
+from demo.services import open_meteo
+from demo.services.server import serving
 from tests.support.minds import call
 from tests.thinkers.world import world
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx2
 
-from backend.memory.fake import FakeMemory
+from backend.app.load_thinkers import build
 from backend.models.base import ChatModel
-from backend.models.fake import FakeChatModel
-from backend.settings import Settings, load_settings
+from backend.settings.settings import Settings, load_settings
+from backend.testing.memory import FakeMemory
+from backend.testing.model import FakeChatModel
 from backend.thinkers.base import Answer, Progress, Question
-from backend.thinkers.build import build
 from backend.thinkers.registry import Thinkers
 
 SATURDAY_NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC

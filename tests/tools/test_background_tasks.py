@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from backend.background.asking import Asking
-from backend.background.tasks import Task, TaskState
-from backend.memory.notices import Notice
-from backend.offline.chat.mind import think
-from backend.offline.demonstration.intents import Question, understand
+from backend.notifications.notices import Notice
+from backend.tasks.queries import Asking
+from backend.tasks.task import Task, TaskState
 from backend.tools.background_tasks import NoTasks, UserTasks, background_tasks
 from backend.tools.base import Principal
-from tests.background.coordinating import FakeTasks, World
+from demo.offline.chat.mind import think
+from demo.offline.demonstration.intents import Question, understand
+from tests.coordinator.coordinating import FakeTasks, World
 from tests.support.crashing import Countdown
 from tests.support.minds import toolbox
 

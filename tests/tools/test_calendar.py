@@ -19,9 +19,9 @@ from backend.calendar.caldav import CalDavStore
 from backend.calendar.calendars import Calendars, open_calendars
 from backend.calendar.local import LocalStore
 from backend.errors import SettingsError
-from backend.memory.base import Memory
-from backend.memory.fake import FakeMemory
-from backend.settings import load_settings
+from backend.settings.settings import load_settings
+from backend.storage.memory import Memory
+from backend.testing.memory import FakeMemory
 from backend.tools.base import Principal
 from backend.tools.calendar_create_event import calendar_create_event
 from backend.tools.calendar_delete_event import calendar_delete_event

@@ -9,12 +9,12 @@ import httpx2
 import pytest
 
 from backend.errors import ToolFailed
-from backend.settings import load_settings
-from backend.standins import open_meteo
-from backend.standins.server import Handler, Reply, Request, json_reply, serving, text_reply
+from backend.settings.settings import load_settings
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_current_weather import get_current_weather
+from demo.services import open_meteo
+from demo.services.server import Handler, Reply, Request, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 

@@ -8,13 +8,13 @@ import httpx2
 import pytest
 
 from backend.errors import ToolFailed
-from backend.settings import load_settings
-from backend.standins import newsapi
-from backend.standins.server import ApiServer, Handler, Reply, json_reply, serving
+from backend.settings.settings import load_settings
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.clock import Clock
 from backend.tools.get_news_headlines import get_news_headlines
+from demo.services import newsapi
+from demo.services.server import ApiServer, Handler, Reply, json_reply, serving
 from tests.support.troubles import every_trouble
 
 CLOCK = Clock(lambda: 1_795_262_400.0)  # 2026-11-21 12:00 UTC

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from backend.memory.fake import FakeMemory
-from backend.memory.user import SetMode, update_user
-from backend.modes.load import load_modes
+from backend.testing.memory import FakeMemory
 from backend.thinkers.profiles import ModeProfiles
 from backend.tools.base import Principal
 from backend.tools.get_personality import Profiles, get_personality
+from backend.users.load_modes import load_modes
+from backend.users.profile import SetMode, update_user
 from tests.support.minds import toolbox
 
 

@@ -6,12 +6,12 @@ import httpx2
 import pytest
 
 from backend.errors import ToolFailed
-from backend.settings import Settings, load_settings
-from backend.standins import finnhub
-from backend.standins.server import ApiServer, Handler, Reply, json_reply, serving, text_reply
+from backend.settings.settings import Settings, load_settings
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.get_stock_price import best_symbol, get_stock_price
+from demo.services import finnhub
+from demo.services.server import ApiServer, Handler, Reply, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 

@@ -11,15 +11,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.settings import Settings, load_settings
-from backend.standins.github import HOUR_S, REPO, TOKEN, GitHub
-from backend.standins.server import ApiServer, Reply, Request, json_reply, serving, text_reply
+from backend.settings.settings import Settings, load_settings
 from backend.tools import github_api
 from backend.tools.base import Principal
 from backend.tools.clock import Clock
 from backend.tools.confirmations import Confirmations
 from backend.tools.github_issue import github_issue
 from backend.tools.runner import Toolbox, ToolResult
+from demo.services.github import HOUR_S, REPO, TOKEN, GitHub
+from demo.services.server import ApiServer, Reply, Request, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC

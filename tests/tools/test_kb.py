@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import SetupError, ToolFailed
-from backend.settings import load_settings
+from backend.settings.settings import load_settings
 from backend.tools.base import Result
 from backend.tools.kb_search import kb_path, kb_search
 from backend.tools.kb_store import SECTION_LIMIT, KnowledgeBase, sections_of
@@ -59,7 +59,7 @@ async def test_a_passage_is_found_with_its_document_and_section(tmp_path: Path) 
 
 async def test_the_command_adds_documents_for_the_server_to_search(tmp_path: Path) -> None:
     (tmp_path / "handbook.md").write_text(HANDBOOK)
-    command = [sys.executable, "-c", "from backend.cli import main; main()", "kb", "add"]
+    command = [sys.executable, "-c", "from backend.app.cli import main; main()", "kb", "add"]
     environment = {**os.environ, "DATA_DIR": str(tmp_path / "var")}
 
     def run(path: str) -> subprocess.CompletedProcess[str]:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from backend.errors import BadRequest
-from backend.memory.base import Memory
-from backend.memory.embedded import open_memory
-from backend.memory.fake import FakeMemory
-from backend.memory.user import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, AddInstruction, SetPreference, update_user
+from backend.storage.embedded import open_memory
+from backend.storage.memory import Memory
+from backend.testing.memory import FakeMemory
 from backend.tools.base import EVERYONE, Client, Principal
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.registry import Registry
+from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, AddInstruction, SetPreference, update_user
 from tests.support.minds import toolbox
 
 ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")

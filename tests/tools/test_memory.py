@@ -9,11 +9,11 @@ from typing import Any, get_args
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from backend.memory.memories import LIMIT, TEXT_LIMIT, Memories, RedisMemories
 from backend.models.embedding import Embedder
 from backend.tools.base import EVERYONE, Client, Principal
 from backend.tools.memory import NEEDS, TAKES, Action, memory
 from backend.tools.registry import Registry
+from backend.users.memories import LIMIT, TEXT_LIMIT, Memories, RedisMemories
 from tests.support.minds import toolbox
 
 ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")

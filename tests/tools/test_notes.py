@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from backend.memory.base import Memory
-from backend.memory.fake import FakeMemory
-from backend.memory.notes import OPEN_LIMIT, TEXT_LIMIT, Notes, RedisNotes
-from backend.memory.user import SetPreference, update_user
+from backend.storage.memory import Memory
+from backend.testing.memory import FakeMemory
 from backend.tools.base import Principal
 from backend.tools.clock import Clock
 from backend.tools.notes import SPOKEN_OF_S, notes
+from backend.users.notes import OPEN_LIMIT, TEXT_LIMIT, Notes, RedisNotes
+from backend.users.profile import SetPreference, update_user
 from tests.support.minds import toolbox
 
 NOON = 1_795_262_400.0  # Saturday, 2026-11-21, 12:00 UTC

@@ -7,13 +7,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.settings import load_settings
-from backend.standins import search_apis
-from backend.standins.server import ApiServer, Handler, Reply, Request, json_reply, serving, text_reply
+from backend.settings.settings import load_settings
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.fetch import ServiceUnreachable
 from backend.tools.pubmed_search import ABSTRACT_LIMIT, pubmed_search
+from demo.services import search_apis
+from demo.services.server import ApiServer, Handler, Reply, Request, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from backend.errors import BadPlugin
-from backend.settings import Settings
+from backend.settings.settings import Settings
 from backend.thinkers.base import Manifest
 from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Principal, Result, Tool, tool
 from backend.tools.registry import Registry

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from backend.errors import ToolFailed
-from backend.memory.embedded import open_memory
-from backend.memory.fake import FakeMemory
+from backend.storage.embedded import open_memory
+from backend.testing.memory import FakeMemory
 from backend.thinkers.preferences import MemoryPreferences
 from backend.tools.base import Principal
 from backend.tools.remember_preference import Preferences, remember_preference

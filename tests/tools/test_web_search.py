@@ -8,13 +8,13 @@ import httpx2
 import pytest
 
 from backend.errors import ToolFailed
-from backend.settings import load_settings
-from backend.standins import search_apis
-from backend.standins.server import ApiServer, Handler, Reply, json_reply, serving
+from backend.settings.settings import load_settings
 from backend.tools import fetch
 from backend.tools.base import Result
 from backend.tools.fetch import ServiceUnreachable
 from backend.tools.web_search import web_search
+from demo.services import search_apis
+from demo.services.server import ApiServer, Handler, Reply, json_reply, serving
 from tests.support.troubles import every_trouble
 
 EXPECTED = [

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from backend.tour import background
+from demo.tour import background
 
 
 @pytest.mark.slow

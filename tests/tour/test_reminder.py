@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from backend.tour import reminder
+from demo.tour import reminder
 
 FIRST_SOUND_WITHIN_MS = 3_000
 """On a machine with nothing else to do it is a tenth of that."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from rich.console import Console
 
-from backend.tour import reasoning, steps
+from demo.tour import reasoning, steps
 
 
 async def shown(lead: Callable[[Console], Awaitable[int]]) -> str:

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from backend.errors import BadRequest
-from backend.tour import questions
-from backend.tour.questions import Step, steps
-from backend.tour.run import tour
-from backend.tour.visit import Outcome
-from backend.tour.voice import spoken
-from tests.offline.test_reach import MANIFESTS
+from demo.tour import questions
+from demo.tour.questions import Step, steps
+from demo.tour.run import tour
+from demo.tour.visit import Outcome
+from demo.tour.voice import spoken
+from tests.demo.test_reach import MANIFESTS
 
 
 async def toured(*, voice: bool = False, only: tuple[str, ...] = ()) -> tuple[int, str]:
@@ -78,5 +78,5 @@ def test_only_the_right_thinkers_answer_counts(domain: str, answer: str, problem
 
 
 async def test_without_flite_the_demonstrations_own_voice_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backend.tour.voice.shutil.which", lambda _: None)
+    monkeypatch.setattr("demo.tour.voice.shutil.which", lambda _: None)
     assert len(await spoken("Hello there.")) > 48 * 300

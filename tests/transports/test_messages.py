@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from backend.audio.frame import SILENCE
-from backend.transports.messages import (
+from backend.media.frame import SILENCE
+from backend.transports.websocket_framing import (
     FLUSH,
     MAX_PCM_BYTES,
     READY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.errors import BadOffer
-from backend.transports.offer import (
+from backend.transports.webrtc.offer import (
     MAX_CANDIDATES,
     allow_address,
     allow_candidate,

@@ -21,9 +21,9 @@ from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtcrtpsender import RTCRtpSender
 from pylibsrtp import Error, Policy, Session
 
-from backend.transports.aiortc_media import PacketReceiver, PacketSender, take_over
-from backend.transports.rtp import write_packet
-from backend.transports.srtp import Protection
+from backend.media.rtp import write_packet
+from backend.transports.webrtc.aiortc_media import PacketReceiver, PacketSender, take_over
+from backend.transports.webrtc.srtp import Protection
 from tests.support.callers import webrtc_call
 
 DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {

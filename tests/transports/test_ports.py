@@ -12,11 +12,11 @@ from typing import Any, cast
 import pytest
 from aioice import stun
 
-from backend.client.webrtc import WebRTCCaller
+from backend.app.client.webrtc import WebRTCCaller
 from backend.errors import SettingsError, TooMany
-from backend.transports.aioice_ports import Binding, choose_bindings, open_sockets, own_addresses
-from backend.transports.webrtc import accept_offer
-from backend.transports.wire import IceServer, WireConfig
+from backend.transports.webrtc.aioice_ports import Binding, choose_bindings, open_sockets, own_addresses
+from backend.transports.webrtc.ice import IceServer, WireConfig
+from backend.transports.webrtc.transport import accept_offer
 from tests.support.callers import webrtc_call
 
 LOOPBACK_ONLY = WireConfig(force_host="127.0.0.1")

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from backend.transports.udp import AT_ONCE, ClockedSocket, current_intake
+from backend.transports.webrtc.udp import AT_ONCE, ClockedSocket, current_intake
 
 
 class Heard(asyncio.DatagramProtocol):

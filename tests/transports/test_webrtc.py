@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from aiortc.rtp import RtpPacket
 
-from backend.audio.frame import SILENCE, Frame
-from backend.client.webrtc import WebRTCCaller
+from backend.app.client.webrtc import WebRTCCaller
 from backend.conversation.events import PlaybackEvent
 from backend.errors import BadOffer, NeverConnected, TransportLost
-from backend.transports import peer as peers
-from backend.transports.srtp import Protection
-from backend.transports.udp import current_intake
-from backend.transports.webrtc import WebRTCTransport, accept_offer
-from backend.transports.wire import WireConfig
+from backend.media.frame import SILENCE, Frame
+from backend.transports.webrtc import peer as peers
+from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.srtp import Protection
+from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
+from backend.transports.webrtc.udp import current_intake
 from tests.support.bad_network import Network, vanish
 from tests.support.callers import webrtc_call
 from tests.support.leaks import holdings, released

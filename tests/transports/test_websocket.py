@@ -16,9 +16,9 @@ from starlette.websockets import WebSocket
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from backend.audio.frame import SILENCE, Frame
 from backend.conversation.events import PlaybackEvent
 from backend.errors import TransportLost
+from backend.media.frame import SILENCE, Frame
 from backend.transports.websocket import WebSocketTransport
 from tests.support.callers import websocket_call
 from tests.support.http_server import serve

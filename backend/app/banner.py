@@ -1,0 +1,38 @@
+"""What the operator is told at the start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backend.app.mcp import described
+from backend.app.stores import Kept
+from backend.app.tasks import Work
+from backend.app.thinkers import Thinking
+from backend.media.vad import choose_engine
+from backend.settings.settings import Settings
+
+
+def start_up_lines(settings: Settings, kept: Kept, thinking: Thinking, work: Work) -> tuple[str, ...]:
+    """A line each: Responder, memory, Thinkers, hearing, and whatever else is on."""
+    lines = [
+        f"Responder  {_responder(settings)}",
+        f"Memory     {kept.opened.label}",
+        f"Thinkers   {', '.join(manifest.domain for manifest in thinking.thinkers.manifests)}",
+        f"Hearing    {choose_engine(settings.vad.engine) if settings.vad.enabled else 'the provider’s semantic_vad'}",
+    ]
+    if settings.langsmith_tracing_enabled:
+        words = "with what is said" if settings.trace_content else "without what is said"
+        lines.append(f"Tracing    LangSmith project {settings.langsmith_project}, {words}")
+    if told := described(settings.mcp):
+        lines.append(f"MCP        {told}")
+    if kept.opened.detail:
+        lines.append(f"           {kept.opened.detail}")
+    if settings.rtc_force_host is None and Path("/.dockerenv").exists():
+        lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
+    return (*lines, f"Background {work.background.line}")
+
+
+def _responder(settings: Settings) -> str:
+    if settings.offline:
+        return "offline demonstration: simple speech recognition and voice; set OPENAI_API_KEY for the real one"
+    return f"{settings.realtime_model} at {settings.openai_base_url}"

@@ -1,0 +1,143 @@
+"""The command `responder-thinker`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvloop
+from rich.console import Console
+
+from backend.errors import VoiceError
+from backend.settings.settings import load_settings
+
+app = typer.Typer(
+    help="A backend-mediated realtime voice server.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
+
+
+documents = typer.Typer(help="The documents that Thinkers search.", no_args_is_help=True)
+app.add_typer(documents, name="kb")
+
+
+class Wire(StrEnum):
+    """How `talk` carries its audio."""
+
+    WEBRTC = "webrtc"
+    WS = "ws"
+
+
+class LogLevel(StrEnum):
+    """How much `serve` tells."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8000,
+    log_level: Annotated[LogLevel, typer.Option(help="The least urgent messages to print.")] = LogLevel.WARNING,
+    shared_port: Annotated[
+        bool, typer.Option("--shared-port", help="Share the port with other servers of this machine (SHARE_SESSIONS).")
+    ] = False,
+    announce: Annotated[bool, typer.Option(hidden=True)] = True,
+) -> None:
+    """Serve the page and the API. Settings come from the environment and .env."""
+    logging.basicConfig(level=log_level.value.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    settings = load_settings()
+    if settings.workers > 1 and not shared_port:
+        from backend.app.worker_processes import supervise  # heavy imports, here and below: not needed to print help
+
+        uvloop.run(supervise(settings, host, port, log_level.value))
+    else:
+        from backend.app.server import serve as serve_until_signal
+
+        uvloop.run(serve_until_signal(settings, host, port, shared_port=shared_port, announce=announce))
+
+
+@app.command()
+def worker(
+    concurrency: Annotated[int | None, typer.Option(min=1, max=64, help="Tasks at once; else the setting.")] = None,
+    log_level: Annotated[LogLevel, typer.Option(help="The least urgent messages to print.")] = LogLevel.WARNING,
+) -> None:
+    """Do background tasks for the servers that share this Redis. Settings as for serve."""
+    from backend.app.task_worker import work
+
+    logging.basicConfig(level=log_level.value.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    uvloop.run(work(load_settings(), concurrency))
+
+
+@app.command()
+def talk(
+    wav: Annotated[Path, typer.Argument(help="A spoken question: any PCM WAV.", exists=True, dir_okay=False)],
+    out: Annotated[Path | None, typer.Option(help="Where to save what is heard.")] = None,
+    url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
+    transport: Annotated[Wire, typer.Option(help="WebRTC, or the WebSocket fallback.")] = Wire.WEBRTC,
+    conversation: Annotated[str | None, typer.Option(help="A conversation of ours to go on with.")] = None,
+) -> None:
+    """Place a real call, play a WAV file, print what is said, and save the reply."""
+    from backend.app.client.talk import talk as place_call
+
+    logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
+    calling = place_call(wav, out=out, url=url, transport=transport.value, conversation=conversation)
+    raise typer.Exit(asyncio.run(calling))
+
+
+@app.command()
+def chat(
+    conversation: Annotated[str | None, typer.Option(help="A conversation to go on with, typed or spoken.")] = None,
+    url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
+) -> None:
+    """Converse by text: the same conversation that calls have. Ctrl-C stops an answer, /quit ends."""
+    from backend.app.client.chat import chat as converse
+
+    logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
+    raise typer.Exit(asyncio.run(converse(conversation=conversation, url=url)))
+
+
+@app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def tour(context: typer.Context) -> None:
+    """Lead one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
+    raise typer.Exit(subprocess.call([sys.executable, "-m", "demo.tour", *context.args]))
+
+
+@documents.command("add")
+def add_documents(
+    path: Annotated[Path, typer.Argument(help="A Markdown or text file, or a folder of them.")],
+) -> None:
+    """Index documents, so that Thinkers can search and cite them. Adding again brings the index up to date."""
+    from backend.tools.kb_search import kb_path
+    from backend.tools.kb_store import KnowledgeBase
+
+    count = KnowledgeBase(kb_path(load_settings())).add(path)
+    Console(highlight=False).print(f"{count} document{'' if count == 1 else 's'} can be searched.", markup=False)
+
+
+def main() -> None:
+    """The entry point: an error of ours is two lines, not a traceback."""
+    try:
+        app()
+    except VoiceError as error:
+        console = Console(stderr=True, highlight=False)
+        console.print(f"[bold red]{type(error).__name__}[/]  ", end="")
+        console.print(str(error), markup=False)
+        if error.hint:
+            console.print(f"  {error.hint}", markup=False)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What every calling program can do, over WebRTC or WebSocket: say PCM, and keep what it hears with its time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from backend.media.frame import FRAME_BYTES, FRAME_MS, SILENCE, Frame, milliseconds
+
+KEPT_FRAMES = 50 * 60 * 10
+"""Frames kept of what was heard: ten minutes."""
+AUDIBLE = 200
+"""Sample value (of 32,767) above which a frame is not silence; codec noise stays far below."""
+GAP_S = 0.1
+"""Seconds a frame may be late, by the network, before its lateness is a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeardFrame:
+    """One frame and when it arrived, in seconds on the event loop's clock."""
+
+    at: float
+    frame: Frame
+
+    @property
+    def audible(self) -> bool:
+        """Whether there is more than silence in it."""
+        samples = memoryview(self.frame).cast("h")
+        return max(samples) > AUDIBLE or min(samples) < -AUDIBLE
+
+
+class Ear:
+    """What a caller has heard, oldest first."""
+
+    def __init__(self) -> None:
+        self.frames: deque[HeardFrame] = deque(maxlen=KEPT_FRAMES)
+        self.last_audible_at: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Ear({len(self.frames)} frames)"
+
+    def hear(self, frame: Frame, at: float) -> None:
+        """Keep one frame."""
+        heard = HeardFrame(at, frame)
+        self.frames.append(heard)
+        if heard.audible:
+            self.last_audible_at = at
+
+    def pcm(self) -> bytes:
+        """All of it, 24 kHz mono PCM16, with silence where for a while nothing came (a WebSocket carries none)."""
+        sound = bytearray()
+        for heard in self.frames:
+            late_s = heard.at - self.frames[0].at - milliseconds(len(sound)) / 1000
+            if late_s > GAP_S:
+                sound += SILENCE * int(late_s * 1000 / FRAME_MS)
+            sound += heard.frame
+        return bytes(sound)
+
+
+class Caller(Protocol):
+    """One program's end of a call."""
+
+    ear: Ear
+
+    def say(self, pcm: bytes) -> None:
+        """Speak 24 kHz mono PCM16 after what is being said; before and after it there is silence."""
+        ...
+
+    async def said(self) -> None:
+        """Wait until everything has been spoken, or the call is over."""
+        ...
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the server has ended the call, or it was lost."""
+        ...
+
+    async def close(self) -> None:
+        """Hang up."""
+        ...
+
+
+def cut_frames(pcm: bytes) -> Iterator[Frame]:
+    """24 kHz mono PCM16 in frames, the last one padded with silence."""
+    for at in range(0, len(pcm), FRAME_BYTES):
+        yield Frame(pcm[at : at + FRAME_BYTES].ljust(FRAME_BYTES, b"\0"))

@@ -1,0 +1,221 @@
+"""`responder-thinker chat`: a conversation in the terminal, the very one that calls have, streamed as it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator
+from concurrent.futures import CancelledError
+from typing import Any, TextIO
+
+import httpx2
+from rich.console import Console
+from rich.markup import escape
+
+from backend.app.client.caller_cookie import keep_caller, recall_caller
+from backend.app.client.narrator import Narrator
+from backend.app.client.signalling import CallRefused, Signalling
+from backend.errors import TransportLost, VoiceError
+
+SILENT_FOR_S = 60.0
+"""Seconds without even a heartbeat after which a stream is taken for dead."""
+LINES_WAITING = 100
+"""Lines read ahead of the answers; a pipe that holds more waits."""
+HELP = "[dim]/mode NAME chooses a mode, Ctrl-C stops an answer, /quit ends.[/]"
+NOT_CONNECTED = 2
+
+
+async def chat(
+    *,
+    conversation: str | None = None,
+    url: str = "http://127.0.0.1:8000",
+    console: Console | None = None,
+    stdin: TextIO | None = None,
+) -> int:
+    """Converse until /quit or the end of the input; the exit code. `conversation` goes on with one, spoken or typed."""
+    console = console or Console(highlight=False)
+    async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=httpx2.Timeout(10, read=SILENT_FOR_S)) as http:
+        recall_caller(http)
+        try:
+            await Signalling(http).config()
+            keep_caller(http)
+            await Conversation(http, conversation, console).hold(stdin or sys.stdin)
+            keep_caller(http)
+        except VoiceError as error:
+            Narrator(console).failed(error)
+            return NOT_CONNECTED
+    return 0
+
+
+class Conversation:
+    """One conversation with one server."""
+
+    def __init__(self, http: httpx2.AsyncClient, conversation_id: str | None, console: Console) -> None:
+        self._http = http
+        self._id = conversation_id
+        self._console = console
+        self._narrator = Narrator(console)
+        self._answering: asyncio.Task[None] | None = None
+        self._cancelling: asyncio.Task[Any] | None = None
+        self._over = asyncio.Event()
+        self._written = ""
+
+    def __repr__(self) -> str:
+        return f"Conversation({(self._id or 'new')[:6]})"
+
+    async def hold(self, stdin: TextIO) -> None:
+        """Line by line, each answered before the next is looked at. Raises `VoiceError` when the server is gone."""
+        self._console.print(HELP)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            echo = not stdin.isatty()
+            self._prompt(echo)
+            async for line in _lines(stdin, self._over):
+                if line == "/quit":
+                    break
+                await (self.say(line) if echo else self._take(line))
+                self._prompt(echo)
+        finally:
+            loop.remove_signal_handler(signal.SIGINT)
+        if self._id:
+            self._console.print(f"[dim]to go on: responder-thinker chat --conversation {escape(self._id)}[/]")
+
+    async def say(self, line: str) -> None:
+        """One line that nobody has typed here: shown, and answered. Raises `TransportLost`."""
+        self._console.print(f"[bold]you:[/] {escape(line)}", soft_wrap=True)
+        await self._take(line)
+
+    def _prompt(self, echo: bool) -> None:
+        if not echo:
+            self._console.print("[bold]you:[/] ", end="")
+
+    async def _take(self, line: str) -> None:
+        command, _, rest = line.partition(" ")
+        try:
+            if command == "/mode":
+                await self._choose(rest.strip())
+            elif line:
+                self._answering = asyncio.create_task(self._answer(line), name="answer")
+                await self._answering
+        except CallRefused as error:
+            self._narrator.failed(error)
+        finally:
+            self._answering = None
+
+    def _interrupt(self) -> None:
+        """Ctrl-C: stop the answer; where there is none, end."""
+        if self._answering is None:
+            self._over.set()
+        elif self._id and (self._cancelling is None or self._cancelling.done()):
+            self._cancelling = asyncio.create_task(self._cancel(self._id), name="cancel")
+
+    async def _cancel(self, conversation_id: str) -> None:
+        try:
+            await Signalling(self._http).ask("POST", f"/api/conversations/{conversation_id}/cancel")
+        except VoiceError as error:
+            self._narrator.failed(error)
+
+    async def _choose(self, mode: str) -> None:
+        if mode:
+            await Signalling(self._http).ask("POST", f"/mode/{mode}")
+        told = await Signalling(self._http).ask("GET", "/mode")
+        names = ", ".join(one["name"] for one in told["modes"])
+        self._console.print(f"[dim]mode: {escape(told['mode'])} (there are {escape(names)})[/]", soft_wrap=True)
+
+    async def _answer(self, text: str) -> None:
+        self._written = ""
+        body = {"message": text, "conversation_id": self._id, "platform": "terminal", "stream": True}
+        try:
+            async with self._http.stream("POST", "/api/multiturn", json=body) as response:
+                if response.is_error:
+                    await response.aread()
+                    raise CallRefused.of(response)
+                async for type_, data in _events(response):
+                    self._show(type_, data)
+        except httpx2.TransportError as error:
+            raise TransportLost("The server is gone.", hint="What was said is kept for an hour.") from error
+
+    def _show(self, type_: str, data: dict[str, Any]) -> None:
+        match type_:
+            case "turn":
+                self._id = data["conversation_id"]
+            case "token":
+                self._write(data["text"])
+            case "thinker":
+                self._narrator.tell("thinker", data)
+            case "tool_call" if data["name"] != "route_to_thinker":
+                self._console.print(f"[cyan]→ {escape(data['name'])}[/]")
+            case "tool_result" if data["error"] and data["name"] != "route_to_thinker":
+                self._console.print(f"[cyan]✗ {escape(data['name'])} {escape(data['error'])}[/]")
+            case "error":
+                self._console.print(f"\n[red]{escape(data['message'])}[/] {escape(data['hint'])}", soft_wrap=True)
+            case "final":
+                self._end(data)
+
+    def _write(self, text: str) -> None:
+        if not self._written:
+            self._console.print("[bold]assistant:[/] ", end="")
+        self._written += text
+        self._console.print(escape(text), end="", soft_wrap=True)
+
+    def _end(self, reply: dict[str, Any]) -> None:
+        """What the tokens have not shown: an amended answer, a cancelled one, a lost history."""
+        if reply["state"] == "cancelled":
+            self._console.print(" [dim](stopped)[/]")
+        elif self._written.strip() == reply["text"].strip():
+            self._console.print()
+        else:
+            lead = "\n" if self._written else ""
+            self._console.print(f"{lead}[bold]assistant:[/] {escape(reply['text'])}", soft_wrap=True)
+        for citation in reply["citations"]:
+            self._console.print(f"    [dim]{escape(citation)}[/]", soft_wrap=True)
+        if reply["history"] == "unavailable":
+            self._console.print("[dim]answered without what was said before: memory does not answer[/]")
+
+
+async def _events(response: httpx2.Response) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    type_ = ""
+    async for line in response.aiter_lines():
+        name, _, value = line.partition(": ")
+        if name == "event":
+            type_ = value
+        elif name == "data":
+            yield type_, json.loads(value)
+
+
+async def _lines(stdin: TextIO, over: asyncio.Event) -> AsyncIterator[str]:
+    """The input's lines; a thread of its own waits for them, and ends with the program."""
+    loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | None](LINES_WAITING)
+
+    def hand_in(line: str | None) -> bool:
+        putting = queue.put(line)
+        try:
+            asyncio.run_coroutine_threadsafe(putting, loop).result()
+        except (RuntimeError, CancelledError):  # the conversation is over
+            putting.close()
+            return False
+        return True
+
+    def read() -> None:
+        if all(hand_in(line.strip()) for line in stdin):
+            hand_in(None)
+
+    threading.Thread(target=read, name="stdin", daemon=True).start()
+    ended = asyncio.ensure_future(over.wait())
+    try:
+        while True:
+            coming = asyncio.ensure_future(queue.get())
+            await asyncio.wait({coming, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if not coming.done():
+                coming.cancel()
+                return
+            line = coming.result()
+            if line is None:
+                return
+            yield line
+    finally:
+        ended.cancel()

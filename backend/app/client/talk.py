@@ -1,0 +1,165 @@
+"""`responder-thinker talk`: place a call without a microphone, play a WAV file, print and save what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from typing import Literal
+
+import httpx2
+from rich.console import Console
+
+from backend.app.client.caller import Caller
+from backend.app.client.caller_cookie import keep_caller, recall_caller
+from backend.app.client.narrator import Narrator
+from backend.app.client.progress import Progress
+from backend.app.client.signalling import Signalling, Ticket
+from backend.app.client.sse import page_events
+from backend.app.client.webrtc import WebRTCCaller
+from backend.app.client.websocket import WebSocketCaller
+from backend.errors import TransportLost, VoiceError
+from backend.media.frame import BYTES_PER_MS, milliseconds
+from backend.media.wav import read_wav, write_wav
+from backend.transports.webrtc.ice import IceServer, WireConfig
+
+LEAD_IN_MS = 300
+"""Milliseconds of silence before the file, as before anybody's first word."""
+CALL_WITHIN_S = 60.0
+"""Seconds the call may last after the file has been played."""
+SLACK_S = 10.0
+"""Seconds the file may take longer than its length."""
+LOOK_EVERY_S = 0.1
+LAST_WORD_WITHIN_S = 1.0
+"""Seconds the server has to tell why it hung up."""
+
+HEARD_AN_ANSWER = 0
+HEARD_NOTHING = 1
+NOT_CONNECTED = 2
+
+
+async def talk(
+    wav: Path,
+    *,
+    out: Path | None = None,
+    url: str = "http://127.0.0.1:8000",
+    transport: Literal["webrtc", "ws"] = "webrtc",
+    conversation: str | None = None,
+    cookies: httpx2.Cookies | None = None,
+    quiet_after_s: float = 2.0,
+    within_s: float = CALL_WITHIN_S,
+    console: Console | None = None,
+) -> int:
+    """Play `wav` to the server at `url`, save what is heard to `out`; the exit code: 0 when an answer was heard.
+
+    With `conversation`, the call goes on with one of ours, typed or spoken; `cookies` say who we are, else it is
+    whom the server knew last time.
+    """
+    narrator = Narrator(console or Console(highlight=False))
+    try:
+        speech = read_wav(wav)
+        async with (
+            httpx2.AsyncClient(base_url=url, trust_env=False, cookies=cookies) as http,
+            AsyncExitStack() as stack,
+        ):
+            if conversation and cookies is None:
+                recall_caller(http)
+            caller, ticket = await _place(Signalling(http), transport, stack, conversation)
+            if conversation and cookies is None:
+                keep_caller(http)
+            narrator.connected(ticket.session_id, transport)
+            progress = Progress(quiet_after_s)
+            await _converse(
+                http, ticket, caller, bytes(BYTES_PER_MS * LEAD_IN_MS) + speech, progress, narrator, within_s
+            )
+            await _hang_up(Signalling(http), ticket)
+    except VoiceError as error:
+        narrator.failed(error)
+        return NOT_CONNECTED
+    if out is not None:
+        write_wav(out, caller.ear.pcm())
+    narrator.finished(progress, out)
+    return HEARD_AN_ANSWER if progress.answered else HEARD_NOTHING
+
+
+async def _place(
+    signalling: Signalling, transport: Literal["webrtc", "ws"], stack: AsyncExitStack, conversation: str | None
+) -> tuple[Caller, Ticket]:
+    """A connected caller, closed by `stack`."""
+    if transport == "ws":
+        socket = WebSocketCaller()
+        stack.push_async_callback(socket.close)
+        ticket = await signalling.open_session(conversation)
+        await socket.connect(signalling.socket_url(ticket))
+        return socket, ticket
+    peer = WebRTCCaller(WireConfig(ice_servers=_servers(await signalling.config())))
+    stack.push_async_callback(peer.close)
+    answer, ticket = await signalling.offer(await peer.offer(), conversation)
+    await peer.accept(answer)
+    await peer.connected()
+    return peer, ticket
+
+
+def _servers(config: dict[str, object]) -> tuple[IceServer, ...]:
+    """The ICE servers a page would be told to use."""
+    told = config.get("ice_servers")
+    servers = []
+    for server in told if isinstance(told, list) else []:
+        urls = server["urls"]
+        servers.append(
+            IceServer(
+                (urls,) if isinstance(urls, str) else tuple(urls), server.get("username"), server.get("credential")
+            )
+        )
+    return tuple(servers)
+
+
+async def _converse(
+    http: httpx2.AsyncClient,
+    ticket: Ticket,
+    caller: Caller,
+    speech: bytes,
+    progress: Progress,
+    narrator: Narrator,
+    within_s: float,
+) -> None:
+    listening = asyncio.create_task(_listen(http, ticket, progress, narrator), name="events")
+    try:
+        await _say(caller, speech)
+        loop = asyncio.get_running_loop()
+        progress.asked(loop.time())
+        until = loop.time() + within_s
+        while loop.time() < until and not progress.over(loop.time()) and not caller.hung_up:
+            await asyncio.sleep(LOOK_EVERY_S)
+            if caller.ear.last_audible_at is not None:
+                progress.heard(caller.ear.last_audible_at)
+        if caller.hung_up:
+            await asyncio.wait([listening], timeout=LAST_WORD_WITHIN_S)
+    finally:
+        listening.cancel()
+        await asyncio.wait([listening])
+    if not listening.cancelled():
+        listening.result()
+
+
+async def _say(caller: Caller, speech: bytes) -> None:
+    caller.say(speech)
+    try:
+        async with asyncio.timeout(milliseconds(len(speech)) / 1000 + SLACK_S):
+            await caller.said()
+    except TimeoutError:
+        raise TransportLost("The file could not be played to its end.", hint="Is the network very slow?") from None
+
+
+async def _listen(http: httpx2.AsyncClient, ticket: Ticket, progress: Progress, narrator: Narrator) -> None:
+    async with aclosing(page_events(http, ticket)) as events:
+        async for event in events:
+            progress.told(event.type, event.data, asyncio.get_running_loop().time())
+            narrator.tell(event.type, event.data)
+
+
+async def _hang_up(signalling: Signalling, ticket: Ticket) -> None:
+    try:
+        await signalling.disconnect(ticket)
+    except VoiceError:
+        return  # the session is over already, or the server is: the call has been had

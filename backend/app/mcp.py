@@ -1,0 +1,72 @@
+"""Puts this room together: the calls `main` makes. Importing the SDK takes a second: only those who use it do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from backend.mcp.endpoint import PATHS, Door, Served, Take
+from backend.mcp.tokens import Tokens
+from backend.settings.mcp import McpSettings
+from backend.tools.registry import Registry
+from backend.tools.runner import ToolSource
+
+
+def described(settings: McpSettings) -> str:
+    """Who is served and who is used, for the operator; empty when nobody is."""
+    tokens, others = Tokens(settings), ", ".join(settings.entries)
+    doors = ", ".join(path for client, path in PATHS.items() if tokens.configured(client))
+    parts = [f"tools served at {doors}" if doors else "", f"tools used of {others}" if others else ""]
+    return "; ".join(filter(None, parts))
+
+
+class OtherServers(ToolSource, Protocol):
+    """The tools of other servers, and how those fare."""
+
+    def states(self) -> dict[str, str]:
+        """Each server's name → `ok`, or what is wrong."""
+        ...
+
+
+@asynccontextmanager
+async def other_servers(settings: McpSettings) -> AsyncIterator[OtherServers | None]:
+    """Those of the settings, being connected to; ended with the block. None where there are none."""
+    entries = settings.entries
+    if not entries:
+        yield None
+        return
+    from backend.mcp.servers import Servers
+
+    _keep_words_out()
+    servers = Servers(entries)
+    try:
+        yield servers
+    finally:
+        await servers.close()
+
+
+@asynccontextmanager
+async def served_tools(
+    settings: McpSettings, registry: Registry, origins: Sequence[str] = (), *, take: Take = lambda token: None
+) -> AsyncIterator[Mapping[str, Served]]:
+    """The doors by path; `take` says whether a token may knock once more.
+
+    Those without tokens say what to set; the SDK runs as long as the block.
+    """
+    tokens = Tokens(settings)
+    if not settings.served:
+        yield {path: Door(client, tokens, None) for client, path in PATHS.items()}
+        return
+    from backend.mcp.server import session_manager, tool_server
+
+    _keep_words_out()
+    manager = session_manager(tool_server(registry), settings.hosts, origins)
+    async with manager.run():
+        yield {path: Door(client, tokens, manager.handle_request, take) for client, path in PATHS.items()}
+
+
+def _keep_words_out() -> None:
+    """The SDK logs messages it cannot read as they are, and they may hold anybody's words. We say what matters."""
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)

@@ -1,0 +1,67 @@
+"""Puts the pipeline together: the one call `main` makes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from backend.middleware.discovery import discover
+from backend.middleware.pipeline import Pipeline
+from backend.models.base import ChatModel
+from backend.notifications.webhooks import Webhooks, hosts_of
+from backend.settings.settings import Settings
+from backend.storage.memory import Memory
+from backend.tools.clock import Clock
+
+CLOSE_WITHIN_S = 2.0
+"""Seconds a server that ends gives the post-steps of the last turns."""
+
+
+@asynccontextmanager
+async def open_pipeline(
+    settings: Settings,
+    *,
+    model: ChatModel,
+    memory: Memory,
+    http: httpx2.AsyncClient,
+    folders: Iterable[Path] = (),
+    services: Mapping[Any, Any] | None = None,
+    clock: Callable[[], float] = time.time,
+) -> AsyncIterator[Pipeline]:
+    """All steps with their services; what waits at the end is given a moment. Raises `BadPlugin`.
+
+    `services` are further ones, by type. The caller keeps ownership of everything passed in.
+    """
+    known: dict[Any, Any] = {
+        httpx2.AsyncClient: http,
+        ChatModel: model,
+        Memory: memory,
+        Settings: settings,
+        Clock: Clock(clock),
+        **(services or {}),
+    }
+    webhooks = _webhooks(settings)
+    if webhooks is not None:
+        known[Webhooks] = webhooks
+    models = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
+    pipeline = Pipeline(discover(folders), known, options=settings.pipeline.options, models=models)
+    try:
+        yield pipeline
+    finally:
+        await pipeline.close(CLOSE_WITHIN_S)
+        if webhooks is not None:
+            await webhooks.close()
+
+
+def _webhooks(settings: Settings) -> Webhooks | None:
+    """None unless an address is set. Raises `SettingsError`."""
+    chosen = settings.pipeline
+    if not chosen.webhook_url:
+        return None
+    secret = chosen.webhook_secret.get_secret_value()
+    return Webhooks(url=chosen.webhook_url, secret=secret, hosts=hosts_of(chosen.webhook_hosts))

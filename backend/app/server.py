@@ -1,0 +1,112 @@
+"""Serves a house over HTTP with uvicorn, and ends it in order: calls first, then connections, then the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from types import FrameType
+
+import uvicorn
+from rich.console import Console
+
+from backend.app.main import House, open_house
+from backend.errors import SetupError
+from backend.settings.settings import Settings
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS_CLOSE_WITHIN_S = 5
+TICK_S = 1.0
+"""Seconds between two new `Date` headers."""
+BACKLOG = 2048
+"""Connections the kernel keeps waiting; uvicorn's own figure."""
+
+
+async def serve(settings: Settings, host: str, port: int, *, shared_port: bool = False, announce: bool = True) -> None:
+    """Until SIGINT or SIGTERM. Raises `SetupError` when it cannot start. Others may listen on a shared port, too."""
+    listening = _listen(host, port, shared_port)
+    try:
+        async with open_house(settings) as house:
+            server = Server(house)
+            listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
+            if announce:
+                _announce(house, listening)
+            await server.serve(sockets=[listening])
+    finally:
+        listening.close()
+
+
+class Server(uvicorn.Server):
+    """uvicorn, except that a signal ends the calls before it waits for connections: their streams hang on them."""
+
+    def __init__(self, house: House) -> None:
+        super().__init__(
+            uvicorn.Config(
+                house.app,
+                log_config=None,
+                access_log=False,  # its lines would hold session tokens
+                proxy_headers=False,  # read by the app, and only from private networks
+                server_header=False,
+                ws="websockets-sansio",
+                ws_per_message_deflate=False,
+                ws_max_size=256 * 1024,
+                timeout_graceful_shutdown=CONNECTIONS_CLOSE_WITHIN_S,
+            )
+        )
+        self._house = house
+        self._ending: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """As uvicorn's own, which looks ten times a second whether it is to end: here it is told."""
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TICK_S):
+                    await self._over.wait()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal says goodbye to callers; a second one leaves at once."""
+        if self._ending is not None:  # the child processes notice by themselves that we are gone
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)
+        self._ending = asyncio.get_running_loop().create_task(self._end(), name="shutdown")
+
+    async def _end(self) -> None:
+        # Not through uvicorn's own `handle_exit`: it raises the signal again once it has shut down, and that would
+        # kill us before memory has been written out and the child processes have been ended.
+        directory = self._house.directory
+        log.info("ending %s calls, after at most %s s", directory.live, self._house.drain_s)
+        try:
+            await directory.drain(self._house.drain_s)
+            await directory.close("shutdown")
+        finally:
+            self._house.pages.close()
+            self.should_exit = True
+            self._over.set()
+
+
+def _listen(host: str, port: int, shared: bool) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise SetupError(
+            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another with --port or --host."
+        ) from error
+    return listening
+
+
+def _announce(house: House, listening: socket.socket) -> None:
+    host, port = listening.getsockname()[:2]
+    shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host
+    console = Console(highlight=False)
+    console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]http://{shown}:{port}[/]\n")
+    for line in house.lines:
+        console.print(f"  {line}", markup=False, soft_wrap=True)
+    console.print("\n  Ctrl-C ends it.\n")

@@ -1,0 +1,56 @@
+"""A worker process: does background tasks for servers that share its Redis, until it is told to end.
+
+It has what a Thinker needs (models, tools, memory) and nothing of calls. Any number may run, on any machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from rich.console import Console
+
+from backend.app.models import open_minds, with_offline_child
+from backend.app.open_tasks import Store, a_worker, open_records
+from backend.app.stores import kept_for_s, open_kept
+from backend.app.thinkers import open_thinking
+from backend.settings.settings import Settings
+from backend.storage.embedded import join_memory
+from backend.tasks.thinking import background_kinds
+from backend.tasks.worker import Worker
+
+
+async def work(settings: Settings, concurrency: int | None = None) -> None:
+    """Until SIGINT or SIGTERM; what runs then is handed back. Raises `SetupError` when it cannot start."""
+    ending = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ending.set)
+    async with open_worker(settings, concurrency) as lines:
+        console = Console(highlight=False)
+        for line in lines:
+            console.print(f"  {line}", markup=False, soft_wrap=True)
+        console.print("\n  Ctrl-C ends it; what runs then goes to another worker.\n")
+        await ending.wait()
+
+
+@asynccontextmanager
+async def open_worker(settings: Settings, concurrency: int | None = None) -> AsyncIterator[tuple[str, ...]]:
+    """A worker at work; yields what to tell the operator. Raises `SetupError`."""
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=kept_for_s(settings))
+        kept = await enter(open_kept(opened, settings))
+        settings, _ = await with_offline_child(settings, stack)
+        minds = await enter(open_minds(settings, kept))
+        thinking = await enter(open_thinking(settings, kept, minds))
+        records = open_records(settings.background, Store(opened.redis, opened.waiting, opened.url))
+        worker = a_worker(settings.background, records, thinking.thinkers, minds.archive, concurrency)
+        await enter(worker.working(opened.url))
+        yield _lines(worker, opened.label, background_kinds(thinking.thinkers.manifests))
+
+
+def _lines(worker: Worker, memory: str, kinds: frozenset[str]) -> tuple[str, ...]:
+    return (f"Worker     {worker!r}", f"Memory     {memory}", f"Kinds      {', '.join(sorted(kinds))}")

@@ -1,0 +1,40 @@
+"""The record of an ended call: kept for a day with the session, and counted in what we know of the user."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from backend.sessions.registry import Session
+from backend.storage.memory import Memory
+from backend.storage.outbox import Keep
+
+
+def keep_summary(keep: Keep, session: Session, reason: str) -> None:
+    """Hand the record to memory, or of a deleted session the order to forget; returns at once."""
+    summary = {
+        "started": session.opened_at,
+        "ended": time.time(),
+        "reason": reason,
+        "transport": session.transport,
+        "responder": session.responder,
+        **session.counts,
+    }
+    session_id, owner, conversation_id = session.id, session.owner, session.conversation_id
+
+    async def write(memory: Memory) -> None:
+        if reason == "deleted":  # jobs run in order: this also takes what was still waiting to be written
+            await memory.forget_session(session_id)
+            await memory.forget_conversation(owner, conversation_id)
+        else:
+            await memory.put_summary(session_id, summary)
+        await memory.update_user_context(owner, _one_more_session)
+
+    keep(write)
+
+
+def _one_more_session(context: dict[str, Any]) -> dict[str, Any]:
+    signals = dict(context.get("signals") or {})
+    signals["session_count"] = int(signals.get("session_count", 0)) + 1
+    signals["last_active"] = time.time()
+    return {**context, "signals": signals}

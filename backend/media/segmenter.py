@@ -1,0 +1,128 @@
+"""Cuts a stream of scored frames into utterances: which frames go to the Responder, and when one begins and ends.
+
+Theory. A detector says of every 20 ms frame whether it is speech. Forwarding only those frames would lose the
+first syllable (detectors need some of it to decide) and chop words at every short pause. So three things are
+added around the speech:
+
+- the *pre-roll*: a ring of the latest frames not forwarded; an onset sends it first;
+- the *hangover*: that many silent frames in a row end the utterance, fewer are a pause within it;
+- the *post-roll*: in the hangover only this much trailing audio is forwarded; the rest goes to the ring, so
+  that a voice that goes on after a longer pause gets its pre-roll too.
+
+Silence beyond the pre-roll and the post-roll is never forwarded, and no frame is forwarded twice.
+
+    state     | speech frame                                | silent frame
+    ----------+---------------------------------------------+---------------------------------------------
+    SILENCE   | Onset, the ring, the frame       → SPEECH   | frame into the ring
+    SPEECH    | the frame                                   | Paused, then as HANGOVER        → HANGOVER
+    HANGOVER  | Resumed, the ring, the frame     → SPEECH   | within the post-roll: the frame; else into the
+              |                                             | ring. The last of the hangover: Ended → SILENCE
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+
+from backend.media.frame import FRAME_MS, Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """A voice began; its pre-roll and first frame follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The voice fell silent after `voiced_ms` of speech; the hangover runs."""
+
+    voiced_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """The voice goes on within the hangover; `voiced_ms` of speech came before."""
+
+    voiced_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The utterance is over: `voiced_ms` of speech, the last `hangover_ms` silent. Nothing of it follows."""
+
+    voiced_ms: int
+    hangover_ms: int
+
+
+Edge = Onset | Paused | Resumed | Ended
+
+
+class SegmenterState(Enum):
+    """Where the segmenter is; see the table above."""
+
+    SILENCE = "silence"
+    SPEECH = "speech"
+    HANGOVER = "hangover"
+
+
+class Segmenter:
+    """Pure: no clock but the frames themselves, 20 ms each."""
+
+    def __init__(self, pre_roll_ms: int, post_roll_ms: int, hangover_frames: int) -> None:
+        """The pre-roll is rounded up to whole frames (it keeps at least that), the post-roll down (at most)."""
+        self._ring: deque[Frame] = deque(maxlen=-(-pre_roll_ms // FRAME_MS))
+        self._post_roll_frames = post_roll_ms // FRAME_MS
+        self._hangover_frames = max(1, hangover_frames)
+        self._state = SegmenterState.SILENCE
+        self._voiced_frames = 0
+        self._silent_frames = 0
+
+    def __repr__(self) -> str:
+        return f"Segmenter({self._state.value}, voiced {self._voiced_frames * FRAME_MS} ms, ring {len(self._ring)})"
+
+    @property
+    def state(self) -> SegmenterState:
+        """Where it is now."""
+        return self._state
+
+    def push(self, frame: Frame, is_speech: bool) -> list[Frame | Edge]:
+        """What to forward and what happened, in order."""
+        return self._speech(frame) if is_speech else self._silence(frame)
+
+    def _speech(self, frame: Frame) -> list[Frame | Edge]:
+        out: list[Frame | Edge] = []
+        if self._state is SegmenterState.SILENCE:
+            self._voiced_frames = 0
+            out.append(Onset())
+        elif self._state is SegmenterState.HANGOVER:
+            out.append(Resumed(self._voiced_ms))
+        out.extend(self._ring)
+        out.append(frame)
+        self._ring.clear()
+        self._state = SegmenterState.SPEECH
+        self._voiced_frames += 1
+        return out
+
+    def _silence(self, frame: Frame) -> list[Frame | Edge]:
+        if self._state is SegmenterState.SILENCE:
+            self._ring.append(frame)
+            return []
+        out: list[Frame | Edge] = []
+        if self._state is SegmenterState.SPEECH:
+            self._state = SegmenterState.HANGOVER
+            self._silent_frames = 0
+            out.append(Paused(self._voiced_ms))
+        self._silent_frames += 1
+        if self._silent_frames <= self._post_roll_frames:
+            out.append(frame)
+        else:
+            self._ring.append(frame)
+        if self._silent_frames >= self._hangover_frames:
+            self._state = SegmenterState.SILENCE
+            out.append(Ended(self._voiced_ms, self._silent_frames * FRAME_MS))
+        return out
+
+    @property
+    def _voiced_ms(self) -> int:
+        return self._voiced_frames * FRAME_MS

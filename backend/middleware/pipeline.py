@@ -1,0 +1,282 @@
+"""The one way through the steps, for chat and voice turns alike.
+
+    asked = Asked(text, user_id, conversation_id, source_mode="chat", mode="work")
+    prepared = await pipeline.before(asked, names=profile.steps)
+    session = agent.create_session(…, situation=prepared.add_to(situation))
+    …                                                  # the turn itself, whoever makes it
+    turn = await pipeline.after(prepared.turn(answer), names=profile.steps)
+    turn.answer                                        # as amended
+
+A voice turn has its pre-steps run when a Thinker is consulted, which is beside the audio; its post-steps run when it
+is over, in a task of ours: `later` returns at once, and the call never waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from backend.agent.given import Exchange, Note
+from backend.agent.prompt import Situation
+from backend.errors import BadPlugin
+from backend.middleware.base import Amended, Asked, Output, Stage, Step, StepOptions, WholeTurn
+from backend.middleware.metrics import StepCounts
+from backend.middleware.plan import HINT, chosen, ordered, unknown
+from backend.middleware.run import Outcome, run_steps
+from backend.tools.injection import injected, provided, service_type
+
+log = logging.getLogger(__name__)
+
+PRE_WITHIN_S = 2.0
+"""Seconds all pre-steps of a turn may take together."""
+POST_WITHIN_S = 10.0
+"""Seconds the post-steps that somebody waits for may take together."""
+DETACHED_WITHIN_S = 60.0
+"""Seconds the others may."""
+LATER_LIMIT = 200
+"""Turns whose post-steps wait to be run; of more, the oldest is dropped."""
+LATER_AT_ONCE = 4
+"""Turns whose post-steps run at the same time."""
+
+OnAmended = Callable[[WholeTurn], Awaitable[None]]
+"""Told of a turn whose answer was amended."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Prepared:
+    """What the pre-steps have found for a turn."""
+
+    asked: Asked
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    outcomes: tuple[Outcome, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Prepared({', '.join(self.outputs) or 'nothing'})"
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Data for the system prompt."""
+        return tuple(output for output in self.outputs.values() if isinstance(output, Note))
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Tool calls with their results."""
+        return tuple(output for output in self.outputs.values() if isinstance(output, Exchange))
+
+    @property
+    def personal(self) -> bool:
+        """Whether any of it is one user's own: then an answer is, too."""
+        return any(note.personal for note in self.notes) or any(exchange.personal for exchange in self.exchanges)
+
+    def add_to(self, situation: Situation | None = None) -> Situation:
+        """`situation` with what was found."""
+        base = situation or Situation()
+        return replace(base, notes=(*base.notes, *self.notes), exchanges=(*base.exchanges, *self.exchanges))
+
+    def turn(self, answer: str, **facts: Any) -> WholeTurn:
+        """The whole turn, once it is answered; `facts` are further fields of `WholeTurn`."""
+        return WholeTurn(self.asked, answer, earlier=self.outputs, **facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A turn whose post-steps wait to be run; `detached`: only those nobody waits for."""
+
+    turn: WholeTurn
+    names: Collection[str] | None
+    on_amended: OnAmended | None = None
+    detached: bool = False
+
+
+class Pipeline:
+    """All steps, checked and in order. Whoever makes it closes it."""
+
+    def __init__(
+        self,
+        steps: Iterable[Step],
+        services: Mapping[Any, Any] | None = None,
+        *,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        models: Mapping[str, str] | None = None,
+    ) -> None:
+        """`options` are the operator's, by step; `models` names 'fast' and 'advanced'. Raises `BadPlugin`."""
+        self._order = ordered(steps)
+        self._services = dict(services or {})
+        self._options = {step.name: _options(step, options or {}, models or {}) for step in self._order}
+        self.check_names(options or {})
+        for step in self._order:
+            self._check_services(step)
+        self.counts = StepCounts()
+        self._waiting: deque[_Later] = deque()
+        self._working: dict[asyncio.Task[None], str] = {}
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(self.names) or 'no steps'}; {self.depth} turns waiting)"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The steps there are, in the order they run."""
+        return tuple(step.name for step in self._order)
+
+    @property
+    def depth(self) -> int:
+        """Turns whose post-steps have not begun."""
+        return len(self._waiting)
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """Raises `BadPlugin` when one of them is no step: for whoever reads names from a file."""
+        if missing := unknown(self._order, names):
+            known = ", ".join(self.names) or "none"
+            raise BadPlugin(f"There is no step called {', '.join(missing)}. There are: {known}.", hint=HINT)
+
+    async def before(self, asked: Asked, *, names: Collection[str] | None = None) -> Prepared:
+        """Run the pre-steps: all that fit the turn, or only `names` and what they depend on. Raises nothing."""
+        steps = self._chosen("pre", asked, names)
+        if not steps:
+            return Prepared(asked)
+
+        def call(step: Step, earlier: Mapping[str, Output]) -> Any:
+            return step.function(**self._arguments(step, replace(asked, earlier=earlier)))
+
+        outcomes = await run_steps(steps, call, within_s=PRE_WITHIN_S)
+        self.counts.ran(outcomes)
+        return Prepared(asked, _outputs(steps, outcomes), tuple(outcomes))
+
+    async def after(self, turn: WholeTurn, *, names: Collection[str] | None = None) -> WholeTurn:
+        """Run the post-steps; gives the turn with its answer as amended. Raises nothing.
+
+        Steps that amend run one after another where they depend on each other, and see each other's words; of several
+        that do not, the last in order stands. Detached steps are not waited for: they run later, over the result.
+        """
+        amended = await self._attached(turn, names)
+        self._queue(_Later(amended, names, detached=True))
+        return amended
+
+    def later(
+        self, turn: WholeTurn, *, names: Collection[str] | None = None, on_amended: OnAmended | None = None
+    ) -> None:
+        """Have all post-steps run in a while, and `on_amended` told if the answer was. Returns at once.
+
+        When too many wait, the turn that waits longest is dropped, and counted.
+        """
+        self._queue(_Later(turn, names, on_amended))
+
+    async def forget(self, user_id: str) -> None:
+        """Drop what waits for a user, and stop what is under way: all of theirs is to be erased."""
+        self._waiting = deque(later for later in self._waiting if later.turn.asked.user_id != user_id)
+        await _stopped([task for task, owner in self._working.items() if owner == user_id])
+
+    async def close(self, within_s: float = 2.0) -> None:
+        """Finish the post-steps under way and waiting, within `within_s`; the rest is given up."""
+        self._closed = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while self._working:
+                    await asyncio.wait(list(self._working))
+        for _ in self._waiting:
+            self.counts.dropped()
+        self._waiting.clear()
+        await _stopped(list(self._working))
+
+    def _chosen(self, stage: Stage, asked: Asked, names: Collection[str] | None) -> tuple[Step, ...]:
+        return chosen(self._order, stage, mode=asked.mode, domain=asked.domain, names=names, platform=asked.platform)
+
+    async def _attached(self, turn: WholeTurn, names: Collection[str] | None) -> WholeTurn:
+        steps = [step for step in self._chosen("post", turn.asked, names) if not step.detached]
+        return await self._run_post(steps, turn, POST_WITHIN_S)
+
+    async def _detached(self, turn: WholeTurn, names: Collection[str] | None) -> None:
+        steps = [step for step in self._chosen("post", turn.asked, names) if step.detached]
+        await self._run_post(steps, turn, DETACHED_WITHIN_S)
+
+    async def _run_post(self, steps: Sequence[Step], turn: WholeTurn, within_s: float) -> WholeTurn:
+        if not steps:
+            return turn
+
+        def call(step: Step, earlier: Mapping[str, Output]) -> Any:
+            return step.function(**self._arguments(step, _as_amended(turn, step, earlier)))
+
+        outcomes = await run_steps(steps, call, within_s=within_s, given=turn.earlier)
+        self.counts.ran(outcomes)
+        outputs = _outputs(steps, outcomes)
+        texts = [output.text for output in outputs.values() if isinstance(output, Amended) and output.text.strip()]
+        return replace(turn, answer=texts[-1] if texts else turn.answer, earlier={**turn.earlier, **outputs})
+
+    def _queue(self, later: _Later) -> None:
+        wanted = self._chosen("post", later.turn.asked, later.names)
+        if self._closed or not any(step.detached or not later.detached for step in wanted):
+            return
+        if len(self._waiting) >= LATER_LIMIT:
+            self._waiting.popleft()
+            self.counts.dropped()
+        self._waiting.append(later)
+        self._work_on()
+
+    def _arguments(self, step: Step, turn: Asked | WholeTurn) -> dict[str, Any]:
+        services = {**self._services, type(turn): turn, StepOptions: self._options[step.name]}
+        return {name: injected(hint, services) for name, hint in step.parameters.items()}
+
+    def _check_services(self, step: Step) -> None:
+        there = {**self._services, Asked: None, WholeTurn: None, StepOptions: None}
+        for parameter, hint in step.parameters.items():
+            if not provided(hint, there):
+                kind = service_type(hint)[0]
+                raise BadPlugin(
+                    f"Step {step.name} asks for {parameter}: {getattr(kind, '__name__', kind)}, which is no service.",
+                    hint="Services are injected by their exact type; write `Service | None` for one to do without.",
+                )
+
+    def _work_on(self) -> None:
+        while self._waiting and len(self._working) < LATER_AT_ONCE:
+            later = self._waiting.popleft()
+            task = asyncio.create_task(self._afterwards(later), name="post-steps")
+            self._working[task] = later.turn.asked.user_id
+            task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self._working[task]
+        self._work_on()
+
+    async def _afterwards(self, later: _Later) -> None:
+        try:
+            turn = later.turn
+            if not later.detached:
+                turn = await self._attached(turn, later.names)
+                if later.on_amended is not None and turn.answer != later.turn.answer:
+                    await later.on_amended(turn)
+            await self._detached(turn, later.names)
+        except Exception as error:  # noqa: BLE001 - one turn's fault must not end the next's; its text may hold words
+            log.error("the post-steps of a turn failed: %s", type(error).__name__)
+
+
+def _options(step: Step, options: Mapping[str, Mapping[str, Any]], models: Mapping[str, str]) -> StepOptions:
+    return StepOptions({**step.options, **options.get(step.name, {})}, models.get(step.model, step.model))
+
+
+def _outputs(steps: Sequence[Step], outcomes: Iterable[Outcome]) -> dict[str, Output]:
+    """What was given, in the steps' own order: the same turn reads the same, however its steps were timed."""
+    by_name = {outcome.name: outcome.output for outcome in outcomes}
+    return {step.name: output for step in steps if (output := by_name.get(step.name)) is not None}
+
+
+def _as_amended(turn: WholeTurn, step: Step, earlier: Mapping[str, Output]) -> WholeTurn:
+    """The turn as a step sees it: the answer in the words of the last step it depends on that amended it."""
+    texts = [one.text for name in step.depends_on if isinstance(one := earlier.get(name), Amended) and one.text.strip()]
+    return replace(turn, answer=texts[-1] if texts else turn.answer, earlier=earlier)
+
+
+async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=2.0)
+
+
+NO_STEPS = Pipeline(())
+"""A pipeline without steps, for whoever was given none."""

@@ -1,0 +1,104 @@
+"""In which order steps run, and which of them run in a given turn. Pure.
+
+The order is fixed at start-up, over all steps: a cycle, a name twice, or a dependency that does not exist stops the
+server there. What a turn leaves out (another stage, another mode, not named) only leaves gaps in that order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
+
+from backend.errors import BadPlugin
+from backend.middleware.base import Stage, Step
+
+HINT = "Steps are files in backend/middleware/steps and in PLUGIN_FOLDERS; depends_on names other steps."
+
+
+def ordered(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """The steps so that each comes after those it depends on, otherwise by name. Raises `BadPlugin`."""
+    steps = sorted(steps, key=lambda step: step.name)
+    _check_names(steps)
+    by_name = {step.name: step for step in steps}
+    for step in steps:
+        _check_dependencies(step, by_name)
+    sorter = TopologicalSorter({step.name: step.depends_on for step in steps})
+    try:
+        return tuple(by_name[name] for name in sorter.static_order())
+    except CycleError as error:
+        path = " → ".join(reversed(error.args[1]))
+        raise BadPlugin(f"Steps depend on each other in a circle: {path}.", hint=HINT) from None
+
+
+def chosen(
+    order: Iterable[Step],
+    stage: Stage,
+    *,
+    mode: str,
+    domain: str,
+    names: Collection[str] | None,
+    platform: str = "",
+) -> tuple[Step, ...]:
+    """The steps of one stage that run in this turn, in order.
+
+    With `names`, only those run, and what they depend on. A step's own `modes`, `domains` and `platforms` hold in any
+    case.
+    """
+    order = tuple(order)
+    wanted = None if names is None else _with_dependencies(order, names)
+    return tuple(
+        step
+        for step in order
+        if step.stage == stage
+        and (wanted is None or step.name in wanted)
+        and (not step.modes or mode in step.modes)
+        and (not step.platforms or platform in step.platforms)
+        and (not domain or step.domains is None or domain in step.domains)
+    )
+
+
+def graph_of(steps: Iterable[Step]) -> Mapping[str, tuple[str, ...]]:
+    """Name → the names it waits for, among `steps`: one that does not run is not waited for."""
+    steps = tuple(steps)
+    there = {step.name for step in steps}
+    return {step.name: tuple(name for name in step.depends_on if name in there) for step in steps}
+
+
+def unknown(order: Iterable[Step], names: Iterable[str]) -> tuple[str, ...]:
+    """Those of `names` that are no steps."""
+    known = {step.name for step in order}
+    return tuple(name for name in names if name not in known)
+
+
+def _with_dependencies(order: tuple[Step, ...], names: Collection[str]) -> set[str]:
+    wanted = set(names)
+    for step in reversed(order):
+        if step.name in wanted:
+            wanted |= set(step.depends_on)
+    return wanted
+
+
+def _check_names(steps: list[Step]) -> None:
+    twice = [name for name, count in Counter(step.name for step in steps).items() if count > 1]
+    if twice:
+        raise BadPlugin(f"Two steps are called {twice[0]}.", hint=HINT)
+
+
+def _check_dependencies(step: Step, by_name: Mapping[str, Step]) -> None:
+    for name in step.depends_on:
+        if name not in by_name:
+            raise BadPlugin(
+                f"Step {step.name} depends on {name}, which does not exist: {step.name} → {name}.", hint=HINT
+            )
+        if step.stage == "pre" and by_name[name].stage == "post":
+            raise BadPlugin(
+                f"Step {step.name} runs before the turn and depends on {name}, which runs after it: "
+                f"{step.name} → {name}.",
+                hint=HINT,
+            )
+        if by_name[name].detached and not step.detached:
+            raise BadPlugin(
+                f"Step {step.name} is waited for and depends on {name}, which is detached: {step.name} → {name}.",
+                hint=HINT,
+            )

@@ -1,0 +1,178 @@
+"""Runs the steps of one stage: side by side where they do not depend on each other, each within its deadline.
+
+A step that fails or is slow costs its own output and nothing else: those that depend on it run all the same, and see
+it missing. What it raised is logged by its type and place alone, since its text may hold a user's words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from typing import Any, Literal
+
+from backend.agent.given import Exchange, Note
+from backend.errors import VoiceError
+from backend.middleware.base import Amended, Aside, Output, Step
+from backend.middleware.plan import graph_of
+from backend.models.base import quoted
+
+log = logging.getLogger(__name__)
+
+OUTPUT_LIMIT = 8_000
+"""Characters of JSON a step may give."""
+STOP_WITHIN_S = 0.05
+"""Seconds a cancelled step gets to put its things away before it is left behind."""
+
+Kind = Literal["done", "nothing", "failed", "timeout"]
+Call = Callable[[Step, Mapping[str, Output]], Any]
+"""Begins a step, given what the steps it depends on have given: a coroutine."""
+
+_left_behind: set[asyncio.Task[Any]] = set()
+"""Steps that would not stop in time: held until they end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one step."""
+
+    name: str
+    kind: Kind
+    elapsed_s: float
+    output: Output | None = None
+
+
+async def run_steps(
+    steps: Sequence[Step],
+    call: Call,
+    *,
+    within_s: float | None = None,
+    given: Mapping[str, Output] | None = None,
+) -> list[Outcome]:
+    """Run `steps`, all of one stage; gives their outcomes in the order they ended.
+
+    `given` are outputs of an earlier stage. What is not done after `within_s` seconds is a timeout. Raises nothing
+    but `CancelledError`, and then every step has been cancelled.
+    """
+    if not steps:
+        return []
+    ends_at = None if within_s is None else time.monotonic() + within_s
+    return await _Run(steps, call, dict(given or {}), ends_at).all()
+
+
+class _Run:
+    """One stage under way."""
+
+    def __init__(self, steps: Sequence[Step], call: Call, given: dict[str, Output], ends_at: float | None) -> None:
+        self._by_name = {step.name: step for step in steps}
+        self._call = call
+        self._outputs = given
+        self._ends_at = ends_at
+        self._outcomes: list[Outcome] = []
+
+    async def all(self) -> list[Outcome]:
+        sorter = TopologicalSorter(graph_of(self._by_name.values()))
+        sorter.prepare()
+        working: dict[asyncio.Task[Outcome], str] = {}
+        try:
+            while sorter.is_active():
+                for name in sorter.get_ready():
+                    working[asyncio.create_task(self._one(self._by_name[name]), name=f"step {name}")] = name
+                done, _ = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    self._note(task.result())
+                    sorter.done(working.pop(task))
+        finally:
+            for task in working:
+                task.cancel()
+        return self._outcomes
+
+    async def _one(self, step: Step) -> Outcome:
+        began = time.monotonic()
+        left_s = step.deadline_s if self._ends_at is None else min(step.deadline_s, self._ends_at - began)
+        if left_s <= 0:
+            return Outcome(step.name, "timeout", 0.0)
+        earlier = {name: self._outputs[name] for name in step.depends_on if name in self._outputs}
+        kind, output = await _finished(step, self._call(step, earlier), left_s)
+        return Outcome(step.name, kind, time.monotonic() - began, output)
+
+    def _note(self, outcome: Outcome) -> None:
+        self._outcomes.append(outcome)
+        if outcome.output is not None:
+            self._outputs[outcome.name] = outcome.output
+
+
+async def _finished(step: Step, work: Any, within_s: float) -> tuple[Kind, Output | None]:
+    """The step's output; of a step that is late, that it is, even if it will not stop."""
+    task: asyncio.Task[Any] = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=within_s)
+    except asyncio.CancelledError:
+        task.cancel()
+        _hold(task)
+        raise
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=STOP_WITHIN_S)
+        _hold(task)
+        log.warning("step %s took longer than %.1f s and is skipped", step.name, within_s)
+        return "timeout", None
+    return _judged(step, task)
+
+
+def _judged(step: Step, task: asyncio.Task[Any]) -> tuple[Kind, Output | None]:
+    if task.cancelled():
+        log.warning("step %s cancelled itself and is skipped", step.name)
+        return "failed", None
+    error = task.exception()
+    if isinstance(error, VoiceError):
+        log.warning("step %s failed and is skipped: %s %s", step.name, error, error.hint)
+        return "failed", None
+    if error is not None:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        log.error("step %s is broken: %s at %s:%s", step.name, type(error).__name__, where.filename, where.lineno)
+        return "failed", None
+    output = task.result()
+    if output is None:
+        return "nothing", None
+    if trouble := _trouble(step, output):
+        log.error("step %s is broken: %s", step.name, trouble)
+        return "failed", None
+    return "done", output
+
+
+def _trouble(step: Step, output: object) -> str:
+    """Why this cannot be its output; '' when it can."""
+    right = (Note, Exchange, Aside) if step.stage == "pre" else (Aside,) if step.detached else (Amended, Aside)
+    if not isinstance(output, right):
+        return f"a {'detached ' * step.detached}{step.stage}-step gives {' or '.join(kind.__name__ for kind in right)}"
+    match output:
+        case Note(data=data):
+            size = _size(data)
+        case Exchange(arguments=arguments, result=result):
+            size = _size([dict(arguments), dict(result)])
+        case _:
+            size = 0
+    return f"its output is over {OUTPUT_LIMIT} characters" if size > OUTPUT_LIMIT else ""
+
+
+def _size(data: Any) -> int:
+    try:
+        return len(quoted(data))
+    except (ValueError, TypeError, RecursionError):
+        return OUTPUT_LIMIT + 1
+
+
+def _hold(task: asyncio.Task[Any]) -> None:
+    _left_behind.add(task)
+    task.add_done_callback(_forgotten)
+
+
+def _forgotten(task: asyncio.Task[Any]) -> None:
+    _left_behind.discard(task)
+    if not task.cancelled():
+        task.exception()  # looked at, so that asyncio does not report it as overlooked

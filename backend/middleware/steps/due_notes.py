@@ -1,0 +1,34 @@
+"""The user's notes that have come due: put into their next turn, once in each conversation, to be spoken of."""
+
+from __future__ import annotations
+
+from backend.agent.given import Note
+from backend.middleware.base import Asked, StepOptions, step
+from backend.storage.memory import Memory
+from backend.tools.calendar_times import zone_for
+from backend.tools.notes import shown
+from backend.users.notes import Notes
+
+TITLE = (
+    "Notes of the user's that are due: answer what was asked first, then bring each of these up in one short sentence"
+)
+
+
+@step(
+    "due_notes",
+    stage="pre",
+    # Not those that work in several rounds, or for long: what they are told may not be in what they answer.
+    domains=("assistant", "engineering", "knowledge", "medical", "memory", "news", "stocks", "tasks", "weather"),
+    options={"limit": 3},
+    deadline_s=0.5,
+)
+async def due_notes(asked: Asked, notes: Notes | None, memory: Memory, options: StepOptions) -> Note | None:
+    """Raises `MemoryUnavailable`. `limit` is how many come up in one turn; the others wait for the next."""
+    if notes is None or not asked.user_id or not asked.conversation_id:
+        return None
+    if not any(note.open and note.due for note in await notes.all(asked.user_id)):
+        return None
+    zone = await zone_for(memory, asked.user_id, "")
+    limit = int(options.values["limit"])
+    due = await notes.bring_up(asked.user_id, asked.conversation_id, zone=zone, limit=limit)
+    return Note(TITLE, [shown(note, zone) for note in due]) if due else None

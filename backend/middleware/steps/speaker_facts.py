@@ -1,0 +1,31 @@
+"""Who is speaking: their name, home and preferences, and what else is noted of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backend.agent.given import Note
+from backend.middleware.base import Asked, StepOptions, step
+from backend.storage.memory import Memory
+from backend.users.profile import UserContext
+
+TITLE = "Who is speaking, as they have said of themselves"
+
+
+@step(
+    "speaker_facts",
+    stage="pre",
+    domains=("knowledge", "assistant", "reason", "memory"),  # the others are shown just what their manifests ask for
+    options={"facts": 10},
+    deadline_s=0.5,
+)
+async def speaker_facts(asked: Asked, memory: Memory, options: StepOptions) -> Note | None:
+    """Raises `MemoryUnavailable`. `facts` is how many of the newest facts are shown."""
+    if not asked.user_id:
+        return None
+    known = UserContext.read(await memory.user_context(asked.user_id))
+    shown: dict[str, Any] = {name: value for name, value in known.preferences.items() if value}
+    newest = known.facts[-int(options.values["facts"]) :] if options.values["facts"] else ()
+    if newest:
+        shown["facts"] = list(newest)
+    return Note(TITLE, shown) if shown else None

@@ -1,0 +1,29 @@
+"""Tells the operator's own server of every finished turn, where one is set up."""
+
+from __future__ import annotations
+
+from backend.middleware.base import StepOptions, WholeTurn, step
+from backend.notifications.webhooks import Webhooks
+
+
+@step("webhook", stage="post", options={"words": True}, deadline_s=30.0, detached=True)
+async def webhook(turn: WholeTurn, webhooks: Webhooks | None, options: StepOptions) -> None:
+    """Raises `WebhookFailed`. Without `words` only labels and lengths are told."""
+    if webhooks is None:
+        return
+    asked = turn.asked
+    told = {
+        "user": asked.user_id,
+        "conversation": asked.conversation_id,
+        "source_mode": asked.source_mode,
+        "mode": asked.mode,
+        "platform": asked.platform,
+        "message_id": turn.message_id,
+        "tools": list(turn.tools),
+        "thinkers": list(turn.thinkers),
+        "question_characters": len(asked.text),
+        "answer_characters": len(turn.answer),
+    }
+    if options.values["words"]:
+        told |= {"question": asked.text, "answer": turn.answer, "citations": list(turn.citations)}
+    await webhooks.tell("turn", told)

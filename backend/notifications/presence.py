@@ -1,0 +1,51 @@
+"""Which users have a page open, in any process: `user:{id}:pages`, a sorted set of streams by the second they lapse.
+
+A stream says so again with every heartbeat; one whose process died lapses by itself.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from redis.asyncio import Redis
+
+from backend.errors import MemoryUnavailable
+from backend.storage.guard import Guard
+
+LAPSES_S = 40
+"""Seconds a page counts as open after it last said so: more than two heartbeats of its stream."""
+
+
+class Presence:
+    """All users' open pages."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._guard = Guard()
+
+    def __repr__(self) -> str:
+        return f"Presence({self._guard})"
+
+    async def open(self, user_id: str, stream: str) -> None:
+        """That stream is open, for now. Says nothing when Redis does not answer: it is said again."""
+        now = time.time()
+        pipe = self._redis.pipeline(transaction=True)
+        pipe.zremrangebyscore(_pages(user_id), "-inf", now)
+        pipe.zadd(_pages(user_id), {stream: now + LAPSES_S})
+        pipe.expire(_pages(user_id), LAPSES_S)
+        with suppress(MemoryUnavailable):
+            await self._guard(pipe.execute)
+
+    async def closed(self, user_id: str, stream: str) -> None:
+        """That stream is over."""
+        with suppress(MemoryUnavailable):
+            await self._guard(lambda: self._redis.zrem(_pages(user_id), stream))
+
+    async def anywhere(self, user_id: str) -> bool:
+        """Whether that user has a page open. Raises `MemoryUnavailable`."""
+        return bool(await self._guard(lambda: self._redis.zcount(_pages(user_id), time.time(), "+inf")))
+
+
+def _pages(user_id: str) -> str:
+    return f"user:{user_id}:pages"

@@ -1,0 +1,130 @@
+"""What the server counts about its calls, in Prometheus's terms.
+
+One `Metrics` belongs to the process and has a registry of its own, so that two servers in one test do not
+share figures. Every label has a closed set of values (anything else is counted as `other`): a caller or a
+model can never grow the table. Nothing here waits, and nothing here holds a caller's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics_core import CounterMetricFamily
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+
+from backend.observability.recent import Recent
+
+OTHER = "other"
+END_REASONS = frozenset(
+    {
+        "disconnected",
+        "network_lost",
+        "never_connected",
+        "idle",
+        "deleted",
+        "shutdown",
+        "max_minutes",
+        "responder_gone",
+        "error",
+        "operator",
+    }
+)
+LEGS = ("hangover", "commit", "reply_started", "first_audio", "played", "total")
+"""The legs of a turn, as `turn_metrics` names them (there with `_ms` behind)."""
+VAD_DECISIONS = frozenset({"speech_started", "speech_paused", "speech_resumed", "speech_stopped"})
+THINKER_OUTCOMES = frozenset({"complete", "failed", "stale", "cancelled"})
+
+TURN_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
+THINKER_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
+
+
+class Metrics:
+    """Figures about calls. `domains` are the Thinkers that exist, the only ones counted by name."""
+
+    def __init__(self, domains: Iterable[str] = (), registry: CollectorRegistry | None = None) -> None:
+        self.registry = registry or CollectorRegistry()
+        self.recent = Recent()
+        self._domains = frozenset(domains)
+        self._define(self.registry)
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+
+    def __repr__(self) -> str:
+        return f"Metrics({len(self._domains)} domains)"
+
+    def watch_sessions(self, live: Callable[[], int]) -> None:
+        """Read the number of live sessions from `live` at every scrape."""
+        self._live.set_function(live)
+
+    def session_ended(self, reason: str) -> None:
+        """A session is over; `reason` as in the page event `session_ended`."""
+        self._ended.labels(_known(reason, END_REASONS)).inc()
+
+    def turn_measured(self, legs: Mapping[str, object]) -> None:
+        """A turn's legs: the data of a `turn_metrics` event, in milliseconds. Legs it lacks are not counted."""
+        known = {leg: value for leg in LEGS if isinstance(value := legs.get(f"{leg}_ms"), int | float)}
+        for leg, value in known.items():
+            self._legs.labels(leg).observe(value / 1000)
+        self.recent.turn(known)
+
+    def vad_decided(self, decision: str) -> None:
+        """The segmenter decided: speech started, paused, resumed or stopped."""
+        self._vad.labels(_known(decision, VAD_DECISIONS)).inc()
+
+    def thinker_finished(self, domain: str, outcome: str, seconds: float) -> None:
+        """A Thinker's work ended as complete, failed, stale or cancelled after `seconds`."""
+        labels = _known(domain, self._domains), _known(outcome, THINKER_OUTCOMES)
+        self._thinkers.labels(*labels).observe(seconds)
+        self.recent.thinker(*labels, seconds)
+
+    def watch_queue(self, queue: str, depth: Callable[[], float]) -> None:
+        """Read the depth of `queue` (a fixed name; all sessions together) from `depth` at every scrape."""
+        self._queues.labels(queue).set_function(depth)
+
+    def watch_losses(self, lost: Callable[[], int]) -> None:
+        """Read how many memory writes were given up since the start (a full outbox, a failed memory) from `lost`."""
+        self.registry.register(_Losses("voice_outbox_dropped", "Memory writes given up.", lost))
+
+    def watch_trace_losses(self, lost: Callable[[], int]) -> None:
+        """Read how many spans of traces were given up since the start from `lost`."""
+        self.registry.register(_Losses("voice_traces_dropped", "Spans of traces given up.", lost))
+
+    def _define(self, registry: CollectorRegistry) -> None:
+        self._live = Gauge("voice_sessions_live", "Sessions that have not ended.", registry=registry)
+        self._ended = Counter("voice_sessions_ended", "Sessions ended, by reason.", ["reason"], registry=registry)
+        self._legs = Histogram(
+            "voice_turn_leg_seconds",
+            "Each leg of a turn, from the end of speech to the reply being heard.",
+            ["leg"],
+            buckets=TURN_BUCKETS_S,
+            registry=registry,
+        )
+        self._vad = Counter("voice_vad_decisions", "What the segmenter decided.", ["decision"], registry=registry)
+        self._thinkers = Histogram(
+            "voice_thinker_seconds",
+            "How long Thinkers worked, by domain and outcome.",
+            ["domain", "outcome"],
+            buckets=THINKER_BUCKETS_S,
+            registry=registry,
+        )
+        self._queues = Gauge("voice_queue_depth", "Items waiting in a bounded queue.", ["queue"], registry=registry)
+
+
+class _Losses(Collector):
+    """A counter that somebody else keeps, read at every scrape."""
+
+    def __init__(self, name: str, meaning: str, lost: Callable[[], int]) -> None:
+        self._name = name
+        self._meaning = meaning
+        self._lost = lost
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """One sample."""
+        yield CounterMetricFamily(self._name, self._meaning, value=self._lost())
+
+
+def _known(value: str, known: frozenset[str]) -> str:
+    return value if value in known else OTHER

@@ -1,0 +1,73 @@
+"""The voice on the line: what a session needs of any speech-to-speech model.
+
+`realtime` is the real one (OpenAI's Realtime API or anything that speaks it); `fake` is scripted, for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from backend.conversation.commands import Purpose, ResponderCommand
+from backend.conversation.events import ResponderEvent
+from backend.media.frame import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """One thing said earlier, to be put back after a reconnection."""
+
+    role: Literal["user", "assistant"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What the Responder is told before the first word."""
+
+    instructions: str
+    tools: tuple[dict[str, Any], ...] = ()
+    """Function tools in the Realtime API's JSON form."""
+    endpointing: Literal["local", "provider"] = "local"
+    """Who decides that the caller has finished: our VAD, or the provider's `semantic_vad`."""
+    purposes: dict[Purpose, str] = field(default_factory=dict)
+    """Extra instructions for replies of a purpose (nudge, filler, goodbye, greeting)."""
+
+
+class Responder(Protocol):
+    """One connection. `hear` and `do` return at once; nothing they queue is unbounded."""
+
+    @property
+    def backlog(self) -> int:
+        """Messages waiting to be sent."""
+        ...
+
+    def hear(self, frame: Frame) -> None:
+        """Send 20 ms of the caller's speech."""
+        ...
+
+    def do(self, command: ResponderCommand) -> None:
+        """Send an order, after everything already queued."""
+        ...
+
+    def brief(self, briefing: Briefing) -> None:
+        """Replace the instructions in mid-call."""
+        ...
+
+    async def listen(self, hear: Callable[[ResponderEvent], None]) -> None:
+        """Have `hear` called with what the provider says, the moment it comes; `hear` returns at once and never raises.
+
+        Ends only after `close`. Raises `ResponderUnavailable` when the line is lost.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Hang up within 2 s. Safe to call twice."""
+        ...
+
+
+Dial = Callable[[Briefing, Sequence[Remembered]], Awaitable[Responder]]
+"""Connect, send the briefing and wait for its acceptance, then put the history back.
+
+Raises `ResponderUnavailable` (try again) or `ResponderRejected` (do not)."""

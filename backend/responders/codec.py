@@ -1,0 +1,240 @@
+"""The Realtime API's messages, to and from our own: pure, text in and events out.
+
+Written against the GA protocol (`openai.types.realtime` has its types, against which the tests check every
+message). Parsing goes through one `msgspec` structure instead of the SDK's typed models: an audio delta comes
+in for every tenth of a second of speech, and this costs a tenth of what they do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.commands import Purpose, ResponderCommand
+from backend.conversation.events import ReplyStatus, ResponderEvent
+from backend.errors import ResponderRejected, ResponderUnavailable
+from backend.responders.base import Briefing, Remembered
+
+FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated", "billing_hard_limit_reached"})
+"""Error codes after which no connection of this key will work."""
+EXPIRED = "session_expired"
+"""The provider ends a connection after an hour; a new one goes on."""
+BENIGN = frozenset({"response_cancel_not_active", "input_audio_buffer_commit_empty"})
+"""Races that are nobody's fault and cost nothing: both sides were right when they spoke."""
+QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
+"""Replies that must not call a tool."""
+
+APPEND = b'{"type":"input_audio_buffer.append","event_id":"e%d","audio":%b}'
+sound_to_json = msgspec.json.Encoder().encode
+"""Bytes as a JSON string of base64. It and its reverse take half as long as `binascii`, which needs a copy besides."""
+sound_of = msgspec.json.Decoder(bytes).decode
+words_of = msgspec.json.Decoder(str).decode
+
+
+class Voice(msgspec.Struct, frozen=True):
+    """What the provider is asked for, beside the briefing."""
+
+    model: str
+    name: str
+    transcript_model: str
+
+
+class ServerEvent(msgspec.Struct):
+    """Every field we read of any server event; the rest is skipped while parsing."""
+
+    type: str
+    response_id: str = ""
+    item_id: str = ""
+    previous_item_id: str | None = None
+    delta: msgspec.Raw = msgspec.Raw(b'""')
+    """JSON still: what kind of string it is, the type says."""
+    transcript: str = ""
+    audio_start_ms: int = 0
+    audio_end_ms: int = 0
+    response: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class RealtimeCodec:
+    """One connection's worth of translation: numbers our events, and knows when the caller's speech began."""
+
+    def __init__(self, voice: Voice) -> None:
+        self._voice = voice
+        self._briefing = Briefing("")
+        self._ids = count(1)
+        self._parse = msgspec.json.Decoder(ServerEvent).decode
+        self._speech_began_ms = 0
+
+    @property
+    def endpointing(self) -> str:
+        """Who finds the end of speech, as briefed: 'local' (we) or 'provider'."""
+        return self._briefing.endpointing
+
+    # --- ours to theirs --------------------------------------------------------------------------------
+
+    def brief(self, briefing: Briefing, *, first: bool) -> bytes:
+        """`session.update`. The voice and formats are fixed by the first one; later ones change the rest."""
+        self._briefing = briefing
+        session: dict[str, Any] = {"type": "realtime", "instructions": briefing.instructions}
+        if first:
+            session |= {"model": self._voice.model, "output_modalities": ["audio"], "audio": self._audio(briefing)}
+        session |= {"tools": list(briefing.tools), "tool_choice": "auto" if briefing.tools else "none"}
+        return self._event("session.update", session=session)
+
+    def restore(self, history: Sequence[Remembered]) -> list[bytes]:
+        """What was said before, as text: assistant audio cannot be put back."""
+        return [self._message(said.role, said.text) for said in history]
+
+    def append(self, pcm: bytes | bytearray) -> bytes:
+        """`input_audio_buffer.append` of 24 kHz mono PCM16, by template: this runs for every tenth of a second."""
+        return APPEND % (next(self._ids), sound_to_json(pcm))
+
+    def encode(self, command: ResponderCommand) -> bytes:
+        """One command as one client event."""
+        match command:
+            case do.CommitInput():
+                return self._event("input_audio_buffer.commit")
+            case do.ClearInput():
+                return self._event("input_audio_buffer.clear")
+            case do.AddUserText(text):
+                return self._message("user", text)
+            case do.AddNote(text):
+                return self._message("system", text)
+            case do.CreateReply(purpose, request, hint):
+                return self._event("response.create", event_id=request, response=self._reply(purpose, request, hint))
+            case do.CancelReply(None):
+                return self._event("response.cancel")
+            case do.CancelReply(reply):
+                return self._event("response.cancel", response_id=reply)
+            case do.TruncateItem(item, heard_ms):
+                return self._event("conversation.item.truncate", item_id=item, content_index=0, audio_end_ms=heard_ms)
+            case do.DeleteItem(item):
+                return self._event("conversation.item.delete", item_id=item)
+            case do.SubmitResult(call, output):
+                result = {"type": "function_call_output", "call_id": call, "output": output}
+                return self._event("conversation.item.create", item=result)
+
+    def _event(self, type_: str, *, event_id: str | None = None, **fields: Any) -> bytes:
+        return json.dumps({"type": type_, "event_id": event_id or f"e{next(self._ids)}", **fields}).encode()
+
+    def _message(self, role: str, text: str) -> bytes:
+        content = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
+        return self._event("conversation.item.create", item={"type": "message", "role": role, "content": [content]})
+
+    def _reply(self, purpose: Purpose, request: str, hint: str) -> dict[str, Any]:
+        reply: dict[str, Any] = {"metadata": {"request": request, "purpose": purpose.value}}
+        if extra := f"{self._briefing.purposes.get(purpose, '')} {hint}".strip():
+            # Instructions of a reply replace the session's, so they have to contain them.
+            reply["instructions"] = f"{self._briefing.instructions}\n\n{extra}"
+        if purpose in QUIET_PURPOSES:
+            reply["tool_choice"] = "none"
+        return reply
+
+    def _audio(self, briefing: Briefing) -> dict[str, Any]:
+        pcm = {"type": "audio/pcm", "rate": 24000}
+        # Only an explicit null switches the provider's own turn detection off; left out, it stays on.
+        detection = None
+        if briefing.endpointing == "provider":
+            detection = {"type": "semantic_vad", "create_response": False, "interrupt_response": False}
+        return {
+            "input": {
+                "format": pcm,
+                "transcription": {"model": self._voice.transcript_model},
+                "turn_detection": detection,
+            },
+            "output": {"format": pcm, "voice": self._voice.name},
+        }
+
+    # --- theirs to ours --------------------------------------------------------------------------------
+
+    def decode(self, text: str | bytes | bytearray | memoryview) -> list[ResponderEvent]:
+        """One server event as none, one or several of ours. Unknown types are none.
+
+        Raises `ResponderUnavailable` when it says that the connection is over, `ResponderRejected` for good.
+        """
+        try:
+            return self._translate(self._parse(text))
+        except (msgspec.MsgspecError, ValueError, AttributeError, TypeError) as error:
+            # One event that is not what the protocol says costs that event, and never the call.
+            return [ev.ProviderComplained("unreadable_event", f"An event could not be read ({type(error).__name__}).")]
+
+    def type_of(self, text: str | bytes) -> str:
+        """The event's type, for the handshake. Errors raise as in `decode`."""
+        event = self._parse(text)
+        if event.type == "error":
+            self._on_error(event.error or {})
+            raise ResponderUnavailable(f"The Responder refused the session: {(event.error or {}).get('message')}")
+        return event.type
+
+    def _translate(self, event: ServerEvent) -> list[ResponderEvent]:
+        match event.type:
+            case "response.output_audio.delta":
+                return [ev.ReplyAudio(event.response_id, event.item_id, sound_of(event.delta))]
+            case "response.output_audio_transcript.delta" | "response.output_text.delta":
+                return [ev.ReplyText(event.response_id, event.item_id, words_of(event.delta))]
+            case "response.created":
+                response = event.response or {}
+                metadata = response.get("metadata") or {}
+                return [ev.ReplyStarted(response.get("id", ""), metadata.get("request"))]
+            case "response.done":
+                return self._on_done(event.response or {})
+            case "conversation.item.input_audio_transcription.delta":
+                return [ev.UserTranscriptGrew(event.item_id, words_of(event.delta))]
+            case "conversation.item.input_audio_transcription.completed":
+                return [ev.UserTranscribed(event.item_id, event.transcript)]
+            case "conversation.item.input_audio_transcription.failed":
+                return [ev.UserTranscribed(event.item_id, "")]
+            case "input_audio_buffer.committed":
+                return [ev.InputCommitted(event.item_id, event.previous_item_id)]
+            case "input_audio_buffer.speech_started":
+                self._speech_began_ms = event.audio_start_ms
+                return [ev.SpeechStarted()]
+            case "input_audio_buffer.speech_stopped":
+                return [ev.SpeechStopped(max(0, event.audio_end_ms - self._speech_began_ms))]
+            case "error":
+                return self._on_error(event.error or {})
+            case _:
+                return []
+
+    def _on_done(self, response: dict[str, Any]) -> list[ResponderEvent]:
+        reply = response.get("id", "")
+        details = response.get("status_details") or {}
+        error = details.get("error") or {}
+        if error.get("code") in FATAL:
+            raise _rejected(error)
+        detail = error.get("code") or details.get("reason") or ""
+        status: ReplyStatus = response.get("status") or "completed"
+        calls: list[ResponderEvent] = [
+            ev.ToolCalled(reply, item["call_id"], item.get("name", ""), item.get("arguments", ""))
+            for item in response.get("output") or []
+            if item.get("type") == "function_call"
+            and item.get("status", "completed") == "completed"
+            and item.get("call_id")
+        ]
+        return [*calls, ev.ReplyFinished(reply, status, detail)]
+
+    def _on_error(self, error: dict[str, Any]) -> list[ResponderEvent]:
+        code = error.get("code") or error.get("type") or "unknown"
+        if code in FATAL:
+            raise _rejected(error)
+        if code == EXPIRED:
+            raise ResponderUnavailable("The Responder's session expired.")
+        if code in BENIGN:
+            return []
+        request = error.get("event_id") or ""
+        if request.partition("-")[0] in {purpose.value for purpose in Purpose}:
+            return [ev.ReplyRefused(request, code)]
+        return [ev.ProviderComplained(code, error.get("message") or code)]
+
+
+def _rejected(error: dict[str, Any]) -> ResponderRejected:
+    return ResponderRejected(
+        f"The Responder refuses the account ({error.get('code')}).",
+        hint="Check OPENAI_API_KEY, and the account's billing and limits.",
+    )

@@ -1,0 +1,150 @@
+"""What a session tells the page: numbered events in a bounded ring, for any number of readers.
+
+Publishing never waits and never fails. Each reader keeps only the number of the last event it has seen, so a
+slow reader costs nothing; one that falls out of the ring is told how many events it missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from backend.runtime.timer import Alarm
+
+FEED_LIMIT = 2_000
+"""Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""
+AT_ONCE = 100
+"""Events a reader is given together."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageEvent:
+    """One event: `id` counts from 1, `at` is Unix time in seconds."""
+
+    id: int
+    type: str
+    at: float
+    data: dict[str, Any]
+
+
+class Feed:
+    """One session's events."""
+
+    def __init__(self, limit: int = FEED_LIMIT, on_event: Callable[[PageEvent], None] | None = None) -> None:
+        """`on_event` is told of every event, at once, and must not wait."""
+        self._on_event = on_event
+        self._events: deque[PageEvent] = deque(maxlen=limit)
+        self._last_id = 0
+        self._closed = False
+        self._readers: set[_Reader] = set()
+
+    def __repr__(self) -> str:
+        return f"Feed({len(self._events)} events, last {self._last_id}{', closed' if self._closed else ''})"
+
+    def publish(self, type_: str, data: dict[str, Any]) -> None:
+        """Add an event and wake the readers. After `close` it is dropped."""
+        if self._closed:
+            return
+        self.put(PageEvent(self._last_id + 1, type_, time.time(), data))
+
+    def put(self, event: PageEvent) -> None:
+        """Add an event that has its number already, a higher one than all before. After `close` it is dropped."""
+        if self._closed or event.id <= self._last_id:
+            return
+        self._last_id = event.id
+        self._events.append(event)
+        if self._on_event is not None:
+            self._on_event(event)
+        self._wake()
+
+    def close(self) -> None:
+        """No more events: readers end once they have read what there is."""
+        self._closed = True
+        self._wake()
+
+    async def follow(self, after: int = 0, quiet_s: float | None = None) -> AsyncGenerator[Sequence[PageEvent], None]:
+        """Events numbered above `after`, then new ones as they come: all that are there together, at most `AT_ONCE`.
+
+        Nothing, as an empty list, whenever none came for `quiet_s` seconds. Ends when the feed is closed. A number from
+        the future (another life of this session) reads from the start.
+        """
+        seen = after if after <= self._last_id else 0
+        reader = _Reader(quiet_s)
+        self._readers.add(reader)
+        try:
+            while True:
+                if events := self._after(seen):
+                    seen = events[-1].id
+                    yield events
+                elif self._closed:
+                    return
+                elif not await reader.news():
+                    yield ()
+        finally:
+            self._readers.discard(reader)
+            reader.close()
+
+    async def read(self, after: int = 0) -> AsyncGenerator[PageEvent, None]:
+        """The same one by one."""
+        async with aclosing(self.follow(after)) as batches:
+            async for events in batches:
+                for event in events:
+                    yield event
+
+    def _after(self, seen: int) -> list[PageEvent]:
+        """The next events, and what is missing before them. Most readers are one event behind, so from the end."""
+        newer = list(takewhile(lambda event: event.id > seen, reversed(self._events)))
+        events: list[PageEvent] = []
+        for event in newer[: -AT_ONCE - 1 : -1]:
+            if event.id > seen + 1:
+                events.append(PageEvent(event.id - 1, "gap", event.at, {"missed": event.id - 1 - seen}))
+            seen = event.id
+            events.append(event)
+        return events
+
+    def _wake(self) -> None:
+        for reader in self._readers:
+            reader.wake()
+
+
+class _Reader:
+    """Waits for news, with one timer for all its waits: events are many, and quiet spells few."""
+
+    def __init__(self, quiet_s: float | None) -> None:
+        self._quiet_s = quiet_s
+        self._quiet_at = 0.0
+        self._alarm = Alarm(self._rung)
+        self._waiting: asyncio.Future[bool] | None = None
+
+    async def news(self) -> bool:
+        """True when there are some; False after `quiet_s` seconds without."""
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
+        if self._quiet_s is not None:
+            self._quiet_at = loop.time() + self._quiet_s
+            self._alarm.set(self._quiet_at)
+        return await self._waiting
+
+    def wake(self) -> None:
+        """There are."""
+        self._answer(True)
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self._alarm.stop()
+
+    def _rung(self) -> None:
+        if asyncio.get_running_loop().time() < self._quiet_at:
+            self._alarm.set(self._quiet_at)
+        else:
+            self._answer(False)
+
+    def _answer(self, news: bool) -> None:
+        if self._waiting and not self._waiting.done():
+            self._waiting.set_result(news)

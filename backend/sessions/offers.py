@@ -1,0 +1,45 @@
+"""How a WebRTC call begins: a slot, the answer to the offer, and the call's task. Used wherever the offer came in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from backend.errors import TransportLost
+from backend.sessions.registry import Directory, Session
+from backend.transports.base import Transport
+
+ANSWER_WITHIN_S = 10
+"""Seconds an offer may take to answer: gathering through a slow STUN server is the longest part."""
+
+AcceptOffer = Callable[[str], Awaitable[tuple[str, Transport]]]
+"""SDP offer → (SDP answer, the transport it begins). Raises `BadOffer` or `TooMany`."""
+
+
+class NobodyWaits(Exception):
+    """Who made the offer has left."""
+
+
+async def connect_offer(
+    directory: Directory,
+    session: Session,
+    accept_offer: AcceptOffer,
+    sdp: str,
+    has_left: Callable[[], Awaitable[bool]] | None = None,
+) -> str:
+    """The SDP answer, once the call runs; on any failure, a lost or cancelled request included, no slot is kept."""
+    transport = None
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            answer, transport = await accept_offer(sdp)
+        if has_left is not None and await has_left():
+            raise NobodyWaits
+        directory.connect(session, transport, "webrtc")
+    except BaseException as error:
+        await directory.end(session, "never_connected" if isinstance(error, NobodyWaits) else "error")
+        if transport is not None:
+            await transport.close()
+        if isinstance(error, TimeoutError):
+            raise TransportLost("The connection could not be prepared in time.", hint="Try again.") from error
+        raise
+    return answer

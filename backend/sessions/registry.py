@@ -1,0 +1,361 @@
+"""All sessions of this process: who owns them, how many there may be, and the task each call runs in."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
+from functools import partial
+from typing import Any, Protocol
+
+from backend.errors import BadRequest, NotFound, Overloaded, TooMany
+from backend.media.levels import Levels
+from backend.sessions.event_log import Feed, PageEvent
+from backend.sessions.transcript import Transcript
+from backend.transports.base import Transport
+
+log = logging.getLogger(__name__)
+
+KEEP_ENDED_S = 600
+"""Seconds an ended session can still be read."""
+CONNECT_WITHIN_S = 15
+"""Seconds a reserved session waits for its transport."""
+QUEUES = ("responder_messages", "microphone_frames", "playback_ms")
+"""A call's bounded queues, as /metrics names them."""
+END_WITHIN_S = 8
+"""Seconds a call may take to end in order before it is cancelled."""
+
+
+class SessionState(StrEnum):
+    """A session's life, in order."""
+
+    RESERVED = "reserved"
+    LIVE = "live"
+    ENDED = "ended"
+
+
+class LiveCall(Protocol):
+    """What a running call lets others ask of it."""
+
+    def type_text(self, text: str) -> None:
+        """Put typed input into the conversation."""
+        ...
+
+    def cancel_thinker(self, call: str) -> None:
+        """Stop the work on a tool call."""
+        ...
+
+    def say_answer(self, call: str) -> None:
+        """Speak an answer that came too late."""
+        ...
+
+    def hang_up(self, reason: str) -> None:
+        """End in order, soon."""
+        ...
+
+    def depths(self) -> Mapping[str, float]:
+        """How full the call's queues are, by the names in `QUEUES`."""
+        ...
+
+
+class Watcher(Protocol):
+    """Told of what happens to sessions, at once; nothing here may wait or fail."""
+
+    def changed(self, session: Session) -> None:
+        """It is new, or its state is another."""
+        ...
+
+    def told(self, session: Session, event: PageEvent) -> None:
+        """It told the page something."""
+        ...
+
+    def dropped(self, session: Session) -> None:
+        """It is forgotten here, or has moved to another process."""
+        ...
+
+
+class Session:
+    """One session: its owner, its feed, its transcript, and the live call while there is one."""
+
+    def __init__(
+        self,
+        owner: str,
+        responder: str,
+        conversation_id: str | None = None,
+        *,
+        session_id: str | None = None,
+        on_event: Callable[[Session, PageEvent], None] | None = None,
+    ) -> None:
+        """`conversation_id` is one to go on with; None: a new one."""
+        self.id = session_id or secrets.token_urlsafe(16)
+        self.owner = owner
+        self.continues = conversation_id is not None
+        self.conversation_id = conversation_id or secrets.token_urlsafe(16)
+        self.responder = responder
+        self.opened_at = time.time()
+        self.ended_at: float | None = None
+        self.ended_reason: str | None = None
+        self.state = SessionState.RESERVED
+        self.transport: str | None = None
+        self.feed = Feed(on_event=partial(on_event, self) if on_event else None)
+        self.transcript = Transcript()
+        self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
+        self.call: LiveCall | None = None
+        self.levels: Levels | None = None
+        """What is heard, for who watches; None without local endpointing, and before the call."""
+
+    def __repr__(self) -> str:
+        return f"Session({self.id[:6]}… {self.state} {self.counts})"
+
+    def type_text(self, text: str) -> None:
+        """Typed input. Raises `BadRequest` unless the call is live."""
+        self.live_call().type_text(text)
+
+    def live_call(self) -> LiveCall:
+        """Raises `BadRequest` when there is none."""
+        if self.call is None:
+            raise BadRequest("This session has no live call.", hint="Connect first, then type.")
+        return self.call
+
+    def count(self, type_: str, data: dict[str, Any]) -> None:
+        """Keep the counts that a page event changes."""
+        match type_:
+            case "transcript" if data["role"] == "user":
+                self.counts["turns"] += 1
+            case "transcript_done":
+                self.counts["replies"] += 1
+            case "transcript_interrupted":
+                self.counts["interruptions"] += 1
+            case "thinker" if data["event"] == "routed":
+                self.counts["thinkers"] += 1
+            case "error":
+                self.counts["errors"] += 1
+
+    def describe(self) -> dict[str, Any]:
+        """What `GET /api/sessions/{id}` shows."""
+        return {
+            "session_id": self.id,
+            "conversation_id": self.conversation_id,
+            "state": self.state,
+            "since": self.opened_at,
+            "ended_at": self.ended_at,
+            "ended_reason": self.ended_reason,
+            "responder": self.responder,
+            "transport": self.transport,
+            "counts": dict(self.counts),
+        }
+
+
+RunCall = Callable[[Session, Transport], Awaitable[str]]
+"""Runs a whole call and returns the reason it ended; sets and clears `call.engine`; closes the transport."""
+
+
+class Directory:
+    """Opens, finds and ends sessions. `cap` 0 means no limit."""
+
+    def __init__(
+        self,
+        run_call: RunCall,
+        *,
+        cap: int,
+        responder: str,
+        on_lapse: Callable[[], None] = lambda: None,
+        admit: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_lapse` is told of every reserved session that never got its call; `admit` may raise `TooMany`."""
+        self._run_call = run_call
+        self._on_lapse = on_lapse
+        self._admit = admit
+        self.watcher: Watcher | None = None
+        """Told of everything, once there is one."""
+        self._cap = cap
+        self._responder = responder
+        self._sessions: dict[str, Session] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._closing = False
+
+    def __repr__(self) -> str:
+        return f"Directory({self.live} live, {len(self._sessions)} known)"
+
+    @property
+    def live(self) -> int:
+        """Sessions that are not ended."""
+        return sum(session.state is not SessionState.ENDED for session in self._sessions.values())
+
+    def depth(self, queue: str) -> float:
+        """How much waits in that queue of all live calls together."""
+        return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
+
+    def reserve(self, owner: str, conversation_id: str | None = None) -> Session:
+        """A new session for `owner`, to be connected within 15 s: of a conversation of theirs, or of a new one.
+
+        Raises `TooMany` at the cap.
+        """
+        if self._closing:
+            raise Overloaded(
+                "The server is shutting down.", retry_after_s=10, hint="Try again: another one may answer."
+            )
+        if self._cap and self.live >= self._cap:
+            raise TooMany(
+                "All lines are busy.",
+                retry_after_s=15,
+                hint="Try again shortly, or raise SESSION_CAP.",
+            )
+        self._admit()
+        return self._reserved(Session(owner, self._responder, conversation_id, on_event=self._told))
+
+    def connect(self, session: Session, transport: Transport, kind: str) -> None:
+        """Start the call of a reserved session over `transport`, in a task this directory owns."""
+        if session.state is not SessionState.RESERVED or session.id in self._tasks:
+            raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
+        self._timers.pop(session.id).cancel()
+        session.transport = kind
+        session.state = SessionState.LIVE
+        self._changed(session)
+        self._tasks[session.id] = asyncio.create_task(self._run(session, transport), name=f"call {session.id[:6]}")
+
+    def hand_over(self, session: Session) -> dict[str, Any]:
+        """Let go of a reserved session, for another process to `adopt`. Raises `BadRequest` once it is connected."""
+        if session.state is not SessionState.RESERVED:
+            raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
+        self._timers.pop(session.id).cancel()
+        self._forget(session)
+        session.feed.close()
+        return {"session_id": session.id, "owner": session.owner, "conversation_id": session.conversation_id}
+
+    def adopt(self, handed: dict[str, Any]) -> Session:
+        """Go on with a reserved session that another process has handed over."""
+        owner, conversation_id = handed["owner"], handed["conversation_id"]
+        return self._reserved(
+            Session(owner, self._responder, conversation_id, session_id=handed["session_id"], on_event=self._told)
+        )
+
+    def find(self, session_id: str) -> Session:
+        """The session, live or lately ended. Raises `NotFound`."""
+        try:
+            return self._sessions[session_id]
+        except KeyError:
+            raise NotFound("No such session.", hint="It may have ended; connect again.") from None
+
+    def owned_by(self, owner: str) -> list[Session]:
+        """The owner's sessions, newest first."""
+        return sorted((s for s in self._sessions.values() if s.owner == owner), key=lambda s: -s.opened_at)
+
+    def is_here(self, owner: str) -> bool:
+        """Whether the owner has a live session in this process."""
+        return any(session.state is SessionState.LIVE for session in self.owned_by(owner))
+
+    def publish(self, owner: str, type_: str, data: dict[str, Any]) -> None:
+        """Tell the page something on all of the owner's live sessions here."""
+        for session in self.owned_by(owner):
+            if session.state is SessionState.LIVE:
+                session.feed.publish(type_, data)
+
+    def newest(self, count: int) -> list[Session]:
+        """The live sessions, then those lately ended, each newest first."""
+        ended_last = sorted(self._sessions.values(), key=lambda s: (s.state is SessionState.ENDED, -s.opened_at))
+        return ended_last[:count]
+
+    async def end(self, session: Session, reason: str) -> None:
+        """End a session in order, by force after 8 s. Does nothing to one already ended."""
+        task = self._tasks.get(session.id)
+        if task is None:
+            self._ended(session, reason)
+            return
+        await asyncio.sleep(0)  # a task just created has not told us its call yet
+        if session.call is not None:
+            session.call.hang_up(reason)
+            await asyncio.wait([task], timeout=END_WITHIN_S)
+        if not task.done():
+            session.ended_reason = reason
+            task.cancel()
+            await asyncio.wait([task], timeout=END_WITHIN_S)
+
+    async def wait(self, session: Session) -> None:
+        """Until the session's call is over; at once when none runs. Cancelling the waiter does not end the call."""
+        if task := self._tasks.get(session.id):
+            await asyncio.wait([task])
+
+    def forget(self, session: Session) -> None:
+        """Drop an ended session before its ten minutes are over; who reads its feed reads on to the end."""
+        if session.state is SessionState.ENDED:
+            if timer := self._timers.get(session.id):
+                timer.cancel()
+            self._forget(session)
+
+    @property
+    def closing(self) -> bool:
+        """Whether no new session is opened any more."""
+        return self._closing
+
+    async def drain(self, within_s: float) -> None:
+        """Open no new sessions, and wait so long for those there are to end by themselves."""
+        self._closing = True
+        if self._tasks and within_s:
+            await asyncio.wait(self._tasks.values(), timeout=within_s)
+
+    async def close(self, reason: str = "shutdown") -> None:
+        """End every session, at the same time; then refuse new ones."""
+        self._closing = True
+        await asyncio.gather(*(self.end(session, reason) for session in list(self._sessions.values())))
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _reserved(self, session: Session) -> Session:
+        self._sessions[session.id] = session
+        self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
+        self._changed(session)
+        return session
+
+    async def _run(self, session: Session, transport: Transport) -> None:
+        reason = "error"
+        try:
+            reason = await self._run_call(session, transport)
+        except asyncio.CancelledError:
+            reason = session.ended_reason or "error"
+            raise
+        except Exception:
+            log.exception("call %s failed", session.id[:6])
+        finally:
+            session.call = None
+            self._tasks.pop(session.id, None)
+            self._ended(session, reason)
+
+    def _ended(self, session: Session, reason: str) -> None:
+        if session.state is SessionState.ENDED:
+            return
+        session.state = SessionState.ENDED
+        session.ended_at = time.time()
+        session.ended_reason = reason
+        session.feed.publish("session_ended", {"reason": reason})
+        session.feed.close()
+        self._changed(session)
+        self._later(session, KEEP_ENDED_S, self._forget)
+
+    def _later(self, session: Session, seconds: float, then: Callable[[Session], None]) -> None:
+        if timer := self._timers.pop(session.id, None):
+            timer.cancel()
+        self._timers[session.id] = asyncio.get_running_loop().call_later(seconds, then, session)
+
+    def _expire_reservation(self, session: Session) -> None:
+        self._ended(session, "never_connected")
+        self._on_lapse()
+
+    def _forget(self, session: Session) -> None:
+        self._timers.pop(session.id, None)
+        self._sessions.pop(session.id, None)
+        if self.watcher is not None:
+            self.watcher.dropped(session)
+
+    def _changed(self, session: Session) -> None:
+        if self.watcher is not None:
+            self.watcher.changed(session)
+
+    def _told(self, session: Session, event: PageEvent) -> None:
+        if self.watcher is not None:
+            self.watcher.told(session, event)

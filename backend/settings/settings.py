@@ -1,0 +1,341 @@
+"""Every setting, once, with its unit. Read from the environment and from `.env`; the environment wins.
+
+A limit set to 0 is off. `.env.example` and the README's table are generated from this file
+(`python -m scripts.settings_table`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from backend.errors import SettingsError
+from backend.settings.coordinator import CoordinatorSettings
+from backend.settings.github import GitHubSettings
+from backend.settings.mcp import McpSettings
+from backend.settings.middleware import PipelineSettings
+from backend.settings.notifications import NotificationSettings
+from backend.settings.reasoning import ReasoningSettings
+from backend.settings.tasks import BackgroundSettings
+from backend.settings.tools import ToolSettings
+
+Seconds = Annotated[float, Field(ge=0)]
+Milliseconds = Annotated[int, Field(ge=0)]
+
+
+class VadSettings(BaseModel):
+    """Local voice activity detection (`VAD__…`)."""
+
+    enabled: bool = Field(True, description="Endpoint locally; false leaves it to the provider's semantic_vad.")
+    engine: Literal["auto", "ten", "silero"] = Field(
+        "auto", description="Which detector; auto takes Silero, else TEN VAD."
+    )
+    threshold: float = Field(0.7, ge=0.05, le=0.99, description="Probability from which a frame is speech.")
+    onset_threshold: float = Field(
+        0.5, ge=0.05, le=0.99, description="The same in silence, with Silero: a first sound may be doubtful."
+    )
+    vad_sample_rate: Literal[16000] = Field(16000, description="Samples per second the detector hears.")
+    vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds TEN VAD scores at once; Silero always 32.")
+    pre_roll_ms: int = Field(100, ge=0, le=1000, description="Milliseconds kept from before the onset.")
+    post_roll_ms: int = Field(300, ge=0, le=2000, description="Milliseconds of trailing silence forwarded, at most.")
+    hangover_frames: int = Field(15, ge=1, le=150, description="Silent frames of 20 ms that end an utterance.")
+
+    @field_validator("vad_sample_rate", "vad_frame_ms", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        """The environment speaks in strings, which a Literal of numbers would refuse."""
+        return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+
+
+class IceServer(BaseModel):
+    """One STUN or TURN server, as browsers write them."""
+
+    urls: str | list[str]
+    username: str | None = None
+    credential: str | None = Field(None, repr=False)
+
+
+class Settings(BaseSettings):
+    """The whole configuration. Field names in capitals are the variables' names."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env",
+        env_nested_delimiter="__",
+        extra="ignore",
+        env_ignore_empty=True,
+        validate_default=True,
+    )
+
+    # The Responder and the Thinkers' models
+    openai_api_key: SecretStr | None = Field(None, description="Unset: the offline demonstration answers.")
+    openai_base_url: str = Field(
+        "https://us.api.openai.com/v1", description="Any server with the Realtime and chat APIs."
+    )
+    realtime_model: str = Field("gpt-realtime-1.5", description="The Responder's model.")
+    realtime_voice: str = Field("shimmer", description="The Responder's voice.")
+    transcript_model: str = Field("gpt-4o-mini-transcribe", description="Transcribes the caller.")
+    thinker_model: str = Field("gpt-5.4-mini", description="The Thinkers' everyday model.")
+    thinker_model_advanced: str = Field("gpt-5.4", description="The Thinkers' model for hard domains.")
+    modes_file: Path | None = Field(None, description="TOML with your own modes; unset: backend/users/modes.toml.")
+    models_without_tools: Annotated[list[str], NoDecode] = Field(
+        default_factory=list,
+        description="Names of models that cannot call tools natively, comma-separated; they are told of them in words.",
+    )
+    greeting: str = Field("", description="What the Responder says first; empty: it waits.")
+    offline_script: Path | None = Field(
+        None, description="A script file that makes the offline Responder deterministic (tests, load)."
+    )
+
+    # Memory
+    redis_url: str | None = Field(None, repr=False, description="Unset: an embedded Redis in DATA_DIR serves.")
+    data_dir: Path = Field(Path("var"), description="Where the embedded Redis, calendars and generated secrets live.")
+
+    user_retention_days: int = Field(
+        0, ge=0, description="Days what is known of a user is kept after its last change; 0: for good."
+    )
+
+    # Services of the Thinkers' tools
+    finnhub_api_key: SecretStr | None = Field(None, description="Stock quotes.")
+    newsapi_api_key: SecretStr | None = Field(None, description="News headlines.")
+    open_meteo_forecast_url: str = Field(
+        "https://api.open-meteo.com/v1/forecast", description="Weather forecasts (no key needed)."
+    )
+    open_meteo_geocoding_url: str = Field(
+        "https://geocoding-api.open-meteo.com/v1/search", description="Place names to coordinates."
+    )
+    finnhub_url: str = Field("https://finnhub.io/api/v1", description="Finnhub's API.")
+    newsapi_url: str = Field("https://newsapi.org/v2", description="NewsAPI's API.")
+    searxng_url: str | None = Field(None, description="A SearXNG server with its JSON format on: searches the web.")
+    brave_api_key: SecretStr | None = Field(
+        None, description="Brave Search: searches the web where SEARXNG_URL is unset."
+    )
+    brave_url: str = Field("https://api.search.brave.com/res/v1", description="Brave Search's API.")
+    ncbi_url: str = Field("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="PubMed (NCBI E-utilities).")
+    ncbi_api_key: SecretStr | None = Field(None, description="NCBI key: more PubMed requests per second.")
+    caldav_url: str | None = Field(
+        None, description="CalDAV home of one account, in which each user gets a calendar; unset: files in DATA_DIR."
+    )
+    caldav_username: str = Field("", description="That account's name.")
+    caldav_password: SecretStr | None = Field(None, description="That account's password.")
+    research_delay_s: Seconds = Field(
+        0, description="Demos only: seconds the research Thinker takes at least; 30 shows how a slow one is covered."
+    )
+    plugin_folders: Annotated[list[Path], NoDecode] = Field(
+        default_factory=list, description="Folders with further Thinker and tool files, comma-separated."
+    )
+
+    # Tracing
+    langsmith_tracing_enabled: bool = Field(
+        False, description="Trace calls, turns, Thinkers, models and tools to LangSmith."
+    )
+    langsmith_api_key: SecretStr | None = Field(None, description="LangSmith key.")
+    langsmith_project: str = Field("responder-thinker", description="LangSmith project.")
+    langsmith_endpoint: str = Field("https://api.smith.langchain.com", description="LangSmith's API.")
+    trace_content: bool = Field(
+        False, description="Trace what is said, too; false: only lengths, labels and figures leave the server."
+    )
+
+    # Steps around a turn, and reasoning
+    pipeline: PipelineSettings = Field(default_factory=PipelineSettings)  # type: ignore[arg-type]
+    reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)  # type: ignore[arg-type]
+
+    # Background tasks
+    background: BackgroundSettings = Field(default_factory=BackgroundSettings)  # type: ignore[arg-type]
+    notifications: NotificationSettings = Field(default_factory=NotificationSettings)  # type: ignore[arg-type]
+    coordinator: CoordinatorSettings = Field(default_factory=CoordinatorSettings)  # type: ignore[arg-type]
+
+    # Issues on GitHub
+    github: GitHubSettings = Field(default_factory=GitHubSettings)  # type: ignore[arg-type]
+
+    # Choosing tools
+    tools: ToolSettings = Field(default_factory=ToolSettings)
+
+    # Tools over the Model Context Protocol
+    mcp: McpSettings = Field(default_factory=McpSettings)  # type: ignore[arg-type]
+
+    # Hearing
+    vad: VadSettings = Field(default_factory=VadSettings)  # type: ignore[arg-type]
+
+    # The wire
+    rtc_force_host: str | None = Field(None, description="IP address to advertise (Docker, NAT).")
+    rtc_port_range: Annotated[tuple[int, int] | None, NoDecode] = Field(
+        None, description="UDP ports to bind, e.g. 10000-10100."
+    )
+    rtc_dtx: bool = Field(
+        True, description="Next to nothing is sent while nobody speaks (Opus DTX): we ask for it, and do so when asked."
+    )
+    ice_servers: Annotated[list[IceServer], NoDecode] = Field(
+        default_factory=list, description="STUN/TURN servers as JSON."
+    )
+
+    # Turn-taking
+    idle_nudge_s: Seconds = Field(15, description="Seconds of silence before a nudge.")
+    idle_disconnect_s: Seconds = Field(60, description="Seconds of silence before goodbye and hang-up.")
+    interruption_min_ms: Milliseconds = Field(
+        280, description="Milliseconds speech must last to take the floor over from a reply."
+    )
+    filler_after_s: Seconds = Field(4, description="Seconds a Thinker may be silent before a filler.")
+    thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
+
+    # Chat
+    chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")
+    chat_turns_per_minute: int = Field(30, ge=0, description="Typed turns per minute and user.")
+    embedding_base_url: str | None = Field(
+        None, description="Where /embeddings is, if not at OPENAI_BASE_URL; a local server needs no key."
+    )
+    embedding_model: str = Field("text-embedding-3-small", description="Makes the vectors of POST /embedding.")
+
+    # Limits
+    session_cap: int = Field(50, ge=0, description="Calls at the same time, in one process.")
+    admission_max_lag_ms: Milliseconds = Field(
+        80, description="Milliseconds the event loop may be late, lately, for another call to be taken."
+    )
+    admission_max_cpu_percent: int = Field(
+        85, ge=0, description="Percent of one core a process may use, lately, for another call to be taken."
+    )
+    session_max_minutes: int = Field(60, ge=0, description="Minutes a call may last.")
+    offers_per_minute: int = Field(30, ge=0, description="New calls per minute and address.")
+
+    # Several processes
+    workers: int = Field(1, ge=1, le=64, description="Processes that serve the one port together.")
+    share_sessions: bool = Field(
+        False, description="Several servers behind one address: any of them answers for every call (needs REDIS_URL)."
+    )
+    offline_url: str | None = Field(
+        None, description="An offline demonstration that runs already; unset: the server starts its own."
+    )
+
+    drain_s: Seconds = Field(
+        0, description="Seconds calls may go on after SIGTERM, while no new ones are taken; then they are ended."
+    )
+
+    # Who may call
+    allowed_origins: Annotated[list[str], NoDecode] = Field(
+        default_factory=list, description="Extra browser origins, comma-separated; our own is always allowed."
+    )
+    secret_key: SecretStr | None = Field(
+        None, description="Signs cookies and tokens; unset: generated and kept in DATA_DIR."
+    )
+    admin_token: SecretStr | None = Field(
+        None, min_length=16, description="Opens /admin, 16 characters or more; unset: there is no admin page."
+    )
+    identify_by_fingerprint: bool = Field(
+        False, description="Demos only: a browser fingerprint restores a lost cookie's context."
+    )
+
+    @field_validator("caldav_url")
+    @classmethod
+    def _caldav_url(cls, value: str | None) -> str | None:
+        if value and not re.match(r"https?://[^/\s@]+(/|$)", value):
+            raise ValueError(
+                "must start with http:// or https:// and hold no password, e.g. https://cal.example.com/me/"
+            )
+        return value
+
+    @field_validator("openai_base_url", "langsmith_endpoint")
+    @classmethod
+    def _http_url(cls, value: str) -> str:
+        if not re.match(r"https?://[^/\s]+", value):
+            raise ValueError("must start with http:// or https:// and name a host, e.g. https://us.api.openai.com/v1")
+        return value.rstrip("/")
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_url(cls, value: str | None) -> str | None:
+        if value and not re.match(r"(redis|rediss|unix)://", value):
+            raise ValueError("must start with redis://, rediss:// or unix://, e.g. redis://localhost:6379/0")
+        return value
+
+    @field_validator("rtc_port_range", mode="before")
+    @classmethod
+    def _port_range(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        match = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", value)
+        ports = (int(match[1]), int(match[2])) if match else (0, 0)
+        if not 1024 <= ports[0] <= ports[1] <= 65535:
+            raise ValueError("must be LOW-HIGH within 1024-65535, e.g. 10000-10100")
+        return ports
+
+    @field_validator("ice_servers", mode="before")
+    @classmethod
+    def _ice_servers(cls, value: Any) -> Any:
+        try:
+            servers = json.loads(value) if isinstance(value, str) else value
+        except json.JSONDecodeError:
+            servers = None
+        if isinstance(servers, list):
+            return servers
+        raise ValueError(
+            'must be a JSON list, e.g. [{"urls": "turn:turn.example.com", "username": "…", "credential": "…"}]'
+        )
+
+    @field_validator("plugin_folders", mode="before")
+    @classmethod
+    def _folders(cls, value: Any) -> Any:
+        folders = [Path(part.strip()) for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        if missing := [str(folder) for folder in folders if not Path(folder).is_dir()]:
+            raise ValueError(f"must name folders that exist, comma-separated; {', '.join(missing)} does not")
+        return folders
+
+    @field_validator("models_without_tools", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("allowed_origins", mode="before")
+    @classmethod
+    def _origins(cls, value: Any) -> Any:
+        items = [part.strip().rstrip("/") for part in value.split(",")] if isinstance(value, str) else value
+        for origin in items:
+            if origin and not re.fullmatch(r"https?://[^/\s]+", origin):
+                raise ValueError(f"{origin!r} is not an origin; write scheme and host, e.g. https://voice.example.com")
+        return [origin for origin in items if origin]
+
+    @model_validator(mode="after")
+    def _nudge_before_goodbye(self) -> Settings:
+        if self.idle_disconnect_s and self.idle_nudge_s >= self.idle_disconnect_s:
+            raise ValueError("IDLE_NUDGE_S must be less than IDLE_DISCONNECT_S (or IDLE_DISCONNECT_S 0, for never)")
+        return self
+
+    @model_validator(mode="after")
+    def _redis_for_sharing(self) -> Settings:
+        if self.share_sessions and not self.redis_url:
+            raise ValueError("SHARE_SESSIONS needs REDIS_URL: the Redis that all the servers share")
+        return self
+
+    @model_validator(mode="after")
+    def _key_for_tracing(self) -> Settings:
+        if self.langsmith_tracing_enabled and not self.langsmith_api_key:
+            raise ValueError("LANGSMITH_TRACING_ENABLED needs LANGSMITH_API_KEY: set it, or turn tracing off")
+        return self
+
+    @property
+    def offline(self) -> bool:
+        """Whether the demonstration server has to stand in for the real API (asked by `main` only)."""
+        return self.openai_api_key is None
+
+    @property
+    def realtime_url(self) -> str:
+        """The WebSocket address that belongs to `openai_base_url`."""
+        return re.sub(r"^http", "ws", self.openai_base_url) + "/realtime"
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Settings from the environment and `.env`. Raises `SettingsError` naming each variable and its mend."""
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            name = "__".join(str(part) for part in problem["loc"]).upper() or "settings"
+            lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}")
+        raise SettingsError(
+            "; ".join(lines),
+            hint="Correct it in the environment or in .env; .env.example lists every setting.",
+        ) from None

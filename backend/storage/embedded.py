@@ -1,0 +1,121 @@
+"""Opens the memory this machine can offer: the operator's Redis, else an embedded one, else one in this process."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from fakeredis import FakeAsyncRedis, FakeServer
+from redis.asyncio import Redis
+
+from backend.errors import MemoryUnavailable, SettingsError
+from backend.storage.memory import Memory
+from backend.storage.redis_memory import Close, RedisMemory, connect, connect_waiting
+from backend.storage.redis_server import FolderInUse, RedisServer, ServerFailed, embedded_url, find_binary
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedMemory:
+    """A memory, and what to tell the operator about it."""
+
+    memory: Memory
+    label: str
+    """For the start-up line and the page, e.g. "embedded Redis 7.0.15 (append-only file in var/redis; survives …)"."""
+    survives_restart: bool
+    detail: str
+    """What the operator could do to have a better one; empty when there is nothing to do."""
+    redis: Redis
+    """The memory's own client, for what else is kept in the same Redis; closed with the memory."""
+    waiting: Redis
+    """A second one, for reads that wait: pub/sub and `BLOCK`. Closed with the memory, too."""
+    url: str | None
+    """For other clients of that Redis; None when it lives in this process alone."""
+
+
+async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
+    """The best memory there is. Never fails: a Redis out of reach now may answer later.
+
+    What is known of a user is kept for `user_ttl_s` seconds after its last change; None: for good.
+    """
+    if redis_url:
+        return await _open_external(redis_url, user_ttl_s)
+    binary = find_binary()
+    if binary is None:
+        missing = "No redis-server was found: install Debian's redis-server, or set REDIS_URL."
+        return _open_in_process(missing, user_ttl_s)
+    return await _open_embedded(binary, data_dir / "redis", user_ttl_s)
+
+
+async def join_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
+    """The memory a server on this machine has opened, or the operator's. Raises `SettingsError` without either."""
+    if redis_url:
+        return await _open_external(redis_url, user_ttl_s)
+    if (url := embedded_url(data_dir / "redis")) is None:
+        raise SettingsError(
+            f"No Redis to share: none is named by REDIS_URL, and no server runs on {data_dir}.",
+            hint="Set REDIS_URL, or start `responder-thinker serve` first with the same DATA_DIR.",
+        )
+    memory, redis, waiting = _clients(url, user_ttl_s)
+    return OpenedMemory(memory, f"the embedded Redis of the server on {data_dir}", True, "", redis, waiting, url)
+
+
+async def _open_external(url: str, user_ttl_s: int | None) -> OpenedMemory:
+    place = _without_password(url)
+    memory, redis, waiting = _clients(url, user_ttl_s)
+    try:
+        version = await memory.version()
+    except MemoryUnavailable as error:
+        log.warning("Redis at %s does not answer; calls go on without memory until it does: %s", place, error)
+        label, detail = f"Redis at {place} (not answering now)", "Is REDIS_URL right, and is Redis running there?"
+    else:
+        label, detail = f"Redis {version} at {place} (survives a restart)", ""
+    return OpenedMemory(memory, label, True, detail, redis, waiting, url)
+
+
+async def _open_embedded(binary: Path, folder: Path, user_ttl_s: int | None) -> OpenedMemory:
+    server = RedisServer(binary, folder)
+    try:
+        await server.start()
+    except (FolderInUse, ServerFailed) as error:
+        log.warning("No embedded Redis: %s", error)
+        trouble = f"No embedded Redis: {error}. Give this server its own DATA_DIR, or set REDIS_URL."
+        return _open_in_process(trouble, user_ttl_s)
+    memory, redis, waiting = _clients(server.url, user_ttl_s, server.close)
+    try:
+        version = f" {await memory.version()}"
+    except MemoryUnavailable:
+        version = ""
+    label = f"embedded Redis{version} (append-only file in {folder}; survives a restart)"
+    return OpenedMemory(memory, label, True, "", redis, waiting, server.url)
+
+
+def _clients(url: str, user_ttl_s: int | None, then: Close | None = None) -> tuple[RedisMemory, Redis, Redis]:
+    """The memory at `url`, its client and the one that waits; all closed with the memory, and `then` called."""
+    redis, waiting = connect(url), connect_waiting(url)
+
+    async def close() -> None:
+        await waiting.aclose()
+        if then is not None:
+            await then()
+
+    return RedisMemory(redis, also_close=close, user_ttl_s=user_ttl_s), redis, waiting
+
+
+def _open_in_process(detail: str, user_ttl_s: int | None) -> OpenedMemory:
+    server = FakeServer()
+    redis, waiting = FakeAsyncRedis(server=server), FakeAsyncRedis(server=server)
+    memory = RedisMemory(redis, also_close=waiting.aclose, user_ttl_s=user_ttl_s)
+    return OpenedMemory(
+        memory, "in-process fakeredis (nothing survives a restart)", False, detail, redis, waiting, None
+    )
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme == "unix":
+        return parts.path
+    return f"{parts.hostname or 'localhost'}:{parts.port or 6379}{parts.path}"

@@ -1,0 +1,334 @@
+"""Memory in Redis 6.2 or newer: a server of the operator's, an embedded one, or fakeredis in this process.
+
+Every call goes through `guard`, which bounds it and makes `MemoryUnavailable` of what goes wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+from weakref import WeakValueDictionary
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import WatchError
+
+from backend.errors import MemoryUnavailable
+from backend.storage import keys
+from backend.storage.guard import Guard
+from backend.storage.memory import (
+    CACHE_TTL_S,
+    HISTORY_LIMIT,
+    HISTORY_TTL_S,
+    SUMMARY_TTL_S,
+    ContextListener,
+    ConversationNote,
+    Message,
+    Unwatch,
+)
+from backend.storage.watchers import Watchers
+
+SOCKET_TIMEOUT_S = 0.9
+"""Seconds one reply may take; less than the whole, so that the connection is tidied up within it."""
+CONNECTIONS = 16
+"""Connections at most; further calls wait for one, within their second."""
+UNSURE_LIMIT = 100
+"""Messages remembered of which it is not sure whether they were appended; after an outage it is one, as a rule."""
+UNSURE_WITHIN = 20
+"""Messages, the newest, among which they are looked for."""
+TURN_S = 5.0
+"""Seconds an update may wait for this process's earlier updates of the same user."""
+
+Close = Callable[[], Awaitable[None]]
+
+
+def connect(url: str) -> Redis:
+    """A client for `redis://`, `rediss://` or `unix://`; connects when first used, never retries by itself."""
+    return _client(url, reply_within_s=SOCKET_TIMEOUT_S)
+
+
+def connect_waiting(url: str) -> Redis:
+    """A client for reads that wait (pub/sub, `BLOCK`): no limit on one reply, its callers set theirs."""
+    return _client(url, reply_within_s=None)
+
+
+def _client(url: str, *, reply_within_s: float | None) -> Redis:
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=CONNECTIONS,
+        timeout=SOCKET_TIMEOUT_S,
+        socket_timeout=reply_within_s,
+        socket_connect_timeout=SOCKET_TIMEOUT_S,
+        retry=Retry(NoBackoff(), 0),
+        protocol=2,
+    )
+    return Redis.from_pool(pool)
+
+
+class RedisMemory:
+    """`Memory` over a redis.asyncio client, which it owns. `also_close` ends what serves it.
+
+    A user's context is kept for `user_ttl_s` seconds after its last change; None: for good.
+    """
+
+    def __init__(self, client: Redis, *, also_close: Close | None = None, user_ttl_s: int | None = None) -> None:
+        self._redis = client
+        self._also_close = also_close
+        self._user_ttl_s = user_ttl_s
+        self._watchers = Watchers()
+        self.origin = secrets.token_hex(8)
+        """Names this client where its changes are told to other processes."""
+        self._call = Guard()
+        self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
+        """Messages whose append failed: Redis may have taken it all the same."""
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def __repr__(self) -> str:
+        return f"RedisMemory({self._call})"
+
+    async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
+        key = keys.conversation(user_id, conversation_id)
+        if any(message.message_id in self._unsure for message in messages):
+            messages = await self._not_yet_in(key, messages)
+        if not messages:
+            return
+        pipe = self._redis.pipeline(transaction=True)
+        pipe.rpush(key, *map(keys.encode, messages))
+        pipe.ltrim(key, -HISTORY_LIMIT, -1)
+        pipe.expire(key, HISTORY_TTL_S)
+        self._list_owned(pipe, user_id, {key: int(time.time()) + HISTORY_TTL_S})
+        try:
+            await self._call(pipe.execute)
+        except MemoryUnavailable:
+            self._unsure.extend(message.message_id for message in messages)
+            raise
+
+    async def amend_messages(
+        self, user_id: str, conversation_id: str, message_ids: Sequence[str], content: str
+    ) -> None:
+        key = keys.conversation(user_id, conversation_id)
+        await self._call(lambda: self._amend(key, message_ids, content))
+
+    async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
+        if limit <= 0:
+            return []
+        raw = await self._call(lambda: self._redis.lrange(keys.conversation(user_id, conversation_id), -limit, -1))
+        return [keys.decode_message(item) for item in raw]
+
+    async def conversations(self, user_id: str) -> list[ConversationNote]:
+        async def gather() -> list[ConversationNote]:
+            found = await self._conversations(user_id)
+            pipe = self._redis.pipeline(transaction=False)
+            for name, _ in found:
+                pipe.llen(keys.conversation(user_id, name))
+            counts = await pipe.execute() if found else []
+            return [
+                ConversationNote(name, count, until - HISTORY_TTL_S)
+                for (name, until), count in zip(found, counts, strict=True)
+                if count
+            ]
+
+        notes: list[ConversationNote] = await self._call(gather)
+        return notes
+
+    async def latest_messages(
+        self, user_id: str, *, conversations: int, messages: int, besides: str = ""
+    ) -> list[list[Message]]:
+        """Two round trips, however many conversations."""
+
+        async def gather() -> list[list[bytes]]:
+            names = [name for name, _ in await self._conversations(user_id) if name != besides]
+            if not names or conversations <= 0 or messages <= 0:
+                return []
+            pipe = self._redis.pipeline(transaction=False)
+            for name in names[:conversations]:
+                pipe.lrange(keys.conversation(user_id, name), -messages, -1)
+            return cast(list[list[bytes]], await pipe.execute())
+
+        raw: list[list[bytes]] = await self._call(gather)
+        return [[keys.decode_message(item) for item in items] for items in raw if items]
+
+    async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
+        key = keys.conversation(user_id, conversation_id)
+        pipe = self._redis.pipeline(transaction=True)
+        pipe.delete(key)
+        pipe.zrem(keys.owned(user_id), key)
+        await self._call(pipe.execute)
+
+    async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
+        await self._call(lambda: self._redis.set(keys.summary(session_id), keys.encode(summary), ex=SUMMARY_TTL_S))
+
+    async def get_summary(self, session_id: str) -> dict[str, Any] | None:
+        raw = await self._call(lambda: self._redis.get(keys.summary(session_id)))
+        return None if raw is None else keys.decode_object(raw)
+
+    async def forget_session(self, session_id: str) -> None:
+        await self._call(lambda: self._redis.delete(*keys.of_session(session_id)))
+
+    async def own_session(self, session_id: str, user_id: str) -> None:
+        until = int(time.time()) + keys.SESSION_OWNED_S
+        pipe = self._redis.pipeline(transaction=True)
+        self._list_owned(pipe, user_id, dict.fromkeys(keys.of_session(session_id), until))
+        await self._call(pipe.execute)
+
+    async def cache_get(self, scope: str, key: str) -> str | None:
+        raw: bytes | None = await self._call(lambda: self._redis.get(keys.cached(scope, key)))
+        return None if raw is None else raw.decode()
+
+    async def cache_put(self, scope: str, key: str, value: str, ttl_s: int = CACHE_TTL_S) -> None:
+        name = keys.cached(scope, key)
+        if scope == keys.SHARED:
+            await self._call(lambda: self._redis.set(name, value, ex=ttl_s))
+        else:
+            await self._put_owned(scope, name, value, ttl_s)
+
+    async def user_context(self, user_id: str) -> dict[str, Any]:
+        raw = await self._call(lambda: self._redis.get(keys.context(user_id)))
+        return {} if raw is None else keys.decode_object(raw)
+
+    async def update_user_context(
+        self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> dict[str, Any]:
+        """Updates from this process take turns; those of other processes are caught by WATCH, and tried again."""
+        turn = self._turns.setdefault(user_id, asyncio.Lock())
+        try:
+            async with asyncio.timeout(TURN_S):
+                await turn.acquire()
+        except TimeoutError:
+            raise MemoryUnavailable("Too many updates of one user at the same time.") from None
+        try:
+            changed: dict[str, Any] = await self._call(lambda: self._change(user_id, change))
+        finally:
+            turn.release()
+        self._watchers.tell(user_id, changed)
+        return changed
+
+    def watched(self) -> frozenset[str]:
+        """The users somebody here wants to hear of."""
+        return self._watchers.users
+
+    def changed_elsewhere(self, user_id: str, context: dict[str, Any]) -> None:
+        """Another process has changed it to this; see `changes`."""
+        self._watchers.tell(user_id, context)
+
+    def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
+        return self._watchers.add(user_id, listener)
+
+    async def everything_of(self, user_id: str) -> dict[str, Any]:
+        async def gather() -> dict[str, Any]:
+            listed = cast(list[bytes], await self._redis.zrange(keys.owned(user_id), 0, -1))
+            names = (keys.context(user_id), *(name.decode() for name in listed))
+            return {name: value for name in names if (value := await self._read(name))}
+
+        everything: dict[str, Any] = await self._call(gather)
+        return everything
+
+    async def forget_user(self, user_id: str) -> None:
+        async def forget() -> None:
+            owned = await self._redis.zrange(keys.owned(user_id), 0, -1)
+            await self._redis.delete(keys.context(user_id), keys.owned(user_id), *owned)
+            await self._redis.publish(keys.CHANGES, f"{self.origin} {user_id}")
+
+        await self._call(forget)
+        self._watchers.tell(user_id, {})
+
+    async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
+        await self._put_owned(user_id, keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)
+
+    async def user_of_fingerprint(self, fingerprint: str) -> str | None:
+        raw: bytes | None = await self._call(lambda: self._redis.get(keys.fingerprint(fingerprint)))
+        return None if raw is None else raw.decode()
+
+    async def ping(self) -> bool:
+        try:
+            await self._call(self._redis.ping)
+        except MemoryUnavailable:
+            return False
+        return True
+
+    async def version(self) -> str:
+        """The server's version, e.g. "7.0.15"."""
+        info = await self._call(lambda: self._redis.info("server"))
+        return str(info["redis_version"])
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+        if self._also_close is not None:
+            await self._also_close()
+
+    async def _put_owned(self, user_id: str, name: str, value: str, ttl_s: int) -> None:
+        """Set a key of a user's and list it, dropping from the list what has expired."""
+        pipe = self._redis.pipeline(transaction=True)
+        pipe.set(name, value, ex=ttl_s)
+        self._list_owned(pipe, user_id, {name: int(time.time()) + ttl_s})
+        await self._call(pipe.execute)
+
+    def _list_owned(self, pipe: Any, user_id: str, until: dict[str, int]) -> None:
+        """Have `pipe` list these keys as a user's until their seconds."""
+        owned = keys.owned(user_id)
+        pipe.zadd(owned, until)
+        pipe.zremrangebyscore(owned, "-inf", int(time.time()))
+        pipe.expire(owned, keys.FINGERPRINT_TTL_S)
+
+    async def _conversations(self, user_id: str) -> list[tuple[str, float]]:
+        """The names of a user's conversations that have not expired, and until when they are kept, the latest first."""
+        now = int(time.time())
+        owned = await self._redis.zrange(keys.owned(user_id), "+inf", now, desc=True, withscores=True, byscore=True)
+        listed = cast(list[tuple[bytes, float]], owned)
+        named = [(keys.conversation_of(user_id, key.decode()), until) for key, until in listed]
+        return [(name, until) for name, until in named if name is not None]
+
+    async def _not_yet_in(self, key: str, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Those that an append before, whose answer was lost, did not bring to the end of the list."""
+        raw = await self._call(lambda: self._redis.lrange(key, -UNSURE_WITHIN, -1))
+        there = {keys.decode_message(item).message_id for item in raw}
+        return tuple(message for message in messages if message.message_id not in there)
+
+    async def _read(self, name: str) -> Any:
+        """Any key's value, a list's or a plain one's; None when there is none."""
+        if keys.holds_list(name):
+            return [keys.readable(item) for item in cast(list[bytes], await self._redis.lrange(name, 0, -1))]
+        raw = cast(bytes | None, await self._redis.get(name))
+        return None if raw is None else keys.readable(raw)
+
+    async def _amend(self, key: str, message_ids: Sequence[str], content: str) -> None:
+        while True:
+            async with self._redis.pipeline(transaction=True) as pipe:
+                await pipe.watch(key)
+                raw = cast(list[bytes], await pipe.lrange(key, 0, -1))
+                messages = [keys.decode_message(item) for item in raw]
+                new = keys.amended(messages, message_ids, content)
+                if new == messages:
+                    return
+                left_s = await pipe.ttl(key)
+                pipe.multi()  # type: ignore[no-untyped-call]
+                pipe.delete(key)
+                if new:
+                    pipe.rpush(key, *map(keys.encode, new))
+                    pipe.expire(key, max(1, left_s))
+                try:
+                    await pipe.execute()
+                except WatchError:
+                    continue
+                return
+
+    async def _change(self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+        key = keys.context(user_id)
+        while True:
+            async with self._redis.pipeline(transaction=True) as pipe:
+                await pipe.watch(key)
+                raw = cast(bytes | None, await pipe.get(key))
+                changed = change({} if raw is None else keys.decode_object(raw))
+                pipe.multi()  # type: ignore[no-untyped-call]
+                pipe.set(key, keys.encode(changed), ex=self._user_ttl_s)
+                pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
+                try:
+                    await pipe.execute()
+                except WatchError:
+                    continue
+                return changed

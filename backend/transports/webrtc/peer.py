@@ -1,0 +1,156 @@
+"""One audio connection over aiortc, either end: ours (`answer`) or a caller's (`offer`, `accept`).
+
+Packets in go to `on_packet`; every 20 ms `next_payload` is asked for what goes out; `on_state` is told how the
+connection stands. Used by the server's WebRTC transport and by the `talk` client alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+
+from aiortc import (
+    InvalidAccessError,
+    InvalidStateError,
+    RTCConfiguration,
+    RTCPeerConnection,
+    RTCRtpSender,
+    RTCRtpTransceiver,
+    RTCSessionDescription,
+)
+from aiortc.exceptions import InternalError, OperationError
+
+from backend.errors import BadOffer
+from backend.transports.webrtc import aioice_ports
+from backend.transports.webrtc.aiortc_media import LossHandler, NextPayload, PacketHandler, PacketSender, take_over
+from backend.transports.webrtc.ice import WireConfig
+
+log = logging.getLogger(__name__)
+
+CLOSE_WITHIN_S = 4.0
+"""Seconds an orderly close may take before the sockets are closed over its head."""
+OPUS_WISHES = {"minptime": 10, "useinbandfec": 1}
+"""What we ask of the other side's encoder: repair data inside the packets; mono is the default."""
+PAUSES_WISH = {"usedtx": 1}
+"""And that it sends next to nothing while nobody speaks (RFC 7587, 7.1)."""
+SDP_FAULTS = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    RuntimeError,
+    InternalError,
+    InvalidAccessError,
+    InvalidStateError,
+    OperationError,
+)
+"""What aiortc raises on descriptions it cannot use; it has no error of its own for them."""
+
+
+class PeerState(StrEnum):
+    """How a connection stands. CLOSED: by the other side."""
+
+    NEW = "new"
+    CONNECTING = "connecting"
+    CONNECTED = "connected"
+    FAILED = "failed"
+    CLOSED = "closed"
+
+
+class AudioPeer:
+    """One connection with one audio track each way."""
+
+    def __init__(
+        self,
+        wire: WireConfig,
+        *,
+        next_payload: NextPayload,
+        on_packet: PacketHandler,
+        on_state: Callable[[PeerState], None],
+        on_loss: LossHandler = lambda lost: None,
+        clocked: bool = False,
+    ) -> None:
+        """`clocked`: one of many calls of a server, whose sockets are read together; see `udp`."""
+        self._connection = RTCPeerConnection(RTCConfiguration(iceServers=wire.rtc_servers()))
+        self._transceiver = self._add_audio()
+        self._sender: PacketSender = take_over(self._transceiver, on_packet, next_payload, on_loss)
+        ice = self._transceiver.receiver.transport.transport
+        self._ice = ice._connection
+        aioice_ports.bind_within(self._ice, wire.force_host, wire.port_range, clocked=clocked)
+        self._wishes = OPUS_WISHES | PAUSES_WISH if wire.pauses else OPUS_WISHES
+        self._on_state = on_state
+        self._closing: asyncio.Task[None] | None = None
+        self._connection.on("connectionstatechange", self._state_changed)
+
+    def __repr__(self) -> str:
+        return f"AudioPeer({self.state})"
+
+    @property
+    def state(self) -> PeerState:
+        """How the connection stands."""
+        return PeerState(self._connection.connectionState)
+
+    @property
+    def packets_out(self) -> int:
+        """Packets sent."""
+        return self._sender.packets
+
+    @property
+    def slots_skipped(self) -> int:
+        """20 ms slots left out after a stall of ours."""
+        return self._sender.skipped
+
+    @property
+    def worst_gap_ms(self) -> float:
+        """The longest time between two packets out."""
+        return self._sender.worst_gap_ms
+
+    async def answer(self, offer: str) -> str:
+        """Our answer to a sanitised offer, all candidates inside. Raises `BadOffer`, `TooMany`."""
+        try:
+            await self._connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
+            for codec in self._transceiver._codecs:
+                codec.parameters = dict(self._wishes)
+            await self._connection.setLocalDescription()
+        except SDP_FAULTS as error:
+            raise BadOffer("The offer cannot be understood.") from error
+        return self._connection.localDescription.sdp
+
+    async def offer(self) -> str:
+        """An offer of ours, all candidates inside."""
+        await self._connection.setLocalDescription()
+        return self._connection.localDescription.sdp
+
+    async def accept(self, answer: str) -> None:
+        """The other side's answer to our offer. Raises `BadOffer` when it is no answer."""
+        try:
+            await self._connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
+        except SDP_FAULTS as error:
+            raise BadOffer("The answer cannot be understood.", hint="Is this the right server?") from error
+
+    async def close(self) -> None:
+        """Say goodbye and release everything, within 5 s. Safe to call twice, and to cancel."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name="close peer")
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        try:
+            async with asyncio.timeout(CLOSE_WITHIN_S):
+                await self._connection.close()
+        except TimeoutError:
+            log.warning("a peer did not close in %.0f s (%s); closing its sockets", CLOSE_WITHIN_S, self.state)
+            aioice_ports.abort(self._ice)
+
+    def _add_audio(self) -> RTCRtpTransceiver:
+        transceiver = self._connection.addTransceiver("audio", "sendrecv")
+        codecs = RTCRtpSender.getCapabilities("audio").codecs
+        transceiver.setCodecPreferences([codec for codec in codecs if codec.mimeType == "audio/opus"])
+        return transceiver
+
+    def _state_changed(self) -> None:
+        self._on_state(self.state)

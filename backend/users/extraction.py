@@ -1,0 +1,199 @@
+"""What callers say of themselves in passing: their name, and where they live. Pure: words in, updates out.
+
+Better to miss one than to get one wrong: a wrong name is said aloud. So the words have to introduce ("my name is",
+"call me", "I live in"), what follows has to look like a name, and the clause must not deny, suppose, report or ask.
+"I'm Dana" introduces too, but so does nothing in "I'm hungry": there the name must be written as one, with a capital,
+be no nationality and no weekday, and end its clause. "I'm in Paris" and "I'm from Oslo" say nothing of a home.
+"""
+
+from __future__ import annotations
+
+import re
+
+from backend.errors import BadRequest
+from backend.users.profile import PreferenceName, SetPreference
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+CLAUSE_BEFORE = 60
+"""Characters before an introduction that may turn its meaning."""
+NAME_WORDS = 4
+PLACE_WORDS = 4
+
+ASKED_TO_BE_CALLED = re.compile(
+    r"\b(?:call me|i go by|(?:i am|i'm) called|(?:they|people|friends|everyone|everybody) call me)\s+", re.IGNORECASE
+)
+NAMED = re.compile(
+    r"\b(?:(?:my|the) name(?:'s| is)|my first name(?:'s| is)"
+    r"|mein name ist|ich hei(?:ß|ss)e|je m'appelle|me llamo|mi nombre es|mi chiamo|meu nome é|jeg heter|jag heter)\s+",
+    re.IGNORECASE,
+)
+IS_ON_THE_LINE = re.compile(r"\bthis is\s+(?=\S+(?:\s\S+)? (?:speaking|calling|here)\b)", re.IGNORECASE)
+AM = re.compile(r"\b(?:i'm|i am)\s+", re.IGNORECASE)
+LIVES = re.compile(
+    r"\b(?:i|we) (?:(?:now|currently|actually|still) )?live in\s+"
+    r"|\b(?:i'm|i am|we're|we are) (?:(?:now|currently) )?(?:living|based) in\s+"
+    r"|\b(?:i|i've|i have|we|we've|we have) (?:(?:just|recently) )?moved to\s+"
+    r"|\bmy home is (?:in )?\s*",
+    re.IGNORECASE,
+)
+TURNED = re.compile(
+    r"\b(?:don't|do not|doesn't|didn't|never|not|isn't|stop|why|wish|used to|would|wouldn't|could|might)\b[^.!?;,]*$"
+    r"|\b(?:if|when|whether|unless|pretend|imagine|suppose|(?<!\bi )said|says?|thinks?|thought|told|asked)\b[^.!?;]*$",
+    re.IGNORECASE,
+)
+"""Said earlier in the clause, or in the sentence, these make of a statement a denial, a supposition or a report."""
+
+WORD = re.compile(r"[^\W\d_](?:[\w'-]*[^\W_])?")
+PARTICLES = _set("de da do dos di del della la le van von der den bin al el ibn y of the upon sur am")
+"""Small words within a name or a place."""
+ENDS_A_NAME = _set("and but from here calling speaking by again so, then")
+"""What may follow "I'm Dana" within the sentence."""
+NO_NAMES = _set(
+    """
+    a an the my your his her its our their this that these those it i i'm i've i'd i'll i'll you he she we they me one
+    and or but so because if when while as than then there here what what's who how where why which is am are was be
+    been being do does did done have has had can could will would shall should might must not no yes yeah nope
+    in on at to of for from by with about into over under after before between through without like near
+    ok okay fine good great bad well sure sorry glad happy sad tired hungry thirsty bored busy ready done back home
+    late early new old just still also too very really quite pretty almost always never again now later soon today
+    tonight tomorrow yesterday maybe perhaps please thanks thank hello hi hey
+    going trying looking wondering thinking asking calling speaking talking feeling planning working living getting
+    sick ill hot cold wet alone lost confused curious interested worried afraid scared excited surprised sure certain
+    crazy lazy silly stupid weird paranoid cynical picky names anything whatever something someone nothing sir madam
+    ma'am miss mister boss dad mom mum asap if any anytime everyone everybody nobody all right wrong hard difficult
+    easy long short spelled spelt pronounced written called missing unknown secret private important unusual common
+    actually basically honestly sometimes only already
+    monday tuesday wednesday thursday friday saturday sunday january february march june july august september october
+    november december christmas easter
+    """
+)
+"""Words that follow an introduction and are no name. April and May may be."""
+NATIONS_AND_FAITHS = _set(
+    """
+    african albanian algerian american arab argentinian armenian asian australian austrian bangladeshi belgian
+    bolivian bosnian brazilian british bulgarian canadian catalan chilean chinese colombian croatian cuban czech danish
+    dutch ecuadorian egyptian english estonian ethiopian european filipino finnish french georgian german ghanaian
+    greek hungarian icelandic indian indonesian iranian iraqi irish israeli italian jamaican japanese kenyan korean
+    latino latina latvian lebanese lithuanian malaysian mexican moroccan nepali nigerian norwegian pakistani palestinian
+    peruvian polish portuguese romanian russian scottish serbian slovak slovenian somali spanish swedish swiss syrian
+    taiwanese thai turkish ukrainian venezuelan vietnamese welsh
+    buddhist catholic christian hindu jewish mormon muslim orthodox protestant republican democrat
+    """
+)
+BEGINS_A_PLACE = _set(
+    "new san santa los las saint port fort cape rio hong tel abu kuala buenos costa south north west east long"
+)
+"""Words a place begins with and does not end."""
+NO_PLACES = (NO_NAMES - BEGINS_A_PLACE) | _set(
+    """
+    fear hope peace pain poverty constant town city downtown village country hotel house apartment flat london's
+    denial luxury silence darkness harmony exile another different several two
+    """
+)
+
+
+def stated(text: str) -> tuple[SetPreference, ...]:
+    """What one utterance says of its speaker, to be kept."""
+    text = " ".join(text.replace("’", "'").split())
+    found: list[tuple[PreferenceName, str | None]] = [("name", _name(text)), ("default_location", _home(text))]
+    return tuple(update for name, value in found if value and (update := _update(name, value)))
+
+
+def _update(name: PreferenceName, value: str) -> SetPreference | None:
+    try:
+        return SetPreference(name, value)
+    except BadRequest:
+        return None  # the pattern let through what memory would not keep
+
+
+def _name(text: str) -> str | None:
+    """The name asked for goes before the name told, and that before "I'm …"; of two alike, the later one counts."""
+    for introduction in (ASKED_TO_BE_CALLED, NAMED, IS_ON_THE_LINE):
+        for found in reversed(list(introduction.finditer(text))):
+            if name := _introduced(text, found):
+                return name
+    for found in reversed(list(AM.finditer(text))):
+        name = _introduced(text, found, strict=True)
+        if name and name.split()[0].casefold() not in NATIONS_AND_FAITHS:
+            return name
+    return None
+
+
+def _home(text: str) -> str | None:
+    for found in reversed(list(LIVES.finditer(text))):
+        if not _turned(text, found.start()):
+            place, after = _words(text, found.end(), PLACE_WORDS, NO_PLACES)
+            if place and not after.startswith("?"):
+                return place + _region(after)
+    return None
+
+
+def _introduced(text: str, found: re.Match[str], *, strict: bool = False) -> str | None:
+    """The name after an introduction; a strict one needs a capital, and the end of its clause after it."""
+    if _turned(text, found.start()):
+        return None
+    name, after = _words(text, found.end(), NAME_WORDS, NO_NAMES)
+    if not name or after.startswith("?") or name.endswith("'s"):
+        return None
+    if strict and (not text[found.end()].isupper() or not _clause_ends(after)):
+        return None
+    return name
+
+
+def _turned(text: str, at: int) -> bool:
+    return TURNED.search(text[max(0, at - CLAUSE_BEFORE) : at]) is not None
+
+
+def _clause_ends(after: str) -> bool:
+    following = re.match(r"\s+([\w']+)", after)
+    return following is None or following[1].casefold() in ENDS_A_NAME
+
+
+def _words(text: str, at: int, limit: int, none_of: frozenset[str]) -> tuple[str, str]:
+    """The name that begins at `at`, and the text after it; ('', …) when there is none.
+
+    Where capitals are written, they and the particles between them make the name: "Rio de Janeiro", "the Hague".
+    """
+    end = at
+    for found in _following(text, at, limit):
+        word = found[0]
+        if word in PARTICLES or word == "The":
+            continue  # part of the name if a capital comes after it
+        if word.casefold() in none_of or not word[0].isupper():
+            break
+        end = found.end()
+    return (text[at:end], text[end:]) if end > at else _uncapitalised(text, at, none_of)
+
+
+def _uncapitalised(text: str, at: int, none_of: frozenset[str]) -> tuple[str, str]:
+    """Where no capitals are written, as by some recognisers, one word is taken: what follows it may be anything."""
+    words = _following(text, at, 2)
+    if not words or words[0][0].casefold() in none_of | PARTICLES or words[0][0][0].isupper():
+        return "", text[at:]
+    taken = words if words[0][0] in BEGINS_A_PLACE else words[:1]
+    return " ".join(word[0].capitalize() for word in taken), text[taken[-1].end() :]
+
+
+def _following(text: str, at: int, limit: int) -> list[re.Match[str]]:
+    """At most `limit` words from `at` on, with nothing but a space between them."""
+    words: list[re.Match[str]] = []
+    while len(words) < limit and (found := WORD.match(text, at)):
+        words.append(found)
+        at = found.end() + 1
+        if text[found.end() : at] != " ":
+            break
+    return words
+
+
+def _region(after: str) -> str:
+    """The state or country after a comma: ", Oregon"."""
+    found = re.match(
+        rf",\s+((?:[A-Z][\w'-]+)(?: [A-Z][\w'-]+)?)(?=[.,!?;]|$| (?:{'|'.join(sorted(ENDS_A_NAME))})\b)", after
+    )
+    if found is None or found[1].split()[0].casefold() in NO_PLACES:
+        return ""
+    return f", {found[1]}"

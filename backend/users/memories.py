@@ -1,0 +1,144 @@
+"""What a user wants remembered, in their own words: short texts with tags, each to be found, changed and deleted.
+
+They lie under one key of their owner's, `user:{id}:memories` (a JSON list, oldest first), so that nobody else can name
+them and all are read at once, as a search wants them. Kept for good, or for so long after their last change as
+everything that is known of a user. Whoever asks for a user that is not known, the empty id, gets nothing and keeps
+nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import msgspec
+from redis.asyncio import Redis
+
+from backend.errors import BadRequest
+from backend.users.lists import UserLists
+
+LIMIT = 200
+"""Memories of one user; the oldest falls off."""
+TEXT_LIMIT = 1_000
+"""Characters of one."""
+TAG_LIMIT = 8
+TAG_CHARS = 40
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StoredMemory:
+    """One memory. `created` is Unix time in seconds."""
+
+    id: str
+    text: str
+    created: float
+    tags: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"StoredMemory({self.id}, {len(self.text)} characters)"  # and nobody's words
+
+
+class Memories(Protocol):
+    """Every method may raise `MemoryUnavailable`."""
+
+    async def add(self, user_id: str, text: str, tags: Sequence[str] = ()) -> StoredMemory:
+        """Keep one. Raises `BadRequest` for a text or tags that are none, or a user we do not know."""
+        ...
+
+    async def all(self, user_id: str) -> list[StoredMemory]:
+        """Every one, the newest first."""
+        ...
+
+    async def get(self, user_id: str, memory_id: str) -> StoredMemory | None:
+        """That one, or None."""
+        ...
+
+    async def update(
+        self, user_id: str, memory_id: str, *, text: str | None = None, tags: Sequence[str] | None = None
+    ) -> StoredMemory | None:
+        """Change its text or tags; None when there is no such memory. Raises `BadRequest`."""
+        ...
+
+    async def delete(self, user_id: str, memory_id: str) -> bool:
+        """Whether there was one."""
+        ...
+
+    async def erase(self, user_id: str) -> None:
+        """Delete every one."""
+        ...
+
+
+class RedisMemories:
+    """`Memories` over a redis.asyncio client, which stays its owner's."""
+
+    def __init__(self, client: Redis, *, ttl_s: int | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._lists = UserLists(client, "memories", StoredMemory, ttl_s=ttl_s)
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"RedisMemories({self._lists!r})"
+
+    async def add(self, user_id: str, text: str, tags: Sequence[str] = ()) -> StoredMemory:
+        if not user_id:
+            raise BadRequest("Memories are kept for a user we know only.")
+        new = StoredMemory(f"mem_{secrets.token_hex(8)}", checked_text(text), self._clock(), checked_tags(tags))
+        await self._lists.change(user_id, lambda kept: [*kept, new][-LIMIT:])
+        return new
+
+    async def all(self, user_id: str) -> list[StoredMemory]:
+        return (await self._lists.read(user_id))[::-1]
+
+    async def get(self, user_id: str, memory_id: str) -> StoredMemory | None:
+        return _named(await self.all(user_id), memory_id)
+
+    async def update(
+        self, user_id: str, memory_id: str, *, text: str | None = None, tags: Sequence[str] | None = None
+    ) -> StoredMemory | None:
+        changes: dict[str, Any] = {} if text is None else {"text": checked_text(text)}
+        if tags is not None:
+            changes["tags"] = checked_tags(tags)
+        kept = await self._lists.change(
+            user_id, lambda kept: [replace(one, **changes) if one.id == memory_id else one for one in kept]
+        )
+        return _named(kept, memory_id)
+
+    async def delete(self, user_id: str, memory_id: str) -> bool:
+        found = False
+
+        def without(kept: list[StoredMemory]) -> list[StoredMemory]:
+            nonlocal found
+            found = _named(kept, memory_id) is not None
+            return [one for one in kept if one.id != memory_id]
+
+        await self._lists.change(user_id, without)
+        return found
+
+    async def erase(self, user_id: str) -> None:
+        await self._lists.erase(user_id)
+
+    async def export(self, user_id: str) -> list[dict[str, Any]]:
+        """Every one as JSON data, for the user to take away."""
+        return [msgspec.to_builtins(one) | {"tags": list(one.tags)} for one in await self.all(user_id)]
+
+
+def checked_text(text: str) -> str:
+    """In the form it is kept in. Raises `BadRequest`."""
+    line = " ".join(text.split())
+    if not line or len(line) > TEXT_LIMIT:
+        raise BadRequest(f"A memory has 1 to {TEXT_LIMIT:,} characters.")
+    return line
+
+
+def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    """Likewise: lower-case, each once. Raises `BadRequest`."""
+    cleaned = tuple(dict.fromkeys(tag.strip().lower() for tag in tags if tag.strip()))
+    if len(cleaned) > TAG_LIMIT or any(len(tag) > TAG_CHARS for tag in cleaned):
+        raise BadRequest(f"A memory has at most {TAG_LIMIT} tags of {TAG_CHARS} characters.")
+    return cleaned
+
+
+def _named(kept: Sequence[StoredMemory], memory_id: str) -> StoredMemory | None:
+    return next((one for one in kept if one.id == memory_id), None)

@@ -1,0 +1,210 @@
+"""A brain that does exactly what a script says, turn by turn.
+
+A turn is taken by each commit, and by each reply that finds typed text nobody answered yet (several items at once, such
+as a restored history, take one turn together).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+
+from demo.offline.demonstration import wording
+from demo.offline.demonstration.brain import notes_of
+from demo.offline.realtime.items import Item
+from demo.offline.realtime.parts import (
+    Audio,
+    Begin,
+    Call,
+    Complain,
+    Drop,
+    End,
+    Expire,
+    HearingPart,
+    Refuse,
+    ReplyPart,
+    Transcript,
+    TranscriptDone,
+    TranscriptFailed,
+    Trouble,
+    Words,
+)
+from demo.offline.realtime.response import Order
+from demo.offline.script.schema import ConnectionScript, ErrorSpec, Hearing, Reply, Turn
+from demo.offline.script.sound import Sound, sound_of
+
+
+class ScriptedBrain:
+    """Follows one `ConnectionScript`. `speak` makes 24 kHz PCM16 of words, for replies with `speech`."""
+
+    def __init__(self, script: ConnectionScript, speak: Callable[[str], bytes]) -> None:
+        self._script = script
+        self._speak = speak
+        self._taken = 0
+        self._turn: Turn | None = None
+        self._answered = True
+        self._results = 0
+        self._chosen: dict[str, Reply] = {}
+
+    async def opening(self) -> AsyncIterator[Trouble]:
+        """Connection-wide troubles."""
+        if self._script.error_on_connect:
+            yield _complain(self._script.error_on_connect)
+        if self._script.drop_after_ms is not None:
+            await _wait(self._script.drop_after_ms)
+            yield Drop()
+
+    def hear(self, item: Item, pcm: bytes) -> AsyncIterator[HearingPart]:
+        """Take the next turn and say what it heard."""
+        turn = self._take_turn()
+        item.turn = self._taken
+        return _hear(turn)
+
+    def answer(self, order: Order) -> AsyncIterator[ReplyPart]:
+        """Choose the reply, then make it."""
+        reply = self._choose(order)
+        self._chosen[order.response_id] = reply
+        return self._play(order, reply)
+
+    def lateness_s(self, order: Order) -> float:
+        """As the reply says."""
+        return self._chosen[order.response_id].late_ms / 1000
+
+    def __repr__(self) -> str:
+        return f"<ScriptedBrain turn {self._taken} of {len(self._script.turns)}>"
+
+    # --- choosing -----------------------------------------------------------------------------------
+
+    def _choose(self, order: Order) -> Reply:
+        special = self._script.purposes.get(order.purpose or "")
+        if order.out_of_band or (special and order.purpose not in ("answer", "result")):
+            return special or self._script.fallback
+        if order.purpose == "notice":
+            return Reply(text=wording.news(order.instructions, notes_of(order.items)))
+        self._take_typed(order)
+        turn = self._turn
+        if turn and order.items and order.items[-1].type == "function_call_output":
+            return self._after_results(turn) or special or self._script.fallback
+        if turn and turn.reply and not self._answered:
+            self._answered = True
+            return turn.reply
+        return special or self._script.fallback
+
+    def _take_typed(self, order: Order) -> None:
+        typed = [item for item in order.items if item.role == "user" and not item.turn]
+        if typed:
+            self._take_turn()
+        for item in typed:
+            item.turn = self._taken
+
+    def _take_turn(self) -> Turn:
+        turns = self._script.turns
+        at = self._taken % len(turns) if self._script.loop and turns else min(self._taken, len(turns) - 1)
+        self._turn = turns[at] if turns else Turn()
+        self._taken += 1
+        self._answered = False
+        self._results = 0
+        return self._turn
+
+    def _after_results(self, turn: Turn) -> Reply | None:
+        self._results += 1
+        return turn.after_results[min(self._results, len(turn.after_results)) - 1] if turn.after_results else None
+
+    # --- playing ------------------------------------------------------------------------------------
+
+    async def _play(self, order: Order, reply: Reply) -> AsyncIterator[ReplyPart]:
+        if reply.hang:
+            await _forever()
+        await _wait(reply.created_delay_ms)
+        if reply.refuse or reply.error:
+            yield _refusal(reply)
+            return
+        yield Begin()
+        await _wait(reply.first_audio_delay_ms)
+        sound = sound_of(reply, self._speak)
+        if reply.text or sound.length_ms:
+            async for part in _spoken(reply, sound, text_only=order.modality == "text"):
+                yield part
+        await _wait(reply.call_delay_ms)
+        for call in reply.calls:
+            raw = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
+            yield Call(call.name, raw)
+        yield End(reply.status, dict(reply.status_details))
+
+
+async def _hear(turn: Turn) -> AsyncIterator[HearingPart]:
+    if turn.error_on_commit:
+        yield _complain(turn.error_on_commit)
+    if turn.expire_on_commit:
+        yield Expire()
+    if turn.drop_on_commit:
+        yield Drop()
+    if turn.hear.never:
+        return
+    await _wait(turn.hear.after_ms)
+    for part in _transcript(turn.hear):
+        yield part
+
+
+def _transcript(hearing: Hearing) -> Iterator[HearingPart]:
+    if hearing.fail:
+        yield TranscriptFailed()
+        return
+    if hearing.word_by_word:
+        for piece in words_of(hearing.text):
+            yield Transcript(piece)
+    yield TranscriptDone(hearing.text)
+
+
+async def _spoken(reply: Reply, sound: Sound, *, text_only: bool) -> AsyncIterator[ReplyPart]:
+    """Chunks of sound with their share of the words before them, at the reply's pace."""
+    words, given = words_of(reply.text), 0
+    clock = asyncio.get_running_loop().time
+    started = clock()
+    for start in range(0, sound.length_ms, reply.chunk_ms):
+        due = started + start / 1000 / reply.pace if reply.pace else 0.0
+        await asyncio.sleep(max(0.0, due - clock()))
+        end = min(start + reply.chunk_ms, sound.length_ms)
+        share = -(-len(words) * end // sound.length_ms)
+        for word in words[given:share]:
+            yield Words(word)
+        given = share
+        if _reached(reply.drop_after_ms, start):
+            yield Drop()
+        if _reached(reply.stall_after_ms, start) or _reached(reply.drop_after_ms, start):
+            await _forever()
+        if not text_only:
+            yield Audio(sound.between(start, end))
+    for word in words[given:]:
+        yield Words(word)
+
+
+def _reached(limit_ms: int | None, now_ms: int) -> bool:
+    return limit_ms is not None and now_ms >= limit_ms
+
+
+def words_of(text: str) -> list[str]:
+    """The text in pieces of a word each, spaces kept, so that the pieces join to the text."""
+    pieces = text.split(" ")
+    return [piece if number == 0 else " " + piece for number, piece in enumerate(pieces)] if text else []
+
+
+def _refusal(reply: Reply) -> ReplyPart:
+    error = reply.error
+    if error is None:
+        return Refuse()
+    return _complain(error) if error.fatal else Refuse(error.code, error.message, error.type)
+
+
+def _complain(error: ErrorSpec) -> Complain:
+    return Complain(error.code, error.message, error.type, error.fatal)
+
+
+async def _wait(ms: int) -> None:
+    if ms:
+        await asyncio.sleep(ms / 1000)
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()

@@ -1,0 +1,67 @@
+"""The command `responder-thinker tour`, which is `python -m demo.tour`."""
+
+from __future__ import annotations
+
+import logging
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+import uvloop
+from rich.console import Console
+
+from backend.errors import VoiceError
+from demo.tour.background import lead as lead_background
+from demo.tour.conversation import tour as lead_conversation
+from demo.tour.reasoning import lead as lead_reasoning
+from demo.tour.reminder import lead as lead_reminder
+from demo.tour.run import tour as lead_thinkers
+from demo.tour.steps import lead as lead_steps
+
+
+class Sight(StrEnum):
+    """What `tour` can show by itself."""
+
+    BACKGROUND = "background"
+    STEPS = "steps"
+    REASONING = "reasoning"
+    REMINDER = "reminder"
+    CONVERSATION = "conversation"
+
+
+def tour(
+    voice: Annotated[bool, typer.Option(help="Also ask by voice, in a real call.")] = True,
+    thinker: Annotated[list[str] | None, typer.Option(help="Ask only this Thinker; may be given again.")] = None,
+    only: Annotated[
+        Sight | None,
+        typer.Option(
+            help="Show this instead: long work that survives kill -9, text to voice and back, a failing step, …"
+        ),
+    ] = None,
+) -> None:
+    """Lead one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
+    logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
+    if only is Sight.BACKGROUND:
+        raise typer.Exit(uvloop.run(lead_background(Console(highlight=False))))
+    if only is Sight.STEPS:
+        raise typer.Exit(uvloop.run(lead_steps(Console(highlight=False))))
+    if only is Sight.REASONING:
+        raise typer.Exit(uvloop.run(lead_reasoning(Console(highlight=False))))
+    if only is Sight.REMINDER:
+        raise typer.Exit(uvloop.run(lead_reminder(Console(highlight=False))))
+    if only is Sight.CONVERSATION:
+        raise typer.Exit(uvloop.run(lead_conversation()))
+    raise typer.Exit(uvloop.run(lead_thinkers(voice=voice, only=thinker or ())))
+
+
+def main() -> None:
+    """Run the command; an error of ours is two lines, not a traceback."""
+    try:
+        typer.run(tour)
+    except VoiceError as error:
+        Console(stderr=True, highlight=False).print(f"{type(error).__name__}  {error}  {error.hint}", markup=False)
+        raise SystemExit(2) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""The demonstration beside us: started, kept at its address, and ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from backend.app.demo_process import OfflineChild
+from backend.errors import SetupError
+from tests.support.processes import children, gone
+from tests.support.waiting import until
+
+SCRIPT = '{"turns": []}'
+
+_others: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _remember_who_else_is_there() -> None:
+    """Other tests' peers may outlive their tests; they are not ours."""
+    _others.clear()
+    _others.update(process.pid for process in children(os.getpid()))
+
+
+def ours() -> list[psutil.Process]:
+    """What this test has started."""
+    return [process for process in children(os.getpid()) if process.pid not in _others]
+
+
+def one(processes: list[psutil.Process]) -> psutil.Process:
+    [only] = [process for process in processes if "demo.offline" in process.cmdline()]
+    return only
+
+
+@asynccontextmanager
+async def running(folder: Path) -> AsyncIterator[tuple[OfflineChild, psutil.Process]]:
+    """A started child, scripted so that it is quick, and its process."""
+    script = folder / "script.json"
+    script.write_text(SCRIPT)
+    offline = OfflineChild(script)
+    try:
+        await offline.start()
+        yield offline, one(ours())
+    finally:
+        await offline.stop()
+
+
+async def answers(url: str) -> bool:
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        try:
+            return (await http.get(f"{url}/v1/models")).status_code == 200
+        except httpx2.TransportError:
+            return False
+
+
+async def test_it_answers_once_it_is_started_and_is_gone_once_stopped(tmp_path: Path) -> None:
+    async with running(tmp_path) as (offline, process):
+        assert await answers(offline.url)
+        await offline.stop()
+        await offline.stop()
+        assert not offline.running
+        await gone([process], within_s=0.5)
+
+
+async def test_a_child_that_dies_comes_back_at_the_same_address(tmp_path: Path) -> None:
+    async with running(tmp_path) as (offline, process):
+        url = offline.url
+        process.kill()
+        await until(lambda: not offline.running)
+        await until(lambda: answers(url), 15)
+        assert offline.running and offline.url == url
+        assert one(ours()).pid != process.pid
+
+
+async def test_stopping_while_it_is_being_started_again_leaves_no_process(tmp_path: Path) -> None:
+    async with running(tmp_path) as (offline, process):
+        process.kill()
+        await until(lambda: len(ours()) > 0 and offline.running and _other(process), 15)
+        await offline.stop()
+        assert ours() == []
+
+
+def _other(process: psutil.Process) -> bool:
+    return all(started.pid != process.pid for started in ours())
+
+
+async def test_the_terminals_ctrl_c_is_not_for_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_offline, process):
+        assert os.getsid(process.pid) != os.getsid(0)
+
+
+async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(tmp_path: Path) -> None:
+    offline = OfflineChild(tmp_path / "no such script.json")
+    with pytest.raises(SetupError) as failed:
+        await offline.start()
+    assert "python -m demo.offline" in failed.value.hint
+    await offline.stop()
+    assert not offline.running and ours() == []

@@ -1,0 +1,158 @@
+"""How calls end: real processes, a real caller, and somebody who still hears it or a page that still shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.media.frame import FRAME_MS
+from tests.support.house import PlacedCall, RunningHouse, placed_call, running_house
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.processes import children, gone
+
+TONE: dict[str, Any] = {"hz": 440, "ms": 400}
+EXIT_WITHIN_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def house(peer: OfflinePeer) -> Iterator[RunningHouse]:
+    with running_house(peer, IDLE_NUDGE_S="1", IDLE_DISCONNECT_S="3") as running:
+        yield running
+
+
+def own(call: PlacedCall) -> dict[str, str]:
+    return {"Authorization": f"Bearer {call.ticket.token}"}
+
+
+def path(call: PlacedCall) -> str:
+    return f"/api/sessions/{call.ticket.session_id}"
+
+
+async def silent_call(house: RunningHouse, transport: str) -> None:
+    """Somebody calls, says nothing, and is let go."""
+    async with placed_call(house, transport=transport) as call:
+        ended = await call.told("session_ended", within_s=12)
+        types = [event.type for event in call.events]
+        goodbye_at = call.arrivals[types.index("session_idle_disconnect")]
+        nudge_ms, goodbye_ms = (
+            FRAME_MS * sum(early is (heard.at < goodbye_at) for heard in call.audible()) for early in (True, False)
+        )
+    assert ended.data == {"reason": "idle"}
+    order = [type_ for type_ in types if type_.startswith("session_") or type_ == "transcript"]
+    assert order == [
+        "session_started",
+        "session_idle_nudge",
+        "transcript",
+        "session_idle_disconnect",
+        "transcript",
+        "session_ended",
+    ]
+    assert [data["content"] for data in call.all_told("transcript")] == ["Still there?", "Goodbye!"]
+    assert (call.all_told("session_idle_nudge"), call.all_told("session_idle_disconnect")) == (
+        [{"idle_s": 1}],
+        [{"idle_s": 3}],
+    )
+    # What a busy machine sends too late the caller conceals, which sounds longer; heard in part is what must not be.
+    assert 360 <= nudge_ms <= 520 and 760 <= goodbye_ms <= 920, "heard in full, the goodbye before the hang-up"
+
+
+async def test_silence_brings_a_nudge_then_a_goodbye_that_is_heard_then_the_end(
+    peer: OfflinePeer, house: RunningHouse
+) -> None:
+    nudge = {"text": "Still there?", "tone": TONE}
+    goodbye = {"text": "Goodbye!", "tone": {"hz": 440, "ms": 800}}
+    await peer.follow({"purposes": {"nudge": nudge, "goodbye": goodbye}})
+    await asyncio.gather(silent_call(house, "webrtc"), silent_call(house, "ws"))
+
+
+async def deleted(call: PlacedCall) -> int:
+    return (await call.http.delete(path(call), headers=own(call))).status_code
+
+
+async def test_a_deleted_call_is_over_at_once_and_forgotten(peer: OfflinePeer, house: RunningHouse) -> None:
+    await peer.follow({"turns": [{"reply": {"text": "A story " * 20, "tone": {"hz": 440, "ms": 6000}}}]})
+    async with placed_call(house) as call:
+        await call.http.post(f"{path(call)}/messages", json={"text": "tell me a story"}, headers=own(call))
+        await call.hears_something()
+        began = time.monotonic()
+        assert await deleted(call) == 200
+        assert time.monotonic() - began < 3
+        ended = await call.told("session_ended")
+        assert (await call.http.get(path(call), headers=own(call))).status_code == 404
+        assert (await call.http.get("/api/sessions")).json() == {"sessions": []}
+    assert ended.data == {"reason": "deleted"}
+
+
+async def test_a_beacon_with_the_token_alone_hangs_up(peer: OfflinePeer, house: RunningHouse) -> None:
+    await peer.follow({"turns": []})
+    async with placed_call(house) as call, httpx2.AsyncClient(base_url=house.url, trust_env=False) as stranger:
+        body = {"session_id": call.ticket.session_id}
+        refused = await stranger.post("/api/rtc/disconnect", json=body | {"token": "wrong"})
+        assert refused.status_code == 404
+        answer = await stranger.post("/api/rtc/disconnect", json=body | {"token": call.ticket.token})
+        assert answer.json() == {"ok": True}
+        assert (await call.told("session_ended")).data == {"reason": "disconnected"}
+        assert (await call.http.get(path(call), headers=own(call))).json()["ended_reason"] == "disconnected"
+
+
+async def test_two_callers_never_see_each_others_calls(peer: OfflinePeer, house: RunningHouse) -> None:
+    await peer.follow({"turns": [{"reply": {"text": "Yes.", "tone": TONE}}]})
+    async with placed_call(house) as ada, placed_call(house, transport="ws") as bob:
+        await ada.http.post(f"{path(ada)}/messages", json={"text": "my secret"}, headers=own(ada))
+        await ada.told("transcript", content="my secret")
+        for headers in ({}, own(bob)):
+            answers = [
+                await bob.http.get(path(ada), headers=headers),
+                await bob.http.get(f"{path(ada)}/transcript", headers=headers),
+                await bob.http.get(f"/api/events/{ada.ticket.session_id}", headers=headers),
+                await bob.http.post(f"{path(ada)}/messages", json={"text": "hello"}, headers=headers),
+                await bob.http.delete(path(ada), headers=headers),
+                await bob.http.post("/api/rtc/disconnect", json={"session_id": ada.ticket.session_id}),
+            ]
+            assert [answer.status_code for answer in answers] == [404] * 6
+            assert not any("secret" in answer.text for answer in answers)
+        mine = (await bob.http.get("/api/sessions")).json()["sessions"]
+        assert [session["session_id"] for session in mine] == [bob.ticket.session_id]
+        assert not bob.all_told("transcript") and not ada.all_told("session_ended")
+
+
+async def exit_status(house: RunningHouse) -> int:
+    return await asyncio.to_thread(house.process.wait, EXIT_WITHIN_S)
+
+
+async def test_sigterm_says_goodbye_ends_the_call_and_leaves_no_process() -> None:
+    with running_house() as house:
+        offspring = children(house.pid)
+        assert len(offspring) >= 3, "redis-server, the offline demonstration and its recogniser"
+        async with placed_call(house) as call, placed_call(house, transport="ws") as other:
+            house.process.send_signal(signal.SIGTERM)
+            await asyncio.gather(call.hears_something(), other.hears_something())
+            for each in (call, other):
+                ended = await each.told("session_ended", within_s=8)
+                assert ended.data == {"reason": "shutdown"}
+                assert each.all_told("transcript")[-1]["content"] == "I have to go now. Goodbye!"
+                assert len(each.audible()) * FRAME_MS > 1000, "the goodbye was heard, not only begun"
+            assert await exit_status(house) == 0
+        await gone(offspring, within_s=1)
+        assert "Traceback" not in (house.folder / "stderr.log").read_text()
+
+
+async def test_a_server_killed_in_a_call_leaves_no_process() -> None:
+    with running_house() as house:
+        offspring = children(house.pid)
+        async with placed_call(house, transport="ws"):
+            house.process.kill()
+            await exit_status(house)
+            await gone(offspring, within_s=5)

@@ -1,0 +1,214 @@
+"""What fails beside a call, and the ways of hearing: the call goes on. Real processes, killed and frozen for real."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import statistics
+from collections.abc import Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from backend.storage.redis_memory import connect
+from tests.support.house import PlacedCall, RunningHouse, placed_call, running_house
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.processes import child
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+QUESTION = "what is the weather in Seattle"
+TONE: dict[str, Any] = {"hz": 440, "ms": 200}
+STORY: dict[str, Any] = {"text": "A long story " * 20, "chirp": {"from_hz": 400, "to_hz": 2400, "ms": 8000}}
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def house(peer: OfflinePeer) -> Iterator[RunningHouse]:
+    with running_house(peer) as running:
+        yield running
+
+
+def a_turn(text: str) -> dict[str, Any]:
+    return {"hear": QUESTION, "reply": {"text": text, "tone": TONE}}
+
+
+async def ask(call: PlacedCall, words: str = "hello there") -> None:
+    await call.say(silence(100) + speech(words))
+
+
+async def answered(call: PlacedCall, times: int) -> list[int]:
+    """So many more spoken questions, answered and heard; how long each took in all, in milliseconds."""
+    for _ in range(times):
+        before = len(call.all_told("turn_metrics"))
+        replies = len(call.all_told("audio_playback_finished"))
+        await ask(call)
+        await until(lambda n=before: len(call.all_told("turn_metrics")) > n)  # type: ignore[misc]
+        await until(lambda n=replies: len(call.all_told("audio_playback_finished")) > n)  # type: ignore[misc]
+    return [int(legs["total_ms"]) for legs in call.all_told("turn_metrics")[-times:]]
+
+
+# --- memory -------------------------------------------------------------------------------------------
+
+
+def redis_of(house: RunningHouse) -> psutil.Process:
+    return child(house.pid, "redis-server")
+
+
+async def remembered(house: RunningHouse, call: PlacedCall) -> int:
+    """How many messages of this call are in Redis."""
+    async with aclosing(_Memory(house)) as memory:
+        return await memory.count(call.ticket.conversation_id)
+
+
+class _Memory:
+    def __init__(self, house: RunningHouse) -> None:
+        self.redis = connect(f"unix://{house.folder}/var/redis/redis.sock")
+
+    async def count(self, conversation_id: str) -> int:
+        """Messages of a conversation, whoever it belongs to."""
+        keys = await self.redis.keys(f"user:*:conversation:{conversation_id}")
+        return sum([await self.redis.llen(key) for key in keys])
+
+    async def aclose(self) -> None:
+        await self.redis.aclose()
+
+
+@pytest.mark.alone
+async def test_a_frozen_redis_costs_no_time_and_is_written_to_again(peer: OfflinePeer, house: RunningHouse) -> None:
+    await peer.follow({"turns": [a_turn("Yes.")]})
+    redis = redis_of(house)
+    async with placed_call(house) as call:
+        before = await answered(call, 3)
+        await until(lambda: _holds(house, call, 6))
+        redis.send_signal(signal.SIGSTOP)
+        try:
+            frozen = await answered(call, 3)
+            async with asyncio.timeout(8), placed_call(house, transport="ws") as newcomer:
+                await answered(newcomer, 1)
+            assert "Redis does not answer" in (await call.http.get("/readyz")).text
+        finally:
+            redis.send_signal(signal.SIGCONT)
+        await asyncio.sleep(1.5)  # the breaker lets a probe through once a second
+        await answered(call, 1)
+        kept = await remembered(house, call)
+        await until(lambda: _holds(house, call, 8))
+    assert statistics.median(frozen) <= 1.5 * statistics.median(before) + 50, (before, frozen)
+    assert kept >= 6
+
+
+async def _holds(house: RunningHouse, call: PlacedCall, count: int) -> bool:
+    return await remembered(house, call) >= count
+
+
+async def test_a_killed_redis_costs_no_call_and_comes_back(peer: OfflinePeer, house: RunningHouse) -> None:
+    await peer.follow({"turns": [a_turn("Yes.")]})
+    redis = redis_of(house)
+    async with placed_call(house) as call:
+        await answered(call, 1)
+        redis.kill()
+        await answered(call, 1)
+        await until(lambda: (house.folder / "var/redis/redis.sock").exists())
+        await asyncio.sleep(1.2)  # the breaker lets a probe through once a second
+        await answered(call, 1)
+        await until(lambda: _holds(house, call, 4))
+        assert not call.all_told("error")
+
+
+# --- the Responder ------------------------------------------------------------------------------------
+
+
+async def test_an_expired_session_is_followed_by_one_that_knows_what_was_said(
+    peer: OfflinePeer, house: RunningHouse
+) -> None:
+    first = {"turns": [a_turn("It is sunny.")], "expires_after_ms": 4000}
+    await peer.follow({"connections": [first, {"turns": [a_turn("Tomorrow too.")]}]})
+    async with placed_call(house) as call:
+        await answered(call, 1)
+        await call.told("error")
+        await until(lambda: _connections(peer, 2))
+        await answered(call, 1)
+        await call.told("transcript", content="Tomorrow too.")
+        contents = [data["content"] for data in call.all_told("transcript")]
+    assert contents == [QUESTION, "It is sunny.", QUESTION, "Tomorrow too."]
+    received = (await peer.connections())[1]["received"]
+    put_back = [event["event"]["item"] for event in received[1:3]]
+    assert [event["type"] for event in received[:3]] == ["session.update", *["conversation.item.create"] * 2]
+    assert [(item["role"], item["content"][0]["type"], item["content"][0]["text"]) for item in put_back] == [
+        ("user", "input_text", QUESTION),
+        ("assistant", "output_text", "It is sunny."),
+    ]
+
+
+async def _connections(peer: OfflinePeer, count: int) -> bool:
+    return len(await peer.connections()) >= count
+
+
+async def test_a_killed_demonstration_is_started_again_and_the_call_recovers(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"turns": [a_turn("It is sunny.")]}))
+    with running_house(OFFLINE_SCRIPT=str(script)) as house:
+        async with placed_call(house) as call:
+            await answered(call, 1)
+            first = child(house.pid, "demo.offline")
+            first.kill()
+            await call.told("error")
+            await until(lambda: _ready(call), 10)
+            second = child(house.pid, "demo.offline")
+            await answered(call, 1)
+            contents = [data["content"] for data in call.all_told("transcript") if data["role"] == "user"]
+        assert second.pid != first.pid and contents == [QUESTION, QUESTION]
+
+
+async def _ready(call: PlacedCall) -> bool:
+    answer = await call.http.get("/readyz")
+    return answer.status_code == 200
+
+
+# --- ways of hearing, and who speaks first ------------------------------------------------------------
+
+
+async def test_the_providers_own_turn_detection_finds_turns_and_interruptions(peer: OfflinePeer) -> None:
+    stop = {"hear": "stop", "reply": {"text": "All right.", "tone": TONE}}
+    await peer.follow({"turns": [{"hear": QUESTION, "reply": STORY}, stop]})
+    with running_house(peer, VAD__ENABLED="false") as house:
+        async with placed_call(house) as call:
+            assert call.all_told("session_started")[0]["hearing"] == "provider"
+            await ask(call, QUESTION)
+            await call.hears_something()
+            await asyncio.sleep(0.5)
+            await ask(call, "stop, that is enough")
+            [interrupted] = [await call.told("transcript_interrupted")]
+            await call.told("transcript", content="All right.")
+        log = (await peer.connections())[-1]
+    update = next(event["event"] for event in log["received"] if event["type"] == "session.update")
+    assert update["session"]["audio"]["input"]["turn_detection"]["type"] == "semantic_vad"
+    types = [event["type"] for event in log["received"]]
+    assert "input_audio_buffer.commit" not in types, "the provider commits by itself"
+    assert types.count("response.create") == 2 and types.count("conversation.item.truncate") == 1
+    assert STORY["text"].startswith(interrupted.data["heard"])
+
+
+async def test_a_greeting_is_the_first_thing_heard_and_silero_hears_the_answer(peer: OfflinePeer) -> None:
+    welcome = {"text": "Welcome!", "tone": {"hz": 600, "ms": 500}}
+    await peer.follow({"purposes": {"greeting": welcome}, "turns": [a_turn("It is sunny.")]})
+    with running_house(peer, GREETING="Welcome!", VAD__ENGINE="silero") as house:
+        async with placed_call(house) as call:
+            assert call.all_told("session_started")[0]["hearing"] == "silero"
+            await call.told("transcript", role="assistant", content="Welcome!")
+            assert not [data for data in call.all_told("transcript") if data["role"] == "user"]
+            await answered(call, 1)
+            await call.told("transcript", content="It is sunny.")
+        log = (await peer.connections())[-1]
+    first = next(event["event"] for event in log["received"] if event["type"] == "response.create")
+    assert first["response"]["metadata"]["purpose"] == "greeting"
+    assert '"Welcome!"' in first["response"]["instructions"]

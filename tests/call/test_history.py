@@ -1,0 +1,98 @@
+"""What was said: a short tail at hand, all of it on its way to memory."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from backend.call.history import TAIL, History
+from backend.call.summary import keep_summary
+from backend.responders.base import Remembered
+from backend.sessions.registry import Session
+from backend.storage.memory import MemoryJob
+from backend.storage.outbox import careful
+from backend.testing.memory import FakeMemory
+
+
+async def run(jobs: list[MemoryJob], memory: FakeMemory) -> None:
+    for job in jobs:
+        await job(memory)
+
+
+async def test_every_message_goes_to_memory_in_order() -> None:
+    jobs: list[MemoryJob] = []
+    history, memory = History("u1", "s1", jobs.append), FakeMemory()
+    history.add("user", "hello")
+    history.add("assistant", "hi")
+    await run(jobs, memory)
+    assert [(m.role, m.content) for m in await memory.recent_messages("u1", "s1")] == [
+        ("user", "hello"),
+        ("assistant", "hi"),
+    ]
+
+
+def test_the_tail_is_bounded_and_keeps_the_newest() -> None:
+    history = History("u1", "s1", lambda _: None)
+    for number in range(TAIL + 5):
+        history.add("user", str(number))
+    assert len(history.tail()) == TAIL
+    assert history.tail()[-1] == Remembered("user", str(TAIL + 4))
+
+
+def test_what_was_added_since_is_told_apart() -> None:
+    history = History("u1", "s1", lambda _: None)
+    history.add("user", "one")
+    count = history.count
+    assert history.since(count) == []
+    history.add("assistant", "two")
+    history.add("user", "three")
+    assert [said.text for said in history.since(count)] == ["two", "three"]
+
+
+def test_a_memory_that_takes_nothing_is_logged_and_costs_no_more(caplog: pytest.LogCaptureFixture) -> None:
+    def refuse(_job: MemoryJob) -> None:
+        raise RuntimeError("full")
+
+    history = History("u1", "s1", careful(refuse))
+    with caplog.at_level(logging.ERROR):
+        history.add("user", "my secret")
+    assert history.tail() == [Remembered("user", "my secret")]
+    assert caplog.records and "my secret" not in caplog.text
+
+
+async def test_the_summary_holds_how_it_went_and_counts_for_the_user() -> None:
+    jobs: list[MemoryJob] = []
+    session, memory = Session("ada", "fake"), FakeMemory()
+    session.transport = "webrtc"
+    session.count("transcript", {"role": "user"})
+    await memory.update_user_context("ada", lambda _: {"facts": ["has a dog"], "signals": {"session_count": 2}})
+    keep_summary(jobs.append, session, "idle")
+    await run(jobs, memory)
+    summary = await memory.get_summary(session.id)
+    assert summary and (summary["reason"], summary["transport"], summary["turns"]) == ("idle", "webrtc", 1)
+    assert summary["ended"] >= summary["started"]
+    context = await memory.user_context("ada")
+    assert context["signals"]["session_count"] == 3 and context["facts"] == ["has a dog"]
+
+
+async def test_the_summary_never_holds_words() -> None:
+    jobs: list[MemoryJob] = []
+    session, memory = Session("ada", "fake"), FakeMemory()
+    session.transcript.write("user", "u1", "my secret")
+    keep_summary(jobs.append, session, "idle")
+    await run(jobs, memory)
+    assert "my secret" not in str(await memory.get_summary(session.id))
+
+
+async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> None:
+    jobs: list[MemoryJob] = []
+    session, memory = Session("ada", "fake"), FakeMemory()
+    history = History("ada", session.conversation_id, jobs.append)
+    history.add("user", "hello")
+    keep_summary(jobs.append, session, "deleted")
+    await run(jobs, memory)
+    assert (
+        await memory.recent_messages("ada", session.conversation_id) == []
+        and await memory.get_summary(session.id) is None
+    )

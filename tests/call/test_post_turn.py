@@ -1,0 +1,163 @@
+"""A call's turns as the post-steps get them: whole, once each, and never in the call's way."""
+
+from __future__ import annotations
+
+import asyncio
+
+from backend.agent.given import Note
+from backend.call.post_turn import TurnsOver
+from backend.middleware.base import Amended, Asked, WholeTurn, step
+from backend.middleware.pipeline import Pipeline
+from backend.settings.settings import load_settings
+from backend.storage.memory import MemoryJob
+from backend.testing.memory import FakeMemory
+from backend.testing.model import FakeChatModel
+from backend.thinkers.base import Manifest, Question
+from backend.thinkers.registry import Thinker, Thinkers
+from backend.thinkers.work import Consultation, Desk
+from backend.users.modes import Mode
+from tests.call.test_engine import type_and_answer
+from tests.call.world import placed_call
+from tests.middleware.world import pipeline
+from tests.support.minds import agent, toolbox
+from tests.support.waiting import until
+
+
+class Log:
+    """A post-step that keeps every turn, and one that shouts."""
+
+    def __init__(self) -> None:
+        self.turns: list[WholeTurn] = []
+
+        @step("keep", stage="post", detached=True)
+        async def keep(turn: WholeTurn) -> None:
+            self.turns.append(turn)
+
+        @step("shout", stage="post", modes=["loud"])
+        async def shout(turn: WholeTurn) -> Amended:
+            return Amended(turn.answer.upper())
+
+        self.pipeline = pipeline(keep, shout)
+
+    def over(self, jobs: list[MemoryJob] | None = None, mode: str = "default", quiet_s: float = 30.0) -> TurnsOver:
+        keep = (jobs if jobs is not None else []).append
+        return TurnsOver(self.pipeline, "ada", "c1", mode=lambda: Mode(name=mode), keep=keep, quiet_s=quiet_s)
+
+    async def seen(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """Question, answer and Thinkers of each turn."""
+        await self.pipeline.close(2.0)
+        return [(turn.asked.text, turn.answer, turn.thinkers) for turn in self.turns]
+
+
+async def test_a_turn_is_over_when_the_next_begins_and_when_the_call_ends() -> None:
+    log = Log()
+    turns = log.over()
+    turns.heard("assistant", "Hello, this is a machine.", "m0")
+    turns.heard("user", "Will it rain?", "m1")
+    turns.heard("assistant", "Let me check.", "m2")
+    turns.thinker("c1", "routed", "weather")
+    turns.thinker("c1", "complete", "weather")
+    turns.heard("assistant", "It will.", "m3")
+    turns.heard("user", "Oh", "m4")
+    turns.heard("user", "no.", "m5")
+    turns.heard("assistant", "Sorry.", "m6")
+    turns.close("disconnected")
+    assert await log.seen() == [
+        ("Will it rain?", "Let me check. It will.", ("weather",)),
+        ("Oh no.", "Sorry.", ()),
+    ]
+    first = log.turns[0]
+    assert (first.message_id, first.asked.source_mode, first.asked.user_id) == ("m3", "voice", "ada")
+
+
+async def test_a_quiet_while_ends_a_turn_but_not_while_a_thinker_works() -> None:
+    log = Log()
+    turns = log.over(quiet_s=0.03)
+    turns.heard("user", "Will it rain?", "m1")
+    turns.heard("assistant", "Let me check.", "m2")
+    turns.thinker("c1", "working", "weather")
+    await asyncio.sleep(0.06)
+    assert log.turns == []
+    turns.thinker("c1", "complete", "weather")
+    turns.heard("assistant", "It will.", "m3")
+    async with asyncio.timeout(2):
+        await until(lambda: len(log.turns) == 1)
+    turns.close("disconnected")
+    assert await log.seen() == [("Will it rain?", "Let me check. It will.", ("weather",))]
+
+
+async def test_a_turn_nobody_heard_an_answer_to_is_none() -> None:
+    log = Log()
+    turns = log.over()
+    turns.heard("user", "Hello?", "m1")
+    turns.close("network_lost")
+    assert await log.seen() == []
+
+
+async def test_a_deleted_call_is_told_to_nobody() -> None:
+    log = Log()
+    turns = log.over()
+    turns.heard("user", "A secret.", "m1")
+    turns.heard("assistant", "I see.", "m2")
+    turns.close("deleted")
+    assert await log.seen() == []
+
+
+async def test_what_was_spoken_is_amended_only_where_it_is_kept() -> None:
+    log, jobs = Log(), list[MemoryJob]()
+    turns = log.over(jobs, mode="loud")
+    turns.heard("user", "Will it rain?", "m1")
+    turns.heard("assistant", "It will.", "m2")
+    turns.close("disconnected")
+    assert await log.seen() == [("Will it rain?", "IT WILL.", ())]
+    assert len(jobs) == 1
+
+
+async def test_a_call_tells_its_turns_and_keeps_what_they_were_amended_to() -> None:
+    @step("shout", stage="post")
+    async def shout(turn: WholeTurn) -> Amended:
+        return Amended(turn.answer.upper())
+
+    steps, memory = pipeline(shout), FakeMemory()
+    async with placed_call(thinkers=house(steps)) as call:
+        await type_and_answer(call)
+        call.transport.finish(None)
+        assert await call.task == "disconnected"
+    await steps.close(2.0)
+    for job in call.jobs:
+        await job(memory)
+    kept = await memory.recent_messages("ada", call.session.conversation_id)
+    assert [(message.role, message.content) for message in kept] == [
+        ("user", "hello"),
+        ("assistant", "ONE TWO THREE FOUR"),
+    ]
+
+
+async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_personal() -> None:
+    @step("likes", stage="pre")
+    async def likes(asked: Asked) -> Note | None:
+        return Note("What they like", [f"{asked.user_id}'s tea"]) if asked.user_id == "ada" else None
+
+    model = FakeChatModel(improvise=lambda messages, _: ["For all."])
+    memory = FakeMemory()
+    thinkers = house(pipeline(likes), model, memory)
+
+    async def ask(user: str) -> str:
+        answer = await thinkers.answer(Question("tips", "What is good?", "s1", user, mode="work"), lambda _: None)
+        return answer.source
+
+    assert [await ask("ada"), await ask("ada")] == ["model", "cache"]
+    assert "ada's tea" in model.requests[0]["messages"][0]["content"]
+    assert [await ask("bo"), await ask("cy")] == ["model", "cache"]  # shared by all of whom nothing personal was found
+    assert "ada's tea" not in str(model.requests[1:])
+    assert [key for key in await memory.everything_of("ada") if "cache" in key]
+    assert not [key for key in await memory.everything_of("bo") if "cache" in key]
+
+
+def house(steps: Pipeline, model: FakeChatModel | None = None, memory: FakeMemory | None = None) -> Thinkers:
+    """One Thinker, with these steps around it."""
+    manifest = Manifest("tips", "Tips", "tips", "What is good?", "Give a tip.")
+    desk = Desk(
+        agent(model or FakeChatModel()), toolbox(), memory or FakeMemory(), load_settings(_env_file=None), steps
+    )
+    return Thinkers([Thinker(manifest, Consultation.consult)], desk)

@@ -1,0 +1,106 @@
+"""What the user wants remembered and how they want to be answered, through the whole server, by voice and by text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+
+from backend.app.client.signalling import Signalling
+from tests.call.test_calendar_calls import type_text
+from tests.call.test_profile_in_calls import briefings, kept
+from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+BRIEFLY = "Always answer in one sentence."
+ROUTE = {"name": "route_to_thinker", "arguments": {"domain": "memory", "query": BRIEFLY}}
+ADD = {"name": "manage_prompt", "arguments": {"action": "add", "text": BRIEFLY}}
+TONE: dict[str, Any] = {"hz": 440, "ms": 300}
+IN_FORCE = f'<standing_instructions>\n["{BRIEFLY}"]\n</standing_instructions>'
+
+
+async def test_what_is_said_in_a_call_holds_from_its_next_turn_on_and_in_the_next_call() -> None:
+    asks = {"hear": BRIEFLY, "reply": {"calls": [ROUTE]}, "after_results": [{"text": "I will.", "tone": TONE}]}
+    script = {"turns": [asks], "chat": [{"calls": [ADD]}, {"text": "From now on, one sentence."}]}
+    with running_peer() as peer, running_house(peer) as house:
+        async with a_browser(house) as browser, a_browser(house) as stranger:
+            await peer.follow(script)
+            async with placed_call(house, browser=browser) as call:
+                await call.say(silence(200) + speech("what is the weather in Seattle"))
+                await call.told("thinker", within_s=20, event="complete", domain="memory")
+                await until(lambda: _briefed(peer, IN_FORCE), 20)
+                assert "<standing_instructions>" not in (await briefings(peer))[0]
+                await _take_back(browser)
+                await until(lambda: _briefed(peer, "<standing_instructions>", False), 20)
+                await browser.patch("/api/me", json={"changes": [{"op": "add_instruction", "text": BRIEFLY}]})
+                await until(lambda: _briefed(peer, IN_FORCE), 20)
+            async with placed_call(house, browser=browser):
+                assert IN_FORCE in (await briefings(peer))[0]
+            async with placed_call(house, browser=stranger):
+                assert "<standing_instructions>" not in (await briefings(peer))[0]
+
+
+async def _briefed(peer: OfflinePeer, words: str, there: bool = True) -> bool:
+    return (words in (await briefings(peer))[-1]) is there
+
+
+async def _take_back(browser: httpx2.AsyncClient) -> None:
+    drop = {"op": "drop_instruction", "text": BRIEFLY}
+    assert (await browser.patch("/api/me", json={"changes": [drop]})).json()["instructions"] == []
+
+
+async def say(http: httpx2.AsyncClient, text: str) -> str:
+    """What is answered to a typed message."""
+    response = await http.post("/api/multiturn", json={"message": text, "conversation_id": "c1"}, timeout=20)
+    assert response.status_code == 200, response.text
+    return str(response.json()["text"])
+
+
+async def answered(call: PlacedCall, text: str) -> str:
+    """What the memory's Thinker found, and the Responder's words for it, once they are heard."""
+    before = len(call.all_told("transcript"))
+    await type_text(call, text)
+
+    def spoken() -> list[str]:
+        told = [each["content"] for each in call.all_told("transcript")[before:] if each["role"] == "assistant"]
+        return [words for words in told if words.strip() not in ACKNOWLEDGED]
+
+    await until(lambda: bool(spoken()), 20)
+    return spoken()[-1].strip()
+
+
+ACKNOWLEDGED = ("Let me check.", "One moment, please.", "I will look that up.", "Let me see.")
+
+
+async def test_with_no_key_it_is_remembered_held_to_forgotten_and_erased_by_text_and_by_voice() -> None:
+    with running_house() as house:
+        async with a_browser(house) as browser, a_browser(house) as stranger:
+            for http in (browser, stranger):
+                await Signalling(http).config()
+            assert await say(browser, "Remember that my sister's name is Anna.") == (
+                "I will remember: Your sister's name is Anna."
+            )
+            await _by_voice(house, browser)
+            assert await say(browser, "What's my sister's name?") == "You told me: Your sister's name is Anna, captain."
+            assert await say(browser, "Forget that.") == "I have forgotten this: Your sister's name is Anna, captain."
+            assert await say(stranger, "What are my standing instructions?") == (
+                "You have given me no standing instructions."
+            )
+            everything = await kept(browser)
+            assert everything["memories"] == []
+            assert [value["instructions"] for key, value in everything["memory"].items() if "context" in key] == [
+                ["Call me captain."]
+            ]
+            assert await say(browser, "Remember that the bike is in the cellar.")
+            assert (await kept(browser))["memories"][0]["text"] == "The bike is in the cellar."
+            assert (await browser.delete("/api/me")).status_code == 200
+            assert not any((await kept(browser)).values())
+
+
+async def _by_voice(house: RunningHouse, browser: httpx2.AsyncClient) -> None:
+    async with placed_call(house, transport="ws", browser=browser) as call:
+        known = await answered(call, "What do you know about my sister?")
+        assert known == "You told me: Your sister's name is Anna."
+        assert await answered(call, "From now on call me captain.") == "All right, from now on: Call me captain."

@@ -1,0 +1,127 @@
+"""A Thinker at work in a call: what fills the wait, and what becomes of an answer that comes too late."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from backend.conversation import events as ev
+from backend.conversation.commands import AddNote, CreateReply, Purpose, SubmitResult
+from backend.conversation.limits import TurnLimits
+from backend.errors import BadRequest, NotFound
+from backend.thinkers.base import Answer
+from backend.thinkers.work import Consultation
+from tests.call.world import PlacedCall, placed_call, settle, thinkers
+from tests.support.waiting import until
+
+QUIET = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, filler_after_s=0)
+
+
+async def ask_chess(call: PlacedCall) -> None:
+    """The caller types a question, and the Responder routes it."""
+    call.live.type_text("Who wins?")
+    await settle()
+    request = call.responder.requests[-1].request
+    arguments = '{"domain": "chess", "query": "who wins"}'
+    call.responder.say(
+        ev.ReplyStarted("r1", request),
+        ev.ToolCalled("r1", "c1", "route_to_thinker", arguments),
+        ev.ReplyFinished("r1", "completed"),
+    )
+    await settle()
+
+
+async def test_a_filler_is_worded_like_the_thinker_at_work() -> None:
+    async def think(_: Consultation) -> Answer:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    registry = thinkers(chess=(think, {"filler": "Still pondering the board."}))
+    async with placed_call(thinkers=registry, limits=replace(QUIET, filler_after_s=0.05)) as call:
+        await ask_chess(call)
+        await until(lambda: len(call.responder.requests) == 2)
+        filler = call.done(CreateReply)[-1]
+    assert filler.purpose is Purpose.FILLER
+    assert '"Still pondering the board."' in filler.hint
+
+
+@pytest.mark.parametrize("late", ["drop", "deliver"])
+@pytest.mark.parametrize("moved_on", [True, False])
+async def test_an_answer_is_submitted_once_and_without_its_content_only_if_late_and_to_be_dropped(
+    late: str, moved_on: bool
+) -> None:
+    known = asyncio.Event()
+
+    async def think(_: Consultation) -> Answer:
+        await known.wait()
+        return Answer("White wins.", "model")
+
+    registry = thinkers(chess=(think, {"late": late}))
+    async with placed_call(thinkers=registry, limits=QUIET) as call:
+        await ask_chess(call)
+        if moved_on:
+            call.live.type_text("Never mind.")
+        known.set()
+        await settle()
+        [result] = call.done(SubmitResult)
+        last = call.told("thinker")[-1]["event"]
+    dropped = late == "drop" and moved_on
+    assert ("White wins." in result.output) is not dropped
+    assert ("dropped" in json.loads(result.output)) is dropped
+    assert last == ("stale" if moved_on else "complete")
+
+
+async def test_a_late_answer_can_be_asked_for_whatever_the_thinker_does_with_late_ones() -> None:
+    known = asyncio.Event()
+
+    async def think(_: Consultation) -> Answer:
+        await known.wait()
+        return Answer("White wins.", "model")
+
+    registry = thinkers(chess=(think, {"late": "drop"}))
+    async with placed_call(thinkers=registry, limits=QUIET) as call:
+        await ask_chess(call)
+        with pytest.raises(BadRequest):
+            call.live.say_answer("c1")
+        call.live.type_text("Never mind.")
+        request = call.responder.requests[-1].request
+        call.responder.say(
+            ev.ReplyStarted("r2", request), ev.ReplyAudio("r2", "i2", bytes(960)), ev.ReplyFinished("r2", "completed")
+        )
+        known.set()
+        await until(lambda: call.told("thinker")[-1]["event"] == "stale")
+        call.live.say_answer("c1")
+        await until(lambda: call.responder.requests[-1].purpose is Purpose.RESULT)
+        [note] = call.done(AddNote)
+        with pytest.raises(BadRequest):
+            call.live.say_answer("c1")
+        with pytest.raises(NotFound):
+            call.live.say_answer("c2")
+    assert json.loads(note.text)["answer"] == "White wins."
+
+
+async def test_a_thinker_the_caller_cancels_stops_and_says_so() -> None:
+    stopped = asyncio.Event()
+
+    async def think(_: Consultation) -> Answer:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    async with placed_call(thinkers=thinkers(chess=(think, {})), limits=QUIET) as call:
+        await ask_chess(call)
+        call.live.cancel_thinker("c1")
+        await asyncio.wait_for(stopped.wait(), 2)
+        with pytest.raises(BadRequest):
+            call.live.cancel_thinker("c1")
+        with pytest.raises(NotFound):
+            call.live.cancel_thinker("c2")
+        [result] = call.done(SubmitResult)
+        last = call.told("thinker")[-1]
+    assert "cancelled" in json.loads(result.output)
+    assert (last["event"], last["domain"], last["query"]) == ("cancelled", "chess", "who wins")

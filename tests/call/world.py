@@ -1,0 +1,202 @@
+"""A call without a wire: a fake transport, fake Responders and Thinkers of the test's own, in this very loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from backend.call.engine import Call, Line
+from backend.call.prompts import brief
+from backend.conversation.commands import ResponderCommand
+from backend.conversation.limits import TurnLimits
+from backend.errors import VoiceError
+from backend.media.endpointing import LocalHearing
+from backend.media.frame import Frame
+from backend.media.segmenter import Segmenter
+from backend.models.base import ChatModel
+from backend.observability.call_metrics import Metrics
+from backend.responders.base import Briefing, Remembered
+from backend.sessions.event_log import PageEvent
+from backend.sessions.registry import Session
+from backend.settings.settings import load_settings
+from backend.storage.memory import MemoryJob, Message
+from backend.testing.memory import FakeMemory
+from backend.testing.model import FakeChatModel
+from backend.testing.responder import FakeResponder
+from backend.testing.transport import FakeTransport
+from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.registry import Thinker, Thinkers
+from backend.thinkers.work import Consultation, Desk
+from backend.users.modes import Mode
+from backend.users.profile_learner import Learning
+from backend.users.summaries import Summaries
+from tests.support.minds import agent, toolbox
+from tests.support.tones import audible, tone
+
+Think = Callable[[Consultation], Awaitable[Answer]]
+VOICE = tone(300, 20)
+TONE = tone(440, 200)
+
+
+async def think_at_once(work: Consultation) -> Answer:
+    """The shortest way to an answer."""
+    return Answer(f"About {work.question.query}.", "live", ("a book",))
+
+
+def thinkers(**thinks: Think | tuple[Think, dict[str, Any]]) -> Thinkers:
+    """A registry with a Thinker for each name, given with fields of its manifest or without; none for no name."""
+    desk = Desk(agent(FakeChatModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
+    given = {domain: think if isinstance(think, tuple) else (think, {}) for domain, think in thinks.items()}
+    return Thinkers([Thinker(_manifest(domain, **more), think) for domain, (think, more) in given.items()], desk)
+
+
+def _manifest(domain: str, **more: Any) -> Manifest:
+    return Manifest(
+        domain=domain,
+        label=domain.title(),
+        description=f"questions about {domain}",
+        example=f"What about {domain}?",
+        prompt="Answer.",
+        cache_ttl_s=0,
+        **more,
+    )
+
+
+class LoudnessVad:
+    """Every frame that can be heard is speech."""
+
+    name = "loudness"
+
+    def score(self, frame: Frame) -> float:
+        """1 or 0."""
+        return float(audible(frame))
+
+    def reset(self) -> None:
+        """Nothing is kept."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def hearing() -> LocalHearing:
+    """No pre-roll, no post-roll, three frames of hangover."""
+    return LocalHearing(LoudnessVad(), Segmenter(0, 0, 3), 0.5)
+
+
+@dataclass
+class PlacedCall:
+    """One running call, and everything around it."""
+
+    session: Session
+    transport: FakeTransport
+    line: Line
+    responders: list[FakeResponder]
+    histories: list[list[Remembered]]
+    jobs: list[MemoryJob]
+    task: asyncio.Task[str]
+    events: list[PageEvent] = field(default_factory=list)
+
+    @property
+    def responder(self) -> FakeResponder:
+        """The newest connection."""
+        return self.responders[-1]
+
+    @property
+    def live(self) -> Call:
+        """The call as the session knows it."""
+        assert isinstance(self.session.call, Call)
+        return self.session.call
+
+    def told(self, type_: str) -> list[dict[str, Any]]:
+        """The data of every page event of a type."""
+        return [event.data for event in self.events if event.type == type_]
+
+    def done(self, kind: type[ResponderCommand]) -> list[Any]:
+        """The orders of a kind that the newest connection was given."""
+        return [command for command in self.responder.done if isinstance(command, kind)]
+
+    async def speak(self, frames: int, *, then_silent: int = 0) -> None:
+        """The caller's voice, and silence after it."""
+        self.transport.feed(*[Frame(VOICE)] * frames, *[Frame(bytes(960))] * then_silent)
+        await settle()
+
+
+async def settle() -> None:
+    """Let everything that can go on go on."""
+    for _ in range(60):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def placed_call(
+    *dials: FakeResponder | VoiceError | asyncio.Event,
+    thinkers: Thinkers = thinkers(),  # noqa: B008 - nothing in it changes
+    limits: TurnLimits | None = None,
+    remembering: FakeMemory | None = None,
+    model: ChatModel = FakeChatModel(),  # noqa: B008 - without scenes it only fails
+    conversation: str | None = None,
+    **line: Any,
+) -> AsyncIterator[PlacedCall]:
+    """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for."""
+    responders: list[FakeResponder] = []
+    histories: list[list[Remembered]] = []
+    jobs: list[MemoryJob] = []
+    memory = remembering or FakeMemory()
+    coming: Iterator[Any] = iter(dials)
+
+    async def dial(briefing: Briefing, history: Sequence[Remembered]) -> FakeResponder:
+        histories.append(list(history))
+        next_ = next(coming, None)
+        if isinstance(next_, VoiceError):
+            raise next_
+        if isinstance(next_, asyncio.Event):
+            await next_.wait()
+        responders.append(next_ if isinstance(next_, FakeResponder) else FakeResponder())
+        return responders[-1]
+
+    async def known(user: str) -> dict[str, Any]:
+        return await memory.user_context(user)
+
+    async def earlier(user: str, conversation: str) -> list[Message] | None:
+        return None if memory.down else await memory.recent_messages(user, conversation)
+
+    def briefed(known: Mapping[str, Any]) -> Briefing:
+        return brief(thinkers, known, endpointing="local")
+
+    whole = Line(
+        dial=dial,
+        brief=briefed,
+        mode=lambda _known: Mode(),
+        known=known,
+        earlier=earlier,
+        thinkers=thinkers,
+        keep=jobs.append,
+        learning=Learning(memory.watch_user, Summaries(model, "fast", memory)),
+        open_hearing=hearing,
+        limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
+        max_s=0,
+        about={"responder": "fake", "model": "fake", "offline": True},
+        metrics=Metrics(manifest.domain for manifest in thinkers.manifests),
+    )
+    whole = replace(whole, **line)
+    session, transport = Session("ada", "fake", conversation), FakeTransport()
+    task = asyncio.create_task(Call(whole, session, transport).run())
+    placed = PlacedCall(session, transport, whole, responders, histories, jobs, task)
+    reading = asyncio.create_task(_read(placed))
+    try:
+        await settle()
+        yield placed
+    finally:
+        reading.cancel()
+        task.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await task
+
+
+async def _read(placed: PlacedCall) -> None:
+    async with aclosing(placed.session.feed.read()) as events:
+        async for event in events:
+            placed.events.append(event)

@@ -1,0 +1,159 @@
+"""Typed turns on two servers over one Redis: a conversation answers one message at a time, wherever it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from redis.asyncio import Redis
+
+from backend.storage import turn_claims as turns
+from backend.storage.pubsub import Relay
+from backend.storage.redis_memory import RedisMemory, connect, connect_waiting
+from backend.storage.turn_claims import RedisTurns
+from tests.http.test_chat import say
+from tests.http.world import World, message_of, world
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.waiting import until
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[RedisProcess]:
+    with running_redis() as running:
+        yield running
+
+
+@asynccontextmanager
+async def server(redis: RedisProcess, folder: Path, name: str, scenes: Sequence[Any]) -> AsyncIterator[World]:
+    """A server with its own model, over everybody's Redis."""
+    async with AsyncExitStack() as stack:
+        client, waiting = connect(redis.url), connect_waiting(redis.url)
+        stack.push_async_callback(client.aclose)
+        stack.push_async_callback(waiting.aclose)
+        relay, elsewhere = Relay(client, waiting), RedisTurns(client, name)
+        elsewhere.listen(relay)
+        relay.begin()
+        stack.push_async_callback(relay.close)
+        assert await relay.opened(5.0)
+        made = world(folder, scenes=scenes, memory=RedisMemory(client), elsewhere=elsewhere, page=False)
+        yield await stack.enter_async_context(made)
+
+
+@asynccontextmanager
+async def two(
+    redis: RedisProcess, folder: Path, here: Sequence[Any], there: Sequence[Any] = ()
+) -> AsyncIterator[tuple[World, World, httpx2.AsyncClient, httpx2.AsyncClient]]:
+    """Two servers, and the same browser before each."""
+    async with (
+        server(redis, folder, "here", here) as one,
+        server(redis, folder, "there", there) as other,
+        one.browser() as browser,
+    ):
+        await browser.get("/mode")
+        async with other.browser(cookies={"caller": browser.cookies["caller"]}) as elsewhere:
+            yield one, other, browser, elsewhere
+
+
+def asking(browser: httpx2.AsyncClient, text: str, **body: Any) -> asyncio.Task[httpx2.Response]:
+    return asyncio.create_task(
+        browser.post("/api/multiturn", json={"message": text, "conversation_id": "c1"} | body, timeout=20)
+    )
+
+
+async def test_a_busy_conversation_is_busy_everywhere_until_it_has_answered(
+    redis: RedisProcess, tmp_path: Path
+) -> None:
+    async with two(redis, tmp_path, [["One", 0.8, "."]], [["Two."]]) as (here, _, browser, elsewhere):
+        first = asking(browser, "Hello.")
+        await until(lambda: bool(here.model.requests), 10)
+        refused = await elsewhere.post("/api/multiturn", json={"message": "And?", "conversation_id": "c1"})
+        assert (refused.status_code, message_of(refused)) == (
+            409,
+            "This conversation is still busy with its last message.",
+        )
+        assert (await elsewhere.get("/api/conversations/c1")).json()["busy"] is True
+        assert (await first).json()["text"] == "One."
+        assert (await say(elsewhere, "And?", conversation_id="c1"))["text"] == "Two."
+        assert (await elsewhere.get("/api/conversations/c1")).json()["busy"] is False
+
+
+async def test_a_turn_is_cancelled_from_the_other_server(redis: RedisProcess, tmp_path: Path) -> None:
+    async with two(redis, tmp_path, [["One", 30.0, "."]], [["Two."]]) as (here, _, browser, elsewhere):
+        first = asking(browser, "Hello.")
+        await until(lambda: bool(here.model.requests), 10)
+        began = time.monotonic()
+        assert (await elsewhere.post("/api/conversations/c1/cancel")).json() == {"cancelled": True}
+        reply = (await first).json()
+        assert (reply["state"], time.monotonic() - began < 10) == ("cancelled", True)
+        assert (await elsewhere.post("/api/conversations/c1/cancel")).json() == {"cancelled": False}
+        assert (await say(elsewhere, "And?", conversation_id="c1"))["text"] == "Two."
+
+
+async def test_a_retry_at_the_other_server_joins_the_turn_and_asks_no_model(
+    redis: RedisProcess, tmp_path: Path
+) -> None:
+    async with two(redis, tmp_path, [["One", 0.8, "."]]) as (here, there, browser, elsewhere):
+        first = asking(browser, "Hello.", message_id="m1")
+        await until(lambda: bool(here.model.requests), 10)
+        retried = asking(elsewhere, "Hello.", message_id="m1")
+        assert (await first).json() == (await retried).json() and there.model.requests == []
+        other = asking(elsewhere, "Something else.", message_id="m1")
+        assert (await other).status_code == 422
+
+
+async def test_a_conversation_is_deleted_with_the_answer_another_server_is_writing(
+    redis: RedisProcess, tmp_path: Path
+) -> None:
+    async with two(redis, tmp_path, [["One", 30.0, "."]]) as (here, _, browser, elsewhere):
+        first = asking(browser, "Hello.")
+        await until(lambda: bool(here.model.requests), 10)
+        assert (await elsewhere.delete("/api/conversations/c1")).json() == {"ok": True}
+        assert (await first).json()["state"] == "cancelled"
+        assert (await elsewhere.get("/api/conversations/c1")).status_code == 404
+
+
+async def test_another_user_can_neither_see_nor_stop_it(redis: RedisProcess, tmp_path: Path) -> None:
+    async with two(redis, tmp_path, [["One", 0.8, "."]], [["Mine."]]) as (here, there, browser, _):
+        first = asking(browser, "Hello.")
+        await until(lambda: bool(here.model.requests), 10)
+        async with there.browser() as stranger:
+            assert (await stranger.post("/api/conversations/c1/cancel")).json() == {"cancelled": False}
+            assert (await say(stranger, "Hello.", conversation_id="c1"))["text"] == "Mine."
+        assert (await first).json()["text"] == "One."
+
+
+async def test_a_dead_servers_turn_is_in_nobodys_way_for_long(redis: RedisProcess, tmp_path: Path) -> None:
+    now = [1_000.0]
+    client = connect(redis.url)
+    dead, heir = RedisTurns(client, "dead", clock=lambda: now[0]), RedisTurns(client, "heir", clock=lambda: now[0])
+    assert await dead.claim("ada", "c1", "m1") == ""
+    assert await heir.claim("ada", "c1", "m2") == "m1" and await heir.running("ada") == {"c1": "m1"}
+    now[0] += turns.LEASE_S + 0.1
+    assert await heir.running("ada") == {} and await heir.claim("ada", "c1", "m2") == ""
+    await dead.release("ada", "c1", "m1")
+    assert await dead.running("ada") == {"c1": "m2"}, "it let go what was not its own any more"
+    await heir.release("ada", "c1", "m2")
+    assert await client.exists("user:ada:turns") == 0
+    await client.aclose()
+
+
+async def test_of_many_who_claim_at_once_one_has_it(redis: RedisProcess) -> None:
+    client: Redis = connect(redis.url)
+    claims = [RedisTurns(client, f"p{number}").claim("bo", "c1", f"m{number}") for number in range(12)]
+    held = await asyncio.gather(*claims)
+    assert held.count("") == 1 and set(held) - {""} == {f"m{held.index('')}"}
+    await client.aclose()
+
+
+async def test_without_redis_each_server_goes_by_what_it_knows(tmp_path: Path) -> None:
+    with running_redis() as own:
+        async with two(own, tmp_path, [["One."], ["Two."]]) as (_, _, browser, _):
+            assert (await say(browser, "Hello.", conversation_id="c1"))["history"] == "kept"
+            own.kill()
+            assert (await say(browser, "Hello?", conversation_id="c1"))["history"] == "unavailable"

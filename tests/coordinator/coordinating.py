@@ -1,0 +1,192 @@
+"""What a coordinator works with, in tests: tasks and a teller that outlive it, and a mind that follows a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from fakeredis import FakeServer
+
+from backend.coordinator.channels import Channels, Leases
+from backend.coordinator.coordinator import Coordinator
+from backend.coordinator.decisions import Decision
+from backend.coordinator.digest import Happened, Pace, Thought
+from backend.coordinator.state import Notebook
+from backend.errors import VoiceError
+from backend.notifications.notices import Notice
+from backend.tasks.task import CancelOutcome, Task, TaskState, normalised
+from tests.support.crashing import Countdown, CrashingRedis
+
+USER = "ada"
+
+
+@dataclass
+class World:
+    """What outlives a process: Redis, the tasks, what was told. `now` moves by itself, a little at every look."""
+
+    server: FakeServer = field(default_factory=FakeServer)
+    tasks: dict[str, Task] = field(default_factory=dict)
+    created: list[str] = field(default_factory=list)
+    """Instructions of the tasks begun, once each."""
+    canceled: list[str] = field(default_factory=list)
+    told: dict[str, Notice] = field(default_factory=dict)
+    shown: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
+    """What was done, in this order: create, cancel, tell, show."""
+    now: float = 1_000.0
+    listens: bool = False
+    looks: int = 0
+    """How often it was asked whether the user listens, which is asked whenever something waits."""
+
+    def clock(self) -> float:
+        self.now += 0.001
+        return self.now
+
+    def ended(self, number: int, result: str = "They dance.") -> Task:
+        """A task of the user's that is done."""
+        task = Task(f"t{number}", USER, "", "research", f"bees {number}", 1.0, 1.0, state=TaskState.DONE, result=result)
+        self.tasks[task.id] = task
+        return task
+
+
+@dataclass
+class FakeTasks:
+    """`Tasks`, which fold open duplicates as the real ones do."""
+
+    world: World
+    fate: Countdown
+
+    async def create(
+        self,
+        owner: str,
+        kind: str,
+        instruction: str,
+        conversation_id: str = "",
+        *,
+        source_mode: Literal["voice", "chat"] = "voice",
+        steps: Mapping[str, Any] | None = None,
+    ) -> Task:
+        self.fate()
+        world = self.world
+        for task in world.tasks.values():
+            if task.open and normalised(task.instruction) == normalised(instruction):
+                return task
+        task = Task(f"new-{len(world.tasks)}", owner, "", kind, instruction, world.clock(), world.now)
+        world.tasks[task.id] = task
+        world.created.append(instruction)
+        world.order.append("create")
+        self.fate()
+        return task
+
+    async def get(self, owner: str, task_id: str) -> Task | None:
+        self.fate()
+        return self.world.tasks.get(task_id)
+
+    async def cancel(self, owner: str, task_id: str) -> CancelOutcome:
+        self.fate()
+        task = self.world.tasks.get(task_id)
+        if task is None or not task.open:
+            return "not_found" if task is None else "already_done"
+        self.world.tasks[task_id] = replace(task, state=TaskState.CANCELED)
+        self.world.canceled.append(task_id)
+        self.world.order.append("cancel")
+        self.fate()
+        return "canceled"
+
+    async def progress(self, owner: str, task_id: str) -> list[dict[str, Any]] | None:
+        return []
+
+    async def list(self, owner: str, limit: int = 20) -> list[Task]:
+        self.fate()
+        return sorted(self.world.tasks.values(), key=lambda task: -task.created_at)[:limit]
+
+
+@dataclass
+class FakeTeller:
+    """Takes each notice once, by its id."""
+
+    world: World
+    fate: Countdown
+
+    async def tell(self, user_id: str, notice: Notice) -> None:
+        self.fate()
+        assert self.world.told.get(notice.id, notice) == notice, "the same id, and another notice"
+        self.world.told[notice.id] = notice
+        self.world.order.append("tell")
+        self.fate()
+
+
+@dataclass
+class ScriptedMind:
+    """Decides `decision`, or fails; keeps what it was asked."""
+
+    fate: Countdown
+    decision: Decision | VoiceError = field(default_factory=lambda: Decision("Bees dance."))
+    asked: list[tuple[list[Happened], list[Thought], list[Task]]] = field(default_factory=list)
+
+    async def decide(
+        self,
+        user_id: str,
+        digest_id: str,
+        happened: Sequence[Happened],
+        history: Sequence[Thought],
+        tasks: Sequence[Task],
+    ) -> Decision:
+        self.fate()
+        self.asked.append((list(happened), list(history), list(tasks)))
+        if isinstance(self.decision, VoiceError):
+            raise self.decision
+        return self.decision
+
+
+@dataclass
+class Process:
+    """One process, with a coordinator that may die at any await."""
+
+    world: World
+    name: str
+    dies_after: int | None = None
+    decision: Decision | VoiceError = field(default_factory=lambda: Decision("Bees dance."))
+    pace: Pace = field(default_factory=Pace)
+
+    def __post_init__(self) -> None:
+        world = self.world
+        self.fate = Countdown(self.dies_after)
+        self.redis = CrashingRedis(world.server, self.fate)
+        self.channels = Channels(self.redis, self.name, claim_after_s=0.0, clock=world.clock)
+        self.notebook = Notebook(self.redis)
+        self.mind = ScriptedMind(self.fate, self.decision)
+        self.coordinator = Coordinator(
+            self.channels,
+            Leases(self.redis, self.name),
+            self.notebook,
+            FakeTasks(world, self.fate),
+            self.mind,
+            FakeTeller(world, self.fate),
+            listening=self._listening,
+            show=self._show,
+            pace=self.pace,
+            clock=world.clock,
+        )
+
+    async def __aenter__(self) -> Process:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.redis.bury()
+
+    async def end(self, task: Task) -> None:
+        """A task ends, as its worker writes it."""
+        pipe = self.redis.pipeline(transaction=True)
+        self.channels.put(pipe, task)
+        await pipe.execute()
+
+    async def _listening(self, user_id: str) -> bool:
+        self.world.looks += 1
+        return self.world.listens
+
+    async def _show(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
+        self.fate()
+        self.world.shown.append((type_, data))
+        self.world.order.append("show")

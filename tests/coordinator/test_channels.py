@@ -1,0 +1,171 @@
+"""Nothing put into a channel is lost, and nothing takes effect twice, whenever a process dies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+from fakeredis import FakeServer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+
+from backend.coordinator.channels import ACTIVE, DROPPED, INPUTS_LIMIT, Channels, Leases
+from backend.storage.redis_memory import connect
+from backend.tasks.task import Task, TaskState
+from tests.support.crashing import Countdown, Crash, CrashingRedis
+from tests.support.redis_server import running_redis
+
+
+def a_task(number: int, owner: str = "ada") -> Task:
+    return Task(f"t{number}", owner, "", "research", "bees", 1.0, 1.0, state=TaskState.DONE)
+
+
+@pytest.fixture
+async def redis() -> AsyncIterator[Redis]:
+    with running_redis() as server:
+        client = connect(server.url)
+        yield client
+        await client.aclose()
+
+
+async def end(redis: Redis, channels: Channels, number: int) -> None:
+    """A task ends, and its entry is put in the same transaction."""
+    pipe = redis.pipeline(transaction=True)
+    pipe.set(f"task:{number}", "done")
+    channels.put(pipe, a_task(number))
+    await pipe.execute()
+
+
+async def test_entries_are_had_in_order_until_they_are_acknowledged(redis: Redis) -> None:
+    channels = Channels(redis, "one")
+    await channels.say("ada", "hello", "voice")
+    await end(redis, channels, 7)
+    first = await channels.take("ada")
+    assert [(e.kind, e.text, e.task_id) for e in first] == [("input", "hello", ""), ("result", "", "t7")]
+    assert await channels.take("ada") == first == await channels.waiting("ada")
+    assert await channels.users() == ["ada"]
+    await channels.acknowledge("ada", [entry.id for entry in first])
+    assert await channels.take("ada") == [] and await channels.users() == []
+
+
+async def test_a_user_is_listed_as_long_as_something_waits(redis: Redis) -> None:
+    channels = Channels(redis, "one")
+    await channels.say("ada", "hello", "voice")
+    first, *_ = await channels.take("ada")
+    await channels.say("ada", "and more", "voice")  # while the first was thought about
+    await channels.acknowledge("ada", [first.id])
+    assert await channels.users() == ["ada"] and [entry.text for entry in await channels.take("ada")] == ["and more"]
+
+
+async def test_entries_of_a_reader_who_died_are_claimed(redis: Redis) -> None:
+    dead, heir = Channels(redis, "dead"), Channels(redis, "heir", claim_after_s=0.05)
+    await dead.say("ada", "hello", "voice")
+    taken = await dead.take("ada")
+    assert await heir.take("ada") == []
+    await asyncio.sleep(0.1)
+    assert await heir.take("ada") == taken
+
+
+async def test_the_oldest_inputs_go_when_too_many_wait_and_results_never(redis: Redis) -> None:
+    channels = Channels(redis, "one")
+    await end(redis, channels, 1)
+    for number in range(INPUTS_LIMIT + 5):
+        await channels.say("ada", f"word {number}", "voice")
+    waiting = await channels.waiting("ada", limit=1_000)
+    assert len(waiting) == INPUTS_LIMIT and waiting[0].task_id == "t1" and waiting[1].text == "word 6"
+    assert await redis.get(DROPPED) == b"6"
+
+
+async def test_a_channel_is_exported_and_erased(redis: Redis) -> None:
+    channels = Channels(redis, "one")
+    await channels.say("ada", "hello", "api")
+    assert [entry["text"] for entry in await channels.export("ada")] == ["hello"]
+    await channels.erase("ada")
+    assert await channels.export("ada") == [] and await redis.keys("*ada*") == [] and not await redis.exists(ACTIVE)
+
+
+async def test_only_one_acts_for_a_user_until_it_lets_go_or_falls_silent(redis: Redis) -> None:
+    one, two = Leases(redis, "one"), Leases(redis, "two", ttl_s=0.1)
+    assert await one.take("ada") and not await two.take("ada")
+    await two.drop("ada")
+    assert not await two.take("ada"), "it dropped what was not its own"
+    await one.drop("ada")
+    assert await two.take("ada")
+    await asyncio.sleep(0.15)
+    assert await one.take("ada")
+
+
+MOVES = st.lists(
+    st.tuples(st.sampled_from(["say", "end", "work"]), st.one_of(st.none(), st.integers(0, 24))),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(MOVES)
+def test_no_loss_and_no_double_effect_when_processes_die_at_any_await(moves: list[tuple[str, int | None]]) -> None:
+    asyncio.run(_through(moves))
+
+
+async def test_a_reader_that_dies_at_each_await_in_turn_loses_nothing() -> None:
+    for dies_after in range(40):
+        await _through([("say", None), ("end", None), ("work", dies_after)])
+
+
+async def _through(moves: list[tuple[str, int | None]]) -> None:
+    server, lives = FakeServer(), 0
+    put: set[str] = set()
+    maybe: set[str] = set()
+
+    async def live(what: str, number: int, dies_after: int | None) -> None:
+        """One process: it does one thing, and may die in the middle of it."""
+        redis = CrashingRedis(server, Countdown(dies_after))
+        channels = Channels(redis, f"process-{lives}", claim_after_s=0.0)
+        try:
+            if what == "say":
+                await channels.say("ada", f"i{number}", "voice")
+            elif what == "end":
+                await end(redis, channels, number)
+            else:
+                await work(redis, channels)
+        except Crash:
+            maybe.add(f"i{number}" if what == "say" else f"t{number}")
+            return
+        finally:
+            await redis.bury()
+        if what != "work":
+            put.add(f"i{number}" if what == "say" else f"t{number}")
+
+    for what, dies_after in moves:
+        lives += 1
+        await live(what, lives, dies_after)
+    for _ in range(3):
+        lives += 1
+        await live("work", lives, None)
+
+    witness = CrashingRedis(server, Countdown())
+    effects = [str(name, "utf-8") for name in await cast(Any, witness.lrange("effects", 0, -1))]
+    assert len(effects) == len(set(effects)), "something took effect twice"
+    assert put <= set(effects) <= put | maybe, "something was lost"
+    assert not await witness.exists(ACTIVE) and not await Channels(witness, "w").waiting("ada")
+    await witness.bury()
+
+
+async def work(redis: Any, channels: Channels) -> None:
+    """Take, have the effect by the entry's id, acknowledge: as whoever reads a channel does."""
+    for user in await channels.users():
+        entries = await channels.take(user)
+        for entry in entries:
+            pipe = redis.pipeline(transaction=True)
+            await pipe.watch("seen")
+            seen = await pipe.sismember("seen", entry.id)
+            pipe.multi()
+            if not seen:
+                pipe.sadd("seen", entry.id)
+                pipe.rpush("effects", entry.text or entry.task_id)
+            await pipe.execute()
+        await channels.acknowledge(user, [entry.id for entry in entries])

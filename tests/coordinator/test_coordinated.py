@@ -1,0 +1,191 @@
+"""The coordinator in real processes: a server, a worker, one Redis; what is said becomes work, and its result is told.
+
+Servers are killed with `kill -9` while they think, and while they speak.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import httpx2
+import pytest
+
+from demo.services.server import Reply, Request, serving
+from tests.support.chat_api import ended, stream, words
+from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.waiting import until
+from tests.support.workers import running_worker
+
+HELLO: dict[str, Any] = {
+    "turns": [{"hear": "hello there", "reply": {"text": "Hello.", "tone": {"hz": 440, "ms": 300}}}],
+    "loop": True,
+}
+BRIEFLY: dict[str, Any] = HELLO | {"purposes": {"notice": {"text": "It is done.", "tone": {"hz": 300, "ms": 800}}}}
+BEGUN = "I have begun to look into how cities cut their traffic."
+SETTINGS = {"SECRET_KEY": "k" * 32, "IDLE_NUDGE_S": "0", "IDLE_DISCONNECT_S": "0"}
+SETTINGS |= {"COORDINATOR__GATHER_S": "0.2", "COORDINATOR__LEASE_S": "1"}
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture
+def redis() -> Iterator[RedisProcess]:
+    with running_redis() as running:
+        yield running
+
+
+async def greeted(call: PlacedCall) -> None:
+    """The caller has said hello, and was answered."""
+    await asked(call, "hello there")
+    await call.told("transcript", within_s=20.0, role="assistant", content="Hello.")
+
+
+async def asked(call: PlacedCall, text: str) -> None:
+    """The caller types something."""
+    sent = await call.http.post(
+        f"/api/sessions/{call.ticket.session_id}/messages",
+        json={"text": text},
+        headers={"authorization": f"Bearer {call.ticket.token}"},
+    )
+    assert sent.status_code == 202, sent.text
+
+
+async def decided(call: PlacedCall, words: str) -> dict[str, Any]:
+    """The page is shown a decision that says so."""
+    found: list[dict[str, Any]] = []
+
+    def there() -> bool:
+        found[:] = [data for data in call.all_told("decision") if words in data["text"]]
+        return bool(found)
+
+    await until(there, 60)
+    return found[0]
+
+
+async def status_of(browser: httpx2.AsyncClient) -> dict[str, Any]:
+    status: dict[str, Any] = (await browser.get("/api/status")).raise_for_status().json()
+    return status
+
+
+@pytest.mark.slow
+async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_dies_in_mid_sentence(
+    peer: OfflinePeer, redis: RedisProcess
+) -> None:
+    await peer.follow(HELLO)
+    shared = SETTINGS | {"REDIS_URL": redis.url}
+    with ExitStack() as stack:
+        stack.enter_context(running_worker(peer, REDIS_URL=redis.url))
+        first = stack.enter_context(running_house(peer, BACKGROUND__WORKER="off", **shared))
+        async with a_browser(first) as browser:
+            cookies = browser.cookies
+            try:
+                async with placed_call(first, transport="ws", browser=browser) as call:
+                    await greeted(call)
+                    said = await browser.post("/api/input", json={"text": "Research how cities cut their traffic."})
+                    assert said.status_code == 202
+                    begun = await decided(call, BEGUN)
+                    assert (begun["actions"], begun["tasks"], begun["failure"]) == (["create_task"], [], "")
+                    await call.told("notice", within_s=20, state="told", id=f"decision-{begun['id']}")
+                    assert any(BEGUN in data["content"] for data in call.all_told("transcript"))
+
+                    done = await decided(call, "I am done with this: Research how cities cut their traffic.")
+                    [task] = (await status_of(browser))["tasks"]
+                    assert done["tasks"] == [task["id"]] and done["actions"] == ["summarize_task_result"]
+                    await call.told("notice", within_s=20, state="speaking", id=f"decision-{done['id']}")
+                    os.kill(first.pid, signal.SIGKILL)
+            except (httpx2.HTTPError, OSError):
+                pass  # the line is gone, and so is who would take leave of it
+        second = stack.enter_context(running_house(peer, BACKGROUND__WORKER="off", **shared))
+        await peer.follow(BRIEFLY)
+        await _told_once_more(peer, second, cookies, f"decision-{done['id']}")
+
+
+async def _told_once_more(peer: OfflinePeer, house: RunningHouse, cookies: httpx2.Cookies, notice: str) -> None:
+    """What was broken off in mid-sentence is told in the next call, and only asked for in the one after that."""
+    async with a_browser(house) as browser:
+        for cookie in cookies.jar:
+            browser.cookies.set(cookie.name, cookie.value or "")
+        assert [each["id"] for each in (await status_of(browser))["notices"]] == [notice]
+        async with placed_call(house, transport="ws", browser=browser) as call:
+            await greeted(call)
+            await call.told("notice", within_s=25, state="told", id=notice)
+            assert call.audible()
+            status = await status_of(browser)
+            assert [note["id"] for note in await decisions(browser)].count(notice) == 1, "it was decided on again"
+            assert [(task["state"], task["attempts"]) for task in status["tasks"]] == [("done", 1)]
+            await until(lambda: _nothing_waits(browser))
+        await peer.follow(None)
+        async with placed_call(house, transport="ws", browser=browser) as call:
+            await asked(call, "What about that research?")
+            await call.told("thinker", within_s=20, event="complete", domain="tasks")
+            await call.hears_something(20)
+        said = await browser.post("/api/multiturn", json={"message": "What about that research?"}, timeout=20)
+        assert said.json()["thinkers"] == ["tasks"] and "traffic" in said.json()["text"], said.text
+
+
+async def decisions(browser: httpx2.AsyncClient) -> list[dict[str, Any]]:
+    """What was decided for this user, as it is kept."""
+    kept = (await browser.get("/api/me/export")).raise_for_status().json()["coordinator"]["history"]
+    return [thought for thought in kept if thought["kind"] == "decision"]
+
+
+async def _nothing_waits(browser: httpx2.AsyncClient) -> bool:
+    return not (await status_of(browser))["notices"]
+
+
+class SlowMind:
+    """A model that does not answer until it may."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.holds = True
+
+    def __call__(self, request: Request) -> Reply:
+        self.asked += 1
+        answer = [*words("The bees ", "say hello."), *ended()]
+        return Reply(content_type="text/event-stream", parts=[60.0]) if self.holds else stream(answer)
+
+
+@pytest.mark.slow
+async def test_a_server_killed_while_it_thinks_leaves_the_digest_to_the_next_which_decides_once(
+    redis: RedisProcess,
+) -> None:
+    mind = SlowMind()
+    async with serving(mind) as api:
+        settings = SETTINGS | {"REDIS_URL": redis.url, "SESSION_CAP": "0"}
+        settings |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{api.url}/v1"}
+        with ExitStack() as stack:
+            first = await asyncio.to_thread(stack.enter_context, running_house(None, **settings))
+            async with a_browser(first) as browser:
+                await status_of(browser)
+                await browser.post("/api/input", json={"text": "How are the bees?"})
+                await until(lambda: mind.asked > 0, 15)
+                assert (await status_of(browser))["coordinator"]["inputs_waiting"] == 1, "it is not acknowledged yet"
+                cookies = browser.cookies
+            os.kill(first.pid, signal.SIGKILL)
+            mind.holds = False
+            second = await asyncio.to_thread(stack.enter_context, running_house(None, **settings))
+            async with a_browser(second) as browser:
+                for cookie in cookies.jar:
+                    browser.cookies.set(cookie.name, cookie.value or "")
+
+                async def over() -> bool:
+                    return bool((await status_of(browser))["coordinator"]["digests"])
+
+                await until(over, 20)
+                shown = await status_of(browser)
+                assert [notice["text"] for notice in shown["notices"]] == ["The bees say hello."]
+                assert (shown["coordinator"]["digests"], shown["coordinator"]["inputs_waiting"]) == (1, 0)
+                kept = (await browser.get("/api/me/export")).json()["coordinator"]
+                assert [thought["kind"] for thought in kept["history"]] == ["input", "decision"]

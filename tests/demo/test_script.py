@@ -1,0 +1,91 @@
+"""Script files: what they may say, and the errors that name what is wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from demo.offline.script.brain import words_of
+from demo.offline.script.schema import (
+    CallSpec,
+    ChatReply,
+    Chirp,
+    ErrorSpec,
+    Hearing,
+    Reply,
+    Script,
+    ScriptError,
+    Tone,
+    Turn,
+    load,
+    parse,
+)
+from demo.offline.script.sound import sound_of
+
+
+def test_words_may_stand_for_a_reply_and_for_hearing() -> None:
+    script = parse('{"turns": [{"hear": "hello", "reply": "Hi."}]}')
+    assert script.turns[0].hear.text == "hello"
+    assert script.turns[0].reply == Reply(text="Hi.")
+
+
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        ('{"turns": [{"replay": "Hi."}]}', "turns.0.replay"),
+        ('{"turns": [{"reply": {"tone": {"hz": -1, "ms": 5}}}]}', "turns.0.reply.tone.hz"),
+        ('{"refuse_status": 200}', "refuse_status"),
+        ("[]", "script"),
+        ("{", "script"),
+    ],
+)
+def test_wrong_scripts_name_the_field(data: str, named: str) -> None:
+    with pytest.raises(ScriptError) as error:
+        parse(data)
+    assert f"{named}: " in str(error.value)
+
+
+def test_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ScriptError, match="No such file"):
+        load(tmp_path / "none.json")
+
+
+def test_connections_follow_their_number_and_names() -> None:
+    script = parse(
+        '{"connections": [{"refuse_replies": 1}, {"refuse_replies": 2}], "named": {"x": {"empty_commits": 3}}}'
+    )
+    assert [script.for_connection(n, None).refuse_replies for n in (1, 2, 3)] == [1, 2, 2]
+    assert script.for_connection(1, "x").empty_commits == 3
+
+
+def test_text_without_a_sound_lasts_as_long_as_its_letters() -> None:
+    sound = sound_of(Reply(text="0123456789"), lambda words: b"")
+    assert sound.length_ms == 600
+    assert len(sound.between(500, 900)) == 100 * 48
+
+
+def test_tone_is_the_same_in_pieces_and_whole() -> None:
+    sound = sound_of(Reply(tone=Tone(hz=333, ms=100)), lambda words: b"")
+    assert sound.between(0, 37) + sound.between(37, 100) == sound.between(0, 100)
+
+
+def test_word_pieces_join_to_the_text() -> None:
+    assert "".join(words_of("Two  words, spaced.")) == "Two  words, spaced."
+    assert words_of("") == []
+
+
+def test_documented_example_is_valid() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "offline.md").read_text()
+    script = parse(page.split("```json\n")[1].split("```")[0])
+    assert len(script.turns) == 2
+    assert script.purposes["goodbye"].speech
+
+
+def test_every_field_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "offline.md").read_text()
+    models: list[type[BaseModel]] = [Script, Turn, Reply, Tone, Chirp, Hearing, CallSpec, ErrorSpec, ChatReply]
+    missing = [name for model in models for name in model.model_fields if not re.search(rf"\b{name}\b", page)]
+    assert missing == []

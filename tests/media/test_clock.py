@@ -1,0 +1,306 @@
+"""One clock for many calls: everybody's turn comes, on time, and one call's fault is its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from math import inf
+
+import pytest
+
+from backend.media.clock import FILL, LATE_S, PHASES, READ_S, TICK_S, Beat, Place, current_beat
+from backend.media.pacer import FRAME_S
+
+
+class LateLoop(asyncio.SelectorEventLoop):
+    """A loop whose clock stands until it is moved, with the timers it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1000.0
+        self.timers: list[tuple[float, Callable[[], object]]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: object, **_: object) -> asyncio.TimerHandle:
+        self.timers.append((when, callback))
+        return asyncio.TimerHandle(when, callback, args, self)
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        self.timers = [timer for timer in self.timers if timer[0] != handle.when()]
+
+    def pass_time(self, seconds: float) -> None:
+        """Run every timer that falls due, in order, at its moment."""
+        end = self.now + seconds
+        while due := [timer for timer in self.timers if timer[0] <= end]:
+            timer = min(due, key=lambda timer: timer[0])
+            self.timers.remove(timer)
+            self.now = max(self.now, timer[0])
+            timer[1]()
+        self.now = end
+
+    def stall(self, seconds: float) -> None:
+        """Time passes, and nothing runs."""
+        self.now += seconds
+
+
+@pytest.fixture
+def loop() -> Iterator[LateLoop]:
+    loop = LateLoop()
+    yield loop
+    loop.close()
+
+
+def joined(beat: Beat) -> tuple[Place, list[int]]:
+    slots: list[int] = []
+    return beat.join(slots.append), slots
+
+
+def noting(loop: LateLoop, reads: list[float]) -> Callable[[float], float]:
+    def read(until: float) -> float:
+        reads.append(loop.now)
+        return loop.now
+
+    return read
+
+
+def test_slots_come_every_20_ms_from_zero(loop: LateLoop) -> None:
+    _, slots = joined(Beat(loop))
+    loop.pass_time(1.0)
+    assert slots == list(range(len(slots)))
+    assert len(slots) in (50, 51)
+
+
+def test_a_few_calls_are_served_in_one_row(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    moments: set[float] = set()
+    for _ in range(FILL):
+        beat.join(lambda slot: moments.add(loop.now))
+    loop.pass_time(0.5)
+    assert len(moments) in (24, 25, 26)
+
+
+def test_many_calls_are_spread_over_the_phases(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    calls = [joined(beat) for _ in range(2 * FILL * PHASES)]
+    assert len(loop.timers) == 1
+    assert repr([2 * FILL] * PHASES) in repr(beat)
+    loop.pass_time(0.5)
+    assert all(len(slots) in (24, 25, 26) for _, slots in calls)
+
+
+def test_who_has_left_is_not_called_and_an_empty_phase_sleeps(loop: LateLoop) -> None:
+    place, slots = joined(Beat(loop))
+    loop.pass_time(0.1)
+    place.leave()
+    place.leave()
+    before = len(slots)
+    loop.pass_time(1.0)
+    assert len(slots) == before
+    assert loop.timers == []
+
+
+def test_who_joins_an_empty_phase_late_has_missed_nothing(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    loop.pass_time(7.013)
+    place, slots = joined(beat)
+    loop.pass_time(0.1)
+    assert slots[:3] == [0, 1, 2]
+    assert place.skipped == 0
+
+
+def test_a_little_lateness_is_caught_up(loop: LateLoop) -> None:
+    place, slots = joined(Beat(loop))
+    loop.pass_time(0.1)
+    loop.stall(0.045)
+    loop.pass_time(0.1)
+    assert slots == list(range(len(slots)))
+    assert place.skipped == 0
+
+
+def test_after_a_stall_slots_are_skipped_and_counted(loop: LateLoop) -> None:
+    place, slots = joined(Beat(loop))
+    loop.pass_time(0.1)
+    loop.stall(0.5)
+    loop.pass_time(0.1)
+    assert place.skipped == slots[-1] + 1 - len(slots)
+    assert place.skipped >= 20
+    assert place.worst_gap_ms >= 500
+    assert "skipped" in repr(place)
+
+
+def test_one_calls_fault_is_its_own(loop: LateLoop, caplog: pytest.LogCaptureFixture) -> None:
+    beat = Beat(loop)
+    asked: list[int] = []
+
+    def fail(slot: int) -> None:
+        asked.append(slot)
+        raise RuntimeError("no sound")
+
+    others = [joined(beat) for _ in range(3)]
+    beat.join(fail)
+    loop.pass_time(0.5)
+    assert asked == [0]
+    assert all(len(slots) >= 24 for _, slots in others)
+    assert "a call's audio failed" in caplog.text
+
+
+def test_leaving_from_within_a_slot_is_safe(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    place = beat.join(lambda slot: place.leave())
+    loop.pass_time(0.5)
+    assert repr([0] * PHASES) in repr(beat)
+
+
+def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
+    reads: list[float] = []
+    beat = Beat(loop)
+    beat.begin_reading(noting(loop, reads))
+    loop.pass_time(1.0)
+    assert len(reads) in (99, 100, 101)
+
+
+def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    reads: list[float] = []
+    beat.begin_reading(noting(loop, reads))
+    for _ in range(2 * FILL):
+        beat.join(lambda slot: None)
+    loop.pass_time(1.0)
+    assert len(reads) in (99, 100, 101)
+    assert pytest.approx(0.01) == READ_S
+
+
+def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    reads: list[float] = []
+    beat.begin_reading(noting(loop, reads))
+    for _ in range(FILL * PHASES):
+        beat.join(lambda slot: None)
+    loop.pass_time(1.0)
+    assert len(reads) in (199, 200, 201)
+
+
+def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    reads: list[float] = []
+
+    def read(until: float) -> float:
+        reads.append(loop.now)
+        return loop.now
+
+    beat.begin_reading(read)
+    beat.begin_reading(read)
+    loop.pass_time(0.1)
+    beat.end_reading(read)
+    beat.end_reading(read)
+    assert loop.timers == []
+    before = len(reads)
+    loop.pass_time(0.5)
+    assert before
+    assert len(reads) == before
+
+
+def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    beat.begin_reading(lambda until: loop.now)
+    for _ in range(2 * FILL):
+        beat.join(lambda slot: None)
+    loop.pass_time(0.1001)
+    joined_at, served = loop.now, []
+    beat.join(lambda slot: served.append(loop.now))
+    loop.pass_time(0.05)
+    assert served[0] - joined_at <= 0.02
+
+
+def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    reads: list[float] = []
+    beat.begin_reading(noting(loop, reads))
+    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    loop.pass_time(0.1)
+    reads.clear()
+    loop.stall(0.019)
+    loop.pass_time(0.0)
+    assert 1 <= len(reads) <= 2
+    loop.pass_time(0.1)
+    assert not any(place.skipped for place, _ in calls)
+
+
+def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    left: list[float] = []
+
+    def read(until: float) -> float:
+        left.append(until - loop.now)
+        return loop.now
+
+    beat.begin_reading(read)
+    loop.pass_time(0.1)
+    assert all(each == pytest.approx(FRAME_S) for each in left)
+    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    left.clear()
+    loop.pass_time(0.1)
+    assert all(each <= TICK_S + LATE_S + 1e-6 for each in left)
+    assert not any(place.skipped for place, _ in calls)
+
+
+def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateLoop) -> None:
+    beat = Beat(loop)
+
+    asked: list[float] = []
+
+    def read(until: float) -> float | None:
+        asked.append(until)
+        loop.now = max(loop.now + 0.001, until) if until < inf else loop.now + 0.05  # there is always more
+        return loop.now if until == inf else None
+
+    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    beat.begin_reading(read)
+    loop.pass_time(0.05)
+    assert all(place.worst_gap_ms < 45 for place, _ in calls)
+    loop.pass_time(1.0)
+    assert inf in asked  # but whoever is behind for long reads it all
+    behind = [
+        asked.index(inf),
+        *(later - earlier for earlier, later in pairwise(i for i, u in enumerate(asked) if u == inf)),
+    ]
+    assert all(3 <= number <= 8 for number in behind)
+
+
+def test_it_tells_up_to_when_everything_has_been_read(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    has_more = False
+
+    def read(_until: float) -> float | None:
+        return None if has_more else loop.now - 0.003
+
+    beat.begin_reading(read)
+    loop.pass_time(0.1)
+    assert beat.read_all_at == pytest.approx(loop.now, abs=READ_S)
+    has_more, before = True, beat.read_all_at
+    loop.pass_time(0.1)
+    assert beat.read_all_at == before
+
+
+def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop) -> None:
+    beat = Beat(loop)
+    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    loop.pass_time(0.1)
+    loop.stall(0.07)
+    loop.pass_time(0.1)
+    assert all(1 <= place.skipped <= 3 for place, _ in calls)
+
+
+@pytest.mark.alone
+async def test_on_a_real_clock_slots_take_as_long_as_they_say() -> None:
+    slots: list[int] = []
+    place = current_beat().join(slots.append)
+    begun = time.monotonic()
+    await asyncio.sleep(0.5)
+    place.leave()
+    assert slots[-1] == pytest.approx((time.monotonic() - begun) / 0.02, abs=5)
+    assert current_beat() is current_beat()

@@ -1,0 +1,113 @@
+"""Who stands out of the room is heard, and the room is followed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from backend.media.frame import SAMPLE_RATE, SILENCE, Frame
+from backend.media.gate import JUDGED_MS, LOUDEST_ROOM_DBFS, Gate, level
+from backend.media.opus import OpusDecoder, OpusEncoder
+from tests.support.speech import frames_of, noise, pcm_of, silence, tone
+
+
+def settled(dbfs: float, frames: int = 1000) -> Gate:
+    gate = Gate()
+    for _ in range(frames):
+        gate.opens(dbfs)
+    return gate
+
+
+def test_the_level_is_the_power_of_the_frame() -> None:
+    assert level(frames_of(tone(1000, 40, dbfs=-20))[0]) == pytest.approx(-23, abs=0.1)
+    assert level(SILENCE) == level(Frame(bytes(960))) == -100
+
+
+def test_a_frame_is_as_loud_as_its_end() -> None:
+    early, late = silence(20 - JUDGED_MS), tone(1000, JUDGED_MS, dbfs=-20)
+    assert level(Frame(early + late)) == pytest.approx(-23, abs=0.1)
+    assert level(Frame(tone(1000, 20 - JUDGED_MS) + silence(JUDGED_MS))) == -100
+
+
+def test_the_first_frame_after_a_voice_is_quiet_although_the_codec_is_late() -> None:
+    encoder, decoder, gate = OpusEncoder(), OpusDecoder(), Gate()
+    sent = frames_of(tone(200, 400, dbfs=-30) + silence(100))
+    opened = [gate.opens(level(Frame(decoder.decode(encoder.encode(frame))))) for frame in sent]
+    assert opened[1:] == [True] * 19 + [False] * 5
+
+
+@pytest.mark.parametrize("hertz", [70, 80, 100, 250])
+def test_the_gate_stays_open_between_the_pulses_of_a_low_voice(hertz: int) -> None:
+    gate = settled(-50)
+    assert all(gate.opens(level(frame)) for frame in frames_of(vowel(hertz, 2000, dbfs=-25)))
+
+
+def vowel(hertz: int, ms: int, *, dbfs: float) -> bytes:
+    """Pulses of the throat that ring in the mouth: at 600 Hz, 80 Hz wide, and at 1,100 Hz, 90 Hz wide."""
+    time = np.arange(ms * SAMPLE_RATE // 1000) / SAMPLE_RATE
+    pulses = np.diff(np.floor(time * hertz), prepend=-1)
+    formants = [np.exp(-np.pi * wide * time) * np.sin(2 * np.pi * at * time) for at, wide in ((600, 80), (1100, 90))]
+    ringing = np.sum(formants, axis=0)
+    voice = np.convolve(pulses, ringing[: SAMPLE_RATE // 10])[: len(time)]
+    return pcm_of(voice * 32768 * 10 ** (dbfs / 20) / np.sqrt(np.mean(voice**2)))
+
+
+def test_digital_silence_and_the_codecs_rest_are_quiet() -> None:
+    gate = Gate()
+    assert not any(gate.opens(dbfs) for dbfs in [-100.0, -90.0, -100.0, -63.0] * 100)
+
+
+def test_a_quiet_voice_in_a_silent_room_is_heard_at_once() -> None:
+    assert settled(-100).opens(-55)
+
+
+def test_a_noisy_room_becomes_quiet_and_a_voice_in_it_is_heard() -> None:
+    room = settled(-45)
+    assert not room.opens(-45)
+    assert not room.opens(-40)
+    assert room.opens(-35)
+
+
+def test_the_room_is_followed_down_at_once() -> None:
+    room = settled(-45)
+    room.opens(-90)
+    assert room.opens(-55)
+
+
+def test_a_voice_with_its_short_pauses_does_not_become_the_room() -> None:
+    gate = Gate()
+    talk = [-20.0] * 24 + [-70.0]
+    assert all(gate.opens(dbfs) for dbfs in (talk * 60)[:-1] if dbfs > -70)
+
+
+def test_a_roaring_fan_does_not_make_us_deaf() -> None:
+    room = settled(-20, 10_000)
+    assert room.room_dbfs <= LOUDEST_ROOM_DBFS
+    assert room.opens(-20)
+
+
+def test_steady_noise_is_told_from_a_voice_within_seconds() -> None:
+    gate = Gate()
+    opened = [gate.opens(level(frame)) for frame in frames_of(noise(8000, dbfs=-48))]
+    assert not any(opened[-100:])
+
+
+def test_in_a_pause_the_room_is_heard_of_twice_and_becomes_louder_as_fast() -> None:
+    """A browser that pauses sends two packets in 420 ms."""
+    room, paused = settled(-70), settled(-70)
+    for _ in range(40):
+        for _ in range(21):
+            room.opens(-45)
+        for _ in range(19):
+            paused.pause()
+        paused.opens(-45)
+        paused.opens(-45)
+    assert room.room_dbfs == paused.room_dbfs == -45
+
+
+def test_a_long_absence_does_not_make_the_room_louder() -> None:
+    gate = settled(-70)
+    for _ in range(10_000):
+        gate.pause()
+    assert gate.opens(-55)
+    assert gate.room_dbfs < -68

@@ -1,0 +1,236 @@
+"""The reorder buffer: order, loss, wraparound, restarts. Packets are 20 ms of wide-band SILK unless said otherwise."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.media.jitter_buffer import MAX_GAP, Delivery, JitterBuffer, Lost, Received, Silence, packet_samples
+
+TWENTY_MS = 960
+TOC_20_MS = b"\x48"  # configuration 9, one frame
+TOC_60_MS = b"\x58"  # configuration 11, one frame
+
+
+def packet(number: int, toc: bytes = TOC_20_MS) -> bytes:
+    return toc + number.to_bytes(4, "big")
+
+
+def push(buffer: JitterBuffer, number: int, now: float = 0.0, *, sequence: int = 0, timestamp: int = 0) -> list[int]:
+    """Push packet `number` of a stream that began at `sequence` and `timestamp`; what came out, as `numbers` do."""
+    return numbers(
+        buffer.push((sequence + number) & 0xFFFF, (timestamp + number * TWENTY_MS) & 0xFFFFFFFF, packet(number), now)
+    )
+
+
+def numbers(deliveries: list[Delivery]) -> list[int]:
+    """Received packets by number, lost ones as -1, silence as -2."""
+    out = []
+    for delivery in deliveries:
+        match delivery:
+            case Received(payload):
+                out.append(int.from_bytes(payload[1:5], "big"))
+            case Lost():
+                out.append(-1)
+            case Silence():
+                out.append(-2)
+    return out
+
+
+def test_packets_in_order_are_delivered_at_once() -> None:
+    buffer = JitterBuffer()
+    assert [push(buffer, n) for n in range(4)] == [[0], [1], [2], [3]]
+    assert buffer.deadline() is None
+
+
+def test_two_swapped_packets_come_out_in_order() -> None:
+    buffer = JitterBuffer()
+    assert [push(buffer, n) for n in (0, 2, 1, 3)] == [[0], [], [1, 2], [3]]
+    assert (buffer.lost, buffer.late) == (0, 0)
+
+
+def test_a_missing_packet_is_lost_once_enough_media_is_held() -> None:
+    buffer = JitterBuffer(max_wait_ms=60)
+    assert [push(buffer, n) for n in (0, 2, 3, 4)] == [[0], [], [], [-1, 2, 3, 4]]
+
+
+def test_a_missing_packet_is_lost_once_the_time_is_up() -> None:
+    buffer = JitterBuffer(max_wait_ms=60)
+    push(buffer, 0, 10.0)
+    push(buffer, 2, 10.04)
+    assert buffer.deadline() == pytest.approx(10.10)
+    assert numbers(buffer.expire(10.09)) == []
+    assert numbers(buffer.expire(10.10)) == [-1, 2]
+    assert buffer.deadline() is None
+
+
+def test_delay_is_zero_again_right_after_a_loss() -> None:
+    buffer = JitterBuffer()
+    for n in (0, 2, 3, 4):
+        push(buffer, n)
+    assert [push(buffer, n) for n in (5, 6)] == [[5], [6]]
+
+
+def test_a_lost_packet_is_as_long_as_its_neighbours() -> None:
+    buffer = JitterBuffer(max_wait_ms=60)
+    buffer.push(0, 0, packet(0, TOC_60_MS), 0.0)
+    assert buffer.push(2, 5760, packet(2, TOC_60_MS), 0.0) == [Lost(2880), Received(packet(2, TOC_60_MS))]
+
+
+def test_each_gap_waits_for_itself() -> None:
+    buffer = JitterBuffer(max_wait_ms=60)
+    push(buffer, 0, 0.00)
+    push(buffer, 2, 0.04)
+    push(buffer, 4, 0.08)
+    assert numbers(buffer.expire(0.10)) == [-1, 2]
+    assert buffer.deadline() == pytest.approx(0.14)
+    assert numbers(buffer.expire(0.14)) == [-1, 4]
+
+
+def test_a_packet_after_it_was_declared_lost_is_dropped_as_late() -> None:
+    buffer = JitterBuffer()
+    for n in (0, 2, 3, 4):
+        push(buffer, n)
+    assert push(buffer, 1) == [] and (buffer.late, buffer.duplicates) == (1, 0)
+
+
+def test_duplicates_are_dropped_held_or_delivered() -> None:
+    buffer = JitterBuffer()
+    push(buffer, 0)
+    assert push(buffer, 0) == []
+    push(buffer, 2)
+    assert push(buffer, 2) == [] and buffer.duplicates == 2
+    assert push(buffer, 1) == [1, 2]
+
+
+def test_sequence_and_timestamp_wrap() -> None:
+    buffer = JitterBuffer()
+    start = {"sequence": 0xFFFE, "timestamp": 0xFFFFFFFF - 1000}
+    assert [push(buffer, n, **start) for n in (0, 1, 3, 2, 4)] == [[0], [1], [], [2, 3], [4]]
+
+
+def test_a_jump_of_the_timestamp_alone_is_silence() -> None:
+    buffer = JitterBuffer()
+    push(buffer, 0)
+    assert buffer.push(1, TWENTY_MS + 4800, packet(1), 0.1) == [Silence(4800), Received(packet(1))]
+    assert buffer.push(2, 2 * TWENTY_MS + 4800, packet(2), 0.1) == [Received(packet(2))]
+
+
+def test_a_long_pause_is_told_as_one_second() -> None:
+    buffer = JitterBuffer()
+    push(buffer, 0)
+    assert buffer.push(1, 48_000 * 30, packet(1), 30.0) == [Silence(48_000), Received(packet(1))]
+
+
+def test_a_timestamp_that_steps_back_is_taken_as_it_is() -> None:
+    buffer = JitterBuffer()
+    push(buffer, 0, timestamp=50_000)
+    assert numbers(buffer.push(1, 40_000, packet(1), 0.0)) == [1]
+
+
+def test_a_pause_around_a_loss_is_silence_after_the_loss() -> None:
+    buffer = JitterBuffer(max_wait_ms=20)
+    push(buffer, 0)
+    out = buffer.push(2, 2 * TWENTY_MS + 9600, packet(2), 0.0)
+    assert out == [Lost(TWENTY_MS), Silence(9600), Received(packet(2))]
+
+
+def test_a_sender_that_starts_anew_is_followed_at_once() -> None:
+    buffer = JitterBuffer()
+    push(buffer, 0)
+    push(buffer, 2)
+    out = buffer.push(40_000, 7, packet(9), 0.0)
+    assert numbers(out) == [-1, 2, 9] and buffer.restarts == 1
+    assert numbers(buffer.push(40_001, 7 + TWENTY_MS, packet(10), 0.0)) == [10]
+
+
+def test_a_stall_within_the_longest_gap_tells_every_loss() -> None:
+    buffer = JitterBuffer(max_wait_ms=20)
+    push(buffer, 0)
+    assert push(buffer, MAX_GAP) == [-1] * (MAX_GAP - 1) + [MAX_GAP]
+
+
+def test_an_empty_packet_takes_its_turn() -> None:
+    buffer = JitterBuffer()
+    push(buffer, 0)
+    assert buffer.push(1, TWENTY_MS, b"", 0.0) == [Received(b"")]
+    assert push(buffer, 2) == [-2, 2]
+
+
+@pytest.mark.parametrize(
+    ("payload", "samples"),
+    [
+        (b"", 0),
+        (b"\x00", 480),
+        (b"\x18", 2880),
+        (b"\x48", 960),
+        (b"\x68", 960),
+        (b"\x80", 120),
+        (b"\xf8\xff\xfe", 960),
+        (b"\xf9", 1920),
+        (b"\xfa", 1920),
+        (b"\xfb", 0),
+        (b"\xfb\x03", 2880),
+    ],
+)
+def test_a_packet_tells_its_length(payload: bytes, samples: int) -> None:
+    assert packet_samples(payload) == samples
+
+
+@given(st.integers(0, 2**32), st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF), st.integers(10, 150))
+@settings(max_examples=200)
+def test_whatever_the_network_does_order_is_kept_and_each_packet_is_told_once(
+    seed: int, sequence: int, timestamp: int, count: int
+) -> None:
+    generator = random.Random(seed)
+    buffer = JitterBuffer(max_wait_ms=60)
+    arrivals = [(0, 0.0)]  # the first packet is where counting begins
+    for n in range(1, count):
+        copies = generator.choices((0, 1, 2), weights=(10, 85, 5))[0]
+        arrivals += [(n, n * 0.02 + generator.choice((0, 0, 0, 0.03, 0.09))) for _ in range(copies)]
+    arrivals.sort(key=lambda arrival: arrival[1])
+    out: list[int] = []
+    for n, now in arrivals:
+        out += numbers(buffer.expire(now))
+        out += push(buffer, n, now, sequence=sequence, timestamp=timestamp)
+        assert (deadline := buffer.deadline()) is None or deadline <= now + 0.06 + 1e-9
+    out += numbers(buffer.expire(1e9))
+    assert buffer.deadline() is None
+    assert -2 not in out  # a loss is never mistaken for a pause
+    assert [n for n in out if n >= 0] == [place for place, n in enumerate(out) if n >= 0]
+    assert len(out) == max(n for n, _ in arrivals) + 1
+    assert out.count(-1) == buffer.lost
+    assert len(arrivals) == buffer.received + buffer.late + buffer.duplicates
+
+
+@given(st.integers(0, 2**32), st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF))
+def test_a_packet_passed_on_counts_as_one_that_was_pushed(seed: int, sequence: int, timestamp: int) -> None:
+    generator = random.Random(seed)
+    quick, slow = JitterBuffer(), JitterBuffer()
+    passed = 0
+    for n in sorted(range(60), key=lambda n: n + 2 * generator.random()):
+        if generator.random() < 0.1:
+            continue
+        number, at = (sequence + n) & 0xFFFF, (timestamp + n * TWENTY_MS) & 0xFFFFFFFF
+        expected = slow.push(number, at, packet(n), n * 0.02)
+        if quick.pass_on(number, at, packet(n)):
+            passed += 1
+            assert expected == [Received(packet(n))]
+        else:
+            assert quick.push(number, at, packet(n), n * 0.02) == expected
+        assert (repr(quick), quick.deadline()) == (repr(slow), slow.deadline())
+    assert passed
+
+
+@given(st.lists(st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFFFFFF), st.binary(max_size=4)), max_size=60))
+def test_hostile_packets_never_grow_the_buffer(packets: list[tuple[int, int, bytes]]) -> None:
+    buffer = JitterBuffer()
+    for place, (sequence, timestamp, payload) in enumerate(packets):
+        out = buffer.push(sequence, timestamp, payload, place * 0.02)
+        out += buffer.expire(place * 0.02)
+        assert len(out) <= 4 * MAX_GAP
+    buffer.expire(1e9)
+    assert buffer.deadline() is None

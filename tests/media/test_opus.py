@@ -1,0 +1,258 @@
+"""libopus through our binding: sound survives, losses are mended, mistakes are typed."""
+
+from __future__ import annotations
+
+import ctypes.util
+
+import numpy as np
+import pytest
+
+from backend.errors import MissingLibrary
+from backend.media import opus
+from backend.media.frame import FRAME_BYTES, SILENCE, Frame
+from backend.media.opus import (
+    PLAIN_SILENCE_PACKET,
+    RESTING_AFTER,
+    SILENCE_PACKET,
+    BadPacket,
+    CodecFailed,
+    OpusDecoder,
+    OpusEncoder,
+)
+from tests.support.speech import frames_of, power, samples_of, speech, tone
+
+CELT_SILENCE = b"\xf8\xff\xfe"
+"""One frame without redundancy that decodes to zeros."""
+SENTENCE = "What is the weather in Seattle tomorrow morning?"
+
+
+def encoded(pcm: bytes) -> list[bytes]:
+    encoder = OpusEncoder()
+    return [encoder.encode(frame) for frame in frames_of(pcm)]
+
+
+def likeness(one: bytes, other: bytes) -> float:
+    """Correlation, from -1 to 1."""
+    a, b = samples_of(one), samples_of(other)
+    return float(np.dot(a, b) / np.sqrt(np.dot(a, a) * np.dot(b, b) + 1))
+
+
+def test_a_tone_survives() -> None:
+    decoder = OpusDecoder()
+    heard = b"".join(decoder.decode(packet) for packet in encoded(tone(1000, 1000)))
+    spectrum = np.abs(np.fft.rfft(samples_of(heard)[-12_000:] * np.hanning(12_000)))
+    loudest = int(np.argmax(spectrum))
+    assert loudest * 2 == 1000
+    assert np.sum(spectrum[loudest - 3 : loudest + 4] ** 2) > 0.98 * np.sum(spectrum**2)
+
+
+def test_a_frame_becomes_a_frame_at_about_the_bitrate() -> None:
+    packets = encoded(speech(SENTENCE))
+    decoder = OpusDecoder()
+    assert {len(decoder.decode(packet)) for packet in packets} == {FRAME_BYTES}
+    kilobits = sum(map(len, packets)) * 8 / (len(packets) * 20)
+    assert 25 < kilobits < 45
+
+
+def test_one_lost_packet_is_rebuilt_from_the_next() -> None:
+    packets = encoded(speech(SENTENCE))
+    whole = OpusDecoder()
+    reference = [whole.decode(packet) for packet in packets]
+    loud = [n for n in range(10, len(packets) - 1) if power(reference[n]) > 1e6]
+    rebuilt: list[float] = []
+    concealed: list[float] = []
+    for lost in loud[::5]:
+        for mended, by_redundancy in ((rebuilt, True), (concealed, False)):
+            decoder = OpusDecoder()
+            for packet in packets[:lost]:
+                decoder.decode(packet)
+            mend = decoder.recover(packets[lost + 1]) if by_redundancy else decoder.conceal()
+            assert len(mend) == FRAME_BYTES
+            mended.append(likeness(mend, reference[lost]))
+    assert np.mean(rebuilt) > 0.9
+    assert np.mean(rebuilt) > np.mean(concealed) + 0.1
+    assert np.mean(concealed) > 0.2
+
+
+def test_concealment_fades() -> None:
+    decoder = OpusDecoder()
+    for packet in encoded(tone(300, 400)):
+        decoder.decode(packet)
+    mends = [power(decoder.conceal()) for _ in range(15)]
+    assert mends[0] > 1e6 and mends[-1] < mends[0] / 100
+
+
+def test_without_redundancy_recovery_conceals() -> None:
+    decoder = OpusDecoder()
+    decoder.decode(CELT_SILENCE)
+    assert decoder.recover(CELT_SILENCE) == SILENCE
+    assert decoder.recover(b"") == SILENCE
+
+
+@pytest.mark.parametrize(("samples", "expected"), [(480, 480), (1440, 1440), (60, 60), (0, 60), (500, 480)])
+def test_concealed_lengths_are_whole_steps(samples: int, expected: int) -> None:
+    assert len(OpusDecoder().conceal(samples)) == 2 * expected
+
+
+@pytest.mark.parametrize(
+    ("toc", "milliseconds"), [(0xE0, 2.5), (0xE8, 5), (0xF0, 10), (0xF8, 20), (0xF9, 40), (0x58, 60)]
+)
+def test_packets_of_any_length_decode(toc: int, milliseconds: float) -> None:
+    """Frames of no bytes (RFC 6716, 3.1: discontinuous transmission) have the length their first byte says."""
+    assert len(OpusDecoder().decode(bytes([toc]))) == milliseconds * 48
+
+
+def test_a_stereo_packet_comes_out_as_mono() -> None:
+    stereo = bytes([CELT_SILENCE[0] | 0b100]) + CELT_SILENCE[1:]
+    assert len(OpusDecoder().decode(stereo)) == FRAME_BYTES
+
+
+def test_the_prepared_silence_is_silent_after_a_cut_word() -> None:
+    decoder = OpusDecoder()
+    for packet in encoded(speech(SENTENCE))[:40]:
+        decoder.decode(packet)
+    decoder.decode(SILENCE_PACKET)
+    decoder.decode(SILENCE_PACKET)
+    assert max(np.abs(samples_of(decoder.decode(SILENCE_PACKET))).max() for _ in range(100)) <= 1
+
+
+def test_after_resting_the_next_word_is_not_harmed_by_what_the_encoder_skipped() -> None:
+    voice = frames_of(speech(SENTENCE))
+    for cut, back in ((30, 60), (50, 20), (72, 33), (45, 45)):
+        encoder, spared, skipping = OpusEncoder(), OpusDecoder(), OpusDecoder()
+        for packet in [encoder.encode(frame) for frame in voice[:cut]] + [encoder.rest() for _ in range(RESTING_AFTER)]:
+            spared.decode(packet)
+            skipping.decode(packet)
+        for _ in range(40):
+            skipping.decode(encoder.rest())
+        word = encoder.encode(voice[back])
+        heard, wanted = samples_of(skipping.decode(word)), samples_of(spared.decode(word))
+        assert np.mean((heard - wanted) ** 2) < np.mean(wanted**2) / 1000
+
+
+def test_resting_encodes_first_and_then_costs_nothing() -> None:
+    encoder = OpusEncoder()
+    assert encoder.rest() == SILENCE_PACKET
+    encoder.encode(Frame(tone(440, 20)))
+    packets = [encoder.rest() for _ in range(RESTING_AFTER + 2)]
+    assert [packet == SILENCE_PACKET for packet in packets] == [False] * RESTING_AFTER + [True] * 2
+
+
+def plain() -> OpusEncoder:
+    encoder = OpusEncoder()
+    encoder.repair(False)
+    return encoder
+
+
+def likeness_db(original: bytes, packets: list[bytes]) -> float:
+    """Signal to noise of what is heard, at the codec's own delay, whatever that is."""
+    decoder = OpusDecoder()
+    heard = samples_of(b"".join(decoder.decode(packet) for packet in packets)).astype(float)
+    wanted = samples_of(original).astype(float)[: len(heard) - 400]
+    noises = [np.mean((wanted - heard[late : late + len(wanted)]) ** 2) for late in range(400)]
+    return float(10 * np.log10(np.mean(wanted**2) / min(noises)))
+
+
+def test_without_redundancy_a_voice_is_as_like_itself_for_another_kind_of_packet() -> None:
+    pcm = speech(SENTENCE)
+    encoder = plain()
+    packets = [encoder.encode(frame) for frame in frames_of(pcm)]
+    assert {packet[0] >> 3 for packet in packets} == {27}  # CELT alone, 12 kHz wide, 20 ms (RFC 6716, table 2)
+    assert likeness_db(pcm, packets) > likeness_db(pcm, encoded(pcm)) - 1
+
+
+def test_a_change_in_mid_word_is_not_heard() -> None:
+    pcm = speech(SENTENCE)
+    encoder, packets = OpusEncoder(), []
+    for number, frame in enumerate(frames_of(pcm)):
+        if number % 10 == 5:
+            encoder.repair(number % 20 == 15)
+        packets.append(encoder.encode(frame))
+    assert len({packet[0] >> 3 for packet in packets}) >= 2
+    assert likeness_db(pcm, packets) > likeness_db(pcm, encoded(pcm)) - 2
+
+
+def test_a_change_at_rest_is_silent_and_does_not_harm_the_next_word() -> None:
+    voice = frames_of(speech(SENTENCE))
+    for wanted in (False, True):
+        encoder, decoder = OpusEncoder(), OpusDecoder()
+        encoder.repair(not wanted)
+        for frame in voice[:40]:
+            decoder.decode(encoder.encode(frame))
+        for _ in range(30):
+            decoder.decode(encoder.rest())
+        encoder.repair(wanted)
+        quiet = b"".join(decoder.decode(encoder.rest()) for _ in range(30))
+        assert np.abs(samples_of(quiet)).max() <= 2
+        fresh, alike = OpusEncoder(), OpusDecoder()
+        fresh.repair(wanted)
+        for _ in range(RESTING_AFTER):
+            alike.decode(fresh.rest())
+        heard = samples_of(b"".join(decoder.decode(encoder.encode(frame)) for frame in voice[:20])).astype(float)
+        clean = samples_of(b"".join(alike.decode(fresh.encode(frame)) for frame in voice[:20])).astype(float)
+        assert np.mean((heard - clean) ** 2) < np.mean(clean**2) / 4
+
+
+def test_resting_without_redundancy_leaves_no_trace() -> None:
+    voice = frames_of(speech(SENTENCE))
+    encoder, spared, skipping = plain(), OpusDecoder(), OpusDecoder()
+    for packet in [encoder.encode(frame) for frame in voice[:50]] + [encoder.rest() for _ in range(RESTING_AFTER)]:
+        spared.decode(packet)
+        skipping.decode(packet)
+    for _ in range(40):
+        packet = encoder.rest()
+        assert packet == PLAIN_SILENCE_PACKET
+        skipping.decode(packet)
+    word = encoder.encode(voice[20])
+    assert skipping.decode(word) == spared.decode(word)
+
+
+@pytest.mark.parametrize("packet", [b"", b"\xfb", b"\xfb\x00", b"\xff" * 3])
+def test_what_is_not_opus_is_a_bad_packet(packet: bytes) -> None:
+    with pytest.raises(BadPacket):
+        OpusDecoder().decode(packet)
+
+
+def test_a_frame_of_the_wrong_length_is_refused() -> None:
+    with pytest.raises(CodecFailed):
+        OpusEncoder().encode(Frame(b"\0\0"))
+
+
+def test_parameters_out_of_range_are_refused() -> None:
+    with pytest.raises(CodecFailed):
+        OpusEncoder(complexity=11)
+
+
+def test_closing_twice_is_safe_and_use_after_it_is_an_error() -> None:
+    encoder, decoder = OpusEncoder(), OpusDecoder()
+    for codec in (encoder, decoder):
+        codec.close()
+        codec.close()
+    with pytest.raises(CodecFailed):
+        encoder.encode(SILENCE)
+    with pytest.raises(CodecFailed):
+        encoder.repair(False)
+    with pytest.raises(CodecFailed):
+        decoder.decode(SILENCE_PACKET)
+
+
+def test_without_a_system_library_the_one_in_pyav_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundled = [name for name in opus._candidates() if "av.libs" in name]
+    monkeypatch.setattr(opus, "_candidates", lambda: ["libnothing.so", *bundled])
+    opus.load_opus.cache_clear()
+    try:
+        decoder = OpusDecoder()
+        assert [len(decoder.decode(packet)) for packet in encoded(tone(440, 60))] == [FRAME_BYTES] * 3
+    finally:
+        opus.load_opus.cache_clear()
+
+
+def test_without_any_library_the_operator_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opus, "_candidates", lambda: ["libnothing.so", ctypes.util.find_library("c")])
+    opus.load_opus.cache_clear()
+    try:
+        with pytest.raises(MissingLibrary) as caught:
+            OpusEncoder()
+        assert "libopus0" in caught.value.hint
+    finally:
+        opus.load_opus.cache_clear()

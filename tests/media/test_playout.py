@@ -1,0 +1,252 @@
+"""The playout queue, by example and against its rules."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import defaultdict
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
+from backend.media.frame import FRAME_BYTES
+from backend.media.playout import Playout
+
+
+def sound(milliseconds: float, value: int = 1) -> bytes:
+    return value.to_bytes(2, "little") * round(milliseconds * 24)
+
+
+def open_playout(limit_ms: int = 300_000) -> tuple[Playout, list[PlaybackEvent]]:
+    told: list[PlaybackEvent] = []
+    return Playout(limit_ms, told.append), told
+
+
+def test_nothing_queued_is_silence() -> None:
+    playout, told = open_playout()
+    assert playout.pull() is None and told == []
+
+
+def test_a_frame_plays_and_the_queue_drains_once() -> None:
+    playout, told = open_playout()
+    assert playout.push("a", sound(20))
+    assert playout.pull() == sound(20)
+    assert playout.pull() is None
+    assert told == [PlaybackStarted("a"), PlaybackDrained("a", 20)]
+
+
+def test_a_frame_joins_the_end_of_one_item_and_the_start_of_the_next() -> None:
+    playout, told = open_playout()
+    playout.push("a", sound(30, 1))
+    playout.push("b", sound(10, 2))
+    playout.pull()
+    assert playout.pull() == sound(10, 1) + sound(10, 2)
+    assert told == [PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("b", 10)]
+
+
+def test_a_short_piece_waits_one_tick_then_plays_padded() -> None:
+    playout, told = open_playout()
+    playout.push("a", sound(5))
+    assert playout.pull() is None and told == []
+    assert playout.pull() == sound(5).ljust(FRAME_BYTES, b"\0")
+    assert told[-1] == PlaybackDrained("a", 5)
+
+
+def test_a_piece_that_was_waited_for_joins_without_padding() -> None:
+    playout, _ = open_playout()
+    playout.push("a", sound(12, 1))
+    assert playout.pull() is None
+    playout.push("a", sound(8, 2))
+    assert playout.pull() == sound(12, 1) + sound(8, 2)
+
+
+def test_hold_is_silent_at_once_and_resume_goes_on_at_the_same_sample() -> None:
+    playout, told = open_playout()
+    playout.push("a", sound(20, 1) + sound(20, 2))
+    playout.pull()
+    playout.hold()
+    assert [playout.pull() for _ in range(5)] == [None] * 5 and playout.held
+    playout.resume()
+    assert playout.pull() == sound(20, 2)
+    assert told == [PlaybackStarted("a"), PlaybackDrained("a", 40)]
+
+
+def test_waiting_for_more_does_not_run_out_while_held() -> None:
+    playout, _ = open_playout()
+    playout.push("a", sound(5))
+    playout.hold()
+    playout.pull()
+    playout.resume()
+    assert playout.pull() is None
+
+
+def test_flush_tells_what_was_heard_of_each_unfinished_item_oldest_first() -> None:
+    playout, told = open_playout()
+    playout.push("a", sound(20))
+    playout.push("b", sound(50))
+    playout.push("c", sound(20))
+    playout.pull()
+    playout.pull()
+    assert playout.flush() == (Heard("b", 20), Heard("c", 0))
+    assert playout.pull() is None
+    assert not any(isinstance(event, PlaybackDrained) for event in told)
+
+
+def test_flush_ends_a_hold() -> None:
+    playout, _ = open_playout()
+    playout.push("a", sound(20))
+    playout.hold()
+    assert playout.flush() == (Heard("a", 0),)
+    playout.push("b", sound(20, 2))
+    assert playout.pull() == sound(20, 2)
+
+
+def test_flush_of_an_empty_queue_tells_nothing() -> None:
+    playout, _ = open_playout()
+    playout.push("a", sound(20))
+    playout.pull()
+    assert playout.flush() == ()
+
+
+def test_an_item_that_ran_dry_goes_on_counting() -> None:
+    playout, told = open_playout()
+    playout.push("a", sound(20))
+    playout.pull()
+    playout.push("a", sound(60))
+    playout.pull()
+    assert playout.flush() == (Heard("a", 40),)
+    assert told == [PlaybackStarted("a"), PlaybackDrained("a", 20)]
+
+
+def test_an_item_interleaved_with_another_is_counted_as_one() -> None:
+    playout, told = open_playout()
+    for item in ("a", "b", "a"):
+        playout.push(item, sound(20))
+    for _ in range(3):
+        playout.pull()
+    assert told == [PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("a", 40)]
+
+
+def test_a_full_queue_refuses_and_drops_the_whole_piece() -> None:
+    playout, _ = open_playout(limit_ms=100)
+    assert playout.push("a", sound(90))
+    assert not playout.push("a", sound(20))
+    assert playout.queued_ms == 90
+    playout.pull()
+    assert playout.push("a", sound(20))
+
+
+def test_half_a_sample_waits_for_its_other_half() -> None:
+    playout, _ = open_playout()
+    pcm = bytes(range(240)) * 4
+    for at in range(0, len(pcm), 7):
+        playout.push("a", pcm[at : at + 7])
+    assert playout.pull() == pcm
+
+
+def test_half_a_sample_of_another_item_is_dropped() -> None:
+    playout, _ = open_playout()
+    playout.push("a", sound(20, 1) + b"\x09")
+    playout.push("b", sound(20, 2))
+    assert [playout.pull(), playout.pull()] == [sound(20, 1), sound(20, 2)]
+
+
+def test_a_listener_may_flush() -> None:
+    playout = Playout(listener=lambda _event: dropped.append(playout.flush()))
+    dropped: list[tuple[Heard, ...]] = []
+    playout.push("a", sound(60))
+    assert playout.pull() == sound(20)
+    assert playout.pull() is None and dropped == [(Heard("a", 20),)]
+
+
+def test_a_pull_costs_the_same_however_much_is_queued() -> None:
+    def cost(pieces: int) -> float:
+        playout = Playout()
+        for _ in range(pieces):
+            playout.push("a", sound(20))
+        best = float("inf")
+        for _ in range(100):
+            started = time.perf_counter()
+            playout.pull()
+            best = min(best, time.perf_counter() - started)
+        return best
+
+    assert cost(14_000) < 20 * cost(200)
+
+
+pieces = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(0, 3000), st.sampled_from(["pull", "hold", "resume", ""])),
+    max_size=40,
+)
+
+
+@given(pieces, st.integers(0, 2**32))
+@settings(max_examples=200)
+def test_every_sample_pushed_is_played_once_in_order(script: list[tuple[str, int, str]], seed: int) -> None:
+    playout, told = open_playout()
+    generator = random.Random(seed)
+    pushed = bytearray()
+    pulled = bytearray()
+    lengths: defaultdict[str, int] = defaultdict(int)
+    left = 0
+
+    def pull() -> None:
+        nonlocal left
+        frame = playout.pull()
+        if frame is not None:
+            real = min(left, FRAME_BYTES)
+            assert frame[real:] == bytes(FRAME_BYTES - real)
+            pulled.extend(frame[:real])
+            left -= real
+
+    for item, samples, then in script:
+        pcm = generator.randbytes(2 * samples)
+        playout.push(item, pcm)
+        pushed.extend(pcm)
+        lengths[item] += samples
+        left += len(pcm)
+        if then == "pull":
+            for _ in range(generator.randrange(6)):
+                pull()
+        elif then:
+            getattr(playout, then)()
+    playout.resume()
+    while playout.queued_ms or left:
+        pull()
+    assert pulled == pushed
+    drained = {event.item: event.played_ms for event in told if isinstance(event, PlaybackDrained)}
+    for item, played_ms in drained.items():
+        assert played_ms <= lengths[item] // 24
+    if pushed:
+        last = next(item for item, samples, _ in reversed(script) if samples)
+        assert drained[last] == lengths[last] // 24
+    started = [event.item for event in told if isinstance(event, PlaybackStarted)]
+    assert sorted(started) == sorted(item for item, samples in lengths.items() if samples)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 2000)), min_size=1, max_size=20), st.integers(0, 60))
+def test_flush_accounts_for_every_sample(script: list[tuple[str, int]], ticks: int) -> None:
+    playout, _ = open_playout()
+    lengths: defaultdict[str, int] = defaultdict(int)
+    for item, samples in script:
+        playout.push(item, bytes(2 * samples))
+        lengths[item] += samples
+    total = sum(lengths.values())
+    played = 0
+    for _ in range(ticks):
+        if playout.pull() is not None:
+            played = min(total, played + 480)
+    heard = playout.flush()
+    assert len({entry.item for entry in heard}) == len(heard)
+    if played == total:
+        assert heard == ()
+        return
+    expected: defaultdict[str, int] = defaultdict(int)
+    for item, samples in script:
+        part = min(samples, played)
+        expected[item] += part
+        played -= part
+    for entry in heard:
+        assert entry.played_ms == expected[entry.item] // 24 and expected[entry.item] < lengths[entry.item]
+    assert {entry.item for entry in heard} == {item for item in lengths if expected[item] < lengths[item]}

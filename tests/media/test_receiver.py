@@ -1,0 +1,127 @@
+"""From packets to frames: any packet length, losses mended, time kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.media.frame import FRAME_BYTES, SILENCE, Frame
+from backend.media.opus import SILENCE_PACKET, OpusDecoder, OpusEncoder
+from backend.media.voice_decoder import MAX_CONCEALED, VoiceDecoder
+from tests.support.speech import frames_of, power, samples_of, speech, tone
+
+TWENTY_MS = 960
+
+
+def encoded(pcm: bytes) -> list[bytes]:
+    encoder = OpusEncoder()
+    return [encoder.encode(frame) for frame in frames_of(pcm)]
+
+
+def send(decoder: VoiceDecoder, packets: list[bytes], lost: frozenset[int] = frozenset()) -> list[Frame]:
+    """Send all packets but the lost ones on time, then wait for whatever is held."""
+    frames: list[Frame] = []
+    for n, packet in enumerate(packets):
+        if n not in lost:
+            frames += decoder.receive(1000 + n, n * TWENTY_MS, packet, n * 0.02)
+    return frames + decoder.expire(1e9)
+
+
+def test_a_clean_stream_is_what_the_decoder_says() -> None:
+    packets = encoded(tone(440, 400))
+    plain = OpusDecoder()
+    assert send(VoiceDecoder(), packets) == [plain.decode(packet) for packet in packets]
+
+
+def test_one_lost_packet_is_heard_better_than_a_hole() -> None:
+    packets = encoded(speech("Please tell me about the weather in Seattle."))
+    whole = send(VoiceDecoder(), packets)
+    loud = [n for n in range(5, len(packets) - 5) if power(whole[n]) > 1e6][::7]
+    assert loud
+    for lost in loud:
+        mended = send(VoiceDecoder(), packets, frozenset({lost}))
+        assert len(mended) == len(whole)
+        error = np.mean((samples_of(mended[lost]) - samples_of(whole[lost])) ** 2)
+        assert error < power(whole[lost])  # a hole would make them equal
+    assert not VoiceDecoder().waiting
+
+
+def test_losses_keep_the_time() -> None:
+    packets = encoded(tone(440, 1000))
+    decoder = VoiceDecoder()
+    frames = send(decoder, packets, frozenset({5, 11, 12, 20, 21, 22, 30}))
+    assert len(frames) == len(packets) and decoder.jitter.lost == 7
+
+
+def test_concealment_in_a_row_is_bounded() -> None:
+    packets = encoded(tone(440, 1000))
+    lost = range(10, 30)
+    frames = send(VoiceDecoder(), packets, frozenset(lost))
+    assert len(frames) == len(packets)
+    assert power(frames[10]) > 1e5
+    assert set(frames[10 + MAX_CONCEALED : 29]) == {SILENCE}
+    assert power(frames[35]) > 1e6
+
+
+def test_a_missing_packet_delays_the_rest_for_sixty_milliseconds_at_most() -> None:
+    packets = encoded(tone(440, 200))
+    decoder = VoiceDecoder()
+    decoder.receive(0, 0, packets[0], 0.0)
+    assert decoder.receive(2, 2 * TWENTY_MS, packets[2], 0.04) == []
+    before = decoder.waiting
+    assert decoder.expire(0.099) == []
+    assert len(decoder.expire(0.1)) == 2
+    assert (before, decoder.waiting) == (True, False)
+    assert len(decoder.receive(3, 3 * TWENTY_MS, packets[3], 0.1)) == 1
+
+
+def test_a_pause_of_the_sender_is_silence() -> None:
+    packets = encoded(tone(440, 200))
+    decoder = VoiceDecoder()
+    decoder.receive(0, 0, packets[0], 0.0)
+    frames = decoder.receive(1, 6 * TWENTY_MS, packets[1], 0.12)
+    assert frames[:5] == [SILENCE] * 5 and len(frames) == 6
+
+
+@pytest.mark.parametrize(("toc", "packets", "frames"), [(0xE0, 8, 1), (0xF0, 2, 1), (0xF9, 1, 2), (0x58, 1, 3)])
+def test_packets_of_any_length_become_whole_frames(toc: int, packets: int, frames: int) -> None:
+    decoder = VoiceDecoder()
+    out = []
+    length = TWENTY_MS * frames // packets
+    for n in range(packets):
+        out += decoder.receive(n, n * length, bytes([toc]), n * 0.0025)
+    assert [len(frame) for frame in out] == [FRAME_BYTES] * frames
+
+
+def test_a_bad_packet_is_only_a_lost_one() -> None:
+    packets = encoded(tone(440, 200))
+    packets[4] = b"\xff\xff\xff"
+    decoder = VoiceDecoder()
+    assert len(send(decoder, packets)) == len(packets)
+    assert decoder.bad_packets == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 200), st.binary(max_size=40)), max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_hostile_packets_never_raise_and_only_frames_come_out(packets: list[tuple[int, bytes]]) -> None:
+    decoder = VoiceDecoder()
+    for n, (sequence, payload) in enumerate(packets):
+        for frame in decoder.receive(sequence, sequence * TWENTY_MS, payload, n * 0.02) + decoder.expire(n * 0.02):
+            assert len(frame) == FRAME_BYTES
+    decoder.close()
+    decoder.close()
+
+
+def test_silence_packets_are_silence() -> None:
+    assert max(power(frame) for frame in send(VoiceDecoder(), [SILENCE_PACKET] * 10)) <= 1
+
+
+def test_a_pause_of_the_sender_is_silence_itself() -> None:
+    packets = encoded(tone(440, 100))
+    decoder = VoiceDecoder()
+    frames = [frame for n in (0, 1) for frame in decoder.receive(n, n * TWENTY_MS, packets[n], n * 0.02)]
+    frames += decoder.receive(2, 12 * TWENTY_MS, packets[2], 0.24)
+    assert len(frames) == 13
+    assert all(frame is SILENCE for frame in frames[2:12]) and frames[12] is not SILENCE

@@ -1,0 +1,71 @@
+"""RTP headers, ours and other people's."""
+
+from __future__ import annotations
+
+import pytest
+from aiortc.rtp import HeaderExtensionsMap, RtpPacket
+
+from backend.media.rtp import MARKER, Packet, is_media, read_packet, write_packet
+
+PLAIN = bytes.fromhex("80e0ffff0000000a deadbeef".replace(" ", "")) + b"opus"
+
+
+def test_what_we_write_another_library_reads() -> None:
+    packet = RtpPacket.parse(write_packet(96, 65_535, 2**32 - 1, 0xDEADBEEF, b"opus"), HeaderExtensionsMap())
+    assert (packet.payload_type, packet.sequence_number, packet.timestamp) == (96, 65_535, 2**32 - 1)
+    assert (packet.ssrc, packet.payload, packet.marker) == (0xDEADBEEF, b"opus", 0)
+
+
+def test_the_first_packet_after_a_pause_is_marked() -> None:
+    packet = RtpPacket.parse(write_packet(96 | MARKER, 1, 2, 3, b"opus"), HeaderExtensionsMap())
+    assert (packet.payload_type, packet.marker) == (96, 1)
+
+
+def test_a_plain_packet_is_read() -> None:
+    assert read_packet(PLAIN) == Packet(96, 65_535, 10, 0xDEADBEEF, b"opus")
+
+
+def test_sources_extensions_and_padding_are_left_out() -> None:
+    header = bytes([0x80 | 0x20 | 0x10 | 2]) + PLAIN[1:12]
+    extension = bytes.fromhex("bede0001") + b"four"
+    assert read_packet(header + b"csrc" * 2 + extension + b"opus" + b"\0\0\3") == Packet(
+        96, 65_535, 10, 0xDEADBEEF, b"opus"
+    )
+
+
+def test_an_empty_payload_is_a_packet() -> None:
+    assert read_packet(PLAIN[:12]) == Packet(96, 65_535, 10, 0xDEADBEEF, b"")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        PLAIN[:11],
+        b"\x40" + PLAIN[1:],
+        b"\x8f" + PLAIN[1:],  # fifteen sources announced
+        b"\x90" + PLAIN[1:12],  # an extension announced
+        b"\x90" + PLAIN[1:12] + bytes.fromhex("bede00ff"),  # longer than the packet
+        b"\xa0" + PLAIN[1:] + b"\xff",  # more padding than packet
+        b"\xa0" + PLAIN[1:] + b"\0",  # no padding where some is announced
+    ],
+)
+def test_what_is_cut_short_is_none(data: bytes) -> None:
+    assert read_packet(data) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "media"),
+    [
+        (PLAIN, True),
+        (b"\x80\x60" + bytes(10), True),
+        (b"\x80\xc8" + bytes(26), False),  # a sender's report
+        (b"\x80\xc9" + bytes(26), False),  # a receiver's
+        (b"\x00\x01" + bytes(18), False),  # STUN
+        (b"\x16\xfe" + bytes(18), False),  # DTLS
+        (b"\x80", False),
+        (b"", False),
+    ],
+)
+def test_media_is_told_from_what_shares_its_socket(data: bytes, media: bool) -> None:
+    assert is_media(data) is media

@@ -1,0 +1,135 @@
+"""The segmenter, by its table and by random streams."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
+from backend.media.segmenter import Edge, Ended, Onset, Paused, Resumed, Segmenter, SegmenterState
+
+
+def numbered(number: int) -> Frame:
+    return Frame(number.to_bytes(4, "little") * (FRAME_BYTES // 4))
+
+
+def number_of(frame: bytes) -> int:
+    return int.from_bytes(frame[:4], "little")
+
+
+def run(pattern: str, *, pre_roll_ms: int = 40, post_roll_ms: int = 40, hangover: int = 4) -> list[int | Edge]:
+    """Push one frame per letter, 's' speech and '.' silence; frames come back as their numbers."""
+    segmenter = Segmenter(pre_roll_ms, post_roll_ms, hangover)
+    out: list[int | Edge] = []
+    for number, letter in enumerate(pattern):
+        things = segmenter.push(numbered(number), letter == "s")
+        out.extend(number_of(thing) if isinstance(thing, bytes) else thing for thing in things)
+    return out
+
+
+def test_silence_is_never_forwarded() -> None:
+    assert run("......") == []
+
+
+def test_onset_comes_first_then_the_pre_roll_then_the_frame() -> None:
+    assert run("....s") == [Onset(), 2, 3, 4]
+
+
+def test_a_short_pause_is_forwarded_and_the_voice_goes_on() -> None:
+    assert run("s.s") == [Onset(), 0, Paused(20), 1, Resumed(20), 2]
+
+
+def test_hangover_ends_the_utterance_after_the_post_roll() -> None:
+    assert run("ss....") == [Onset(), 0, 1, Paused(40), 2, 3, Ended(40, 80)]
+
+
+def test_resuming_after_the_post_roll_replays_what_the_ring_kept() -> None:
+    assert run("s.....s", hangover=8) == [Onset(), 0, Paused(20), 1, 2, Resumed(20), 4, 5, 6]
+
+
+def test_frames_forwarded_as_post_roll_are_no_pre_roll() -> None:
+    assert run("s..s", hangover=2) == [Onset(), 0, Paused(20), 1, 2, Ended(20, 40), Onset(), 3]
+
+
+def test_frames_skipped_in_the_hangover_are_the_next_pre_roll() -> None:
+    assert run("s....s") == [Onset(), 0, Paused(20), 1, 2, Ended(20, 80), Onset(), 3, 4, 5]
+
+
+def test_each_utterance_counts_its_own_speech() -> None:
+    edges = [thing for thing in run("sss....s....") if not isinstance(thing, int)]
+    assert edges == [Onset(), Paused(60), Ended(60, 80), Onset(), Paused(20), Ended(20, 80)]
+
+
+def test_a_hangover_of_one_frame_pauses_and_ends_at_once() -> None:
+    assert run("s.", hangover=1) == [Onset(), 0, Paused(20), 1, Ended(20, 20)]
+
+
+def test_no_rolls_forward_speech_alone() -> None:
+    assert run("..s....", pre_roll_ms=0, post_roll_ms=0) == [Onset(), 2, Paused(20), Ended(20, 80)]
+
+
+def test_odd_lengths_round_to_keep_the_onset_and_bound_the_tail() -> None:
+    assert run("...s....", pre_roll_ms=30, post_roll_ms=30) == [Onset(), 1, 2, 3, Paused(20), 4, Ended(20, 80)]
+
+
+def test_repr_tells_the_state() -> None:
+    segmenter = Segmenter(100, 300, 15)
+    segmenter.push(numbered(0), True)
+    assert "speech" in repr(segmenter) and segmenter.state is SegmenterState.SPEECH
+
+
+streams = st.text(alphabet="s.", max_size=120)
+rolls = st.integers(0, 160)
+hangovers = st.integers(1, 20)
+
+
+@given(streams, rolls, rolls, hangovers)
+def test_frames_keep_their_order_and_none_comes_twice(pattern: str, pre: int, post: int, hangover: int) -> None:
+    numbers = [x for x in run(pattern, pre_roll_ms=pre, post_roll_ms=post, hangover=hangover) if isinstance(x, int)]
+    assert numbers == sorted(set(numbers))
+
+
+@given(streams, rolls, rolls, hangovers)
+def test_all_speech_is_forwarded_and_silence_only_near_it(pattern: str, pre: int, post: int, hangover: int) -> None:
+    sent = {x for x in run(pattern, pre_roll_ms=pre, post_roll_ms=post, hangover=hangover) if isinstance(x, int)}
+    before, after = -(-pre // FRAME_MS), post // FRAME_MS
+    for number, letter in enumerate(pattern):
+        if letter == "s":
+            assert number in sent
+        elif number in sent:
+            assert "s" in pattern[max(0, number - after) : number + before + 1]
+
+
+@given(streams, rolls, rolls, hangovers)
+def test_edges_alternate(pattern: str, pre: int, post: int, hangover: int) -> None:
+    follows: dict[type[Edge] | None, tuple[type[Edge], ...]] = {
+        None: (Onset,),
+        Onset: (Paused,),
+        Paused: (Resumed, Ended),
+        Resumed: (Paused,),
+        Ended: (Onset,),
+    }
+    last: type[Edge] | None = None
+    for thing in run(pattern, pre_roll_ms=pre, post_roll_ms=post, hangover=hangover):
+        if not isinstance(thing, int):
+            assert type(thing) in follows[last]
+            last = type(thing)
+
+
+@given(streams, rolls, rolls, hangovers)
+def test_nothing_is_forwarded_between_the_end_and_the_next_onset(
+    pattern: str, pre: int, post: int, hangover: int
+) -> None:
+    ended = True
+    for thing in run(pattern, pre_roll_ms=pre, post_roll_ms=post, hangover=hangover):
+        if isinstance(thing, Onset):
+            ended = False
+        assert not (ended and isinstance(thing, int))
+        if isinstance(thing, Ended):
+            ended = True
+
+
+@given(streams, hangovers)
+def test_voiced_time_counts_speech_frames_only(pattern: str, hangover: int) -> None:
+    out = run(pattern + "." * hangover, hangover=hangover)
+    assert sum(thing.voiced_ms for thing in out if isinstance(thing, Ended)) == pattern.count("s") * FRAME_MS

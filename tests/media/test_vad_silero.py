@@ -1,0 +1,93 @@
+"""Our own computation of Silero's network against onnxruntime's, and reading its weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from backend.media import vad_silero
+from backend.media.onnx_weights import BadModel, read_weights
+from backend.media.resample import resample
+from backend.media.vad_silero import HOP_MS, SileroEngine, load_silero
+from tests.support.speech import noise, samples_of, silence, speech
+
+CONTEXT = 64
+HOP = 512
+
+
+def sound() -> bytes:
+    words = speech("What is the weather in Seattle tomorrow?") + silence(500) + speech("Thank you very much.", "rms")
+    return words + noise(1000, dbfs=-30)
+
+
+def reference(pcm: bytes) -> list[float]:
+    """onnxruntime's scores of 16 kHz PCM16."""
+    session = onnxruntime.InferenceSession(str(vad_silero._model_path()), providers=["CPUExecutionProvider"])
+    samples = (samples_of(pcm) / 32768).astype(np.float32)
+    heard = np.zeros((1, CONTEXT + HOP), np.float32)
+    state = np.zeros((2, 1, 128), np.float32)
+    found = []
+    for at in range(0, len(samples) - HOP + 1, HOP):
+        heard = np.concatenate((heard[:, -CONTEXT:], samples[None, at : at + HOP]), axis=1)
+        output, state = session.run(None, {"input": heard, "state": state, "sr": np.array(16_000)})
+        found.append(float(output[0, 0]))
+    return found
+
+
+def scores(rate: int, pcm: bytes) -> list[float]:
+    engine = SileroEngine(rate)
+    return [engine.score_hop(hop) for hop in hops(engine, pcm)]
+
+
+def hops(engine: SileroEngine, pcm: bytes) -> list[bytes]:
+    """Each with its context; silence before the first."""
+    padded, step = bytes(engine.context_bytes) + pcm, engine.hop_bytes
+    return [padded[at : at + engine.context_bytes + step] for at in range(0, len(pcm) - step + 1, step)]
+
+
+def test_the_scores_are_those_of_onnxruntime() -> None:
+    pcm = resample(sound(), 24_000, 16_000)
+    assert scores(16_000, pcm) == pytest.approx(reference(pcm), abs=1e-4)
+
+
+def test_at_24_khz_they_are_those_of_resampled_sound() -> None:
+    resampled, direct = reference(resample(sound(), 24_000, 16_000)), scores(24_000, sound())
+    assert np.mean(np.abs(np.subtract(resampled, direct))) < 0.02
+    assert np.mean([(one >= 0.7) == (other >= 0.7) for one, other in zip(resampled, direct, strict=True)]) > 0.97
+
+
+def test_a_hop_is_32_ms_at_any_rate() -> None:
+    assert SileroEngine(24_000).hop_bytes == 48 * HOP_MS
+    assert SileroEngine(16_000).hop_bytes == 32 * HOP_MS
+
+
+def test_the_weights_are_read_once_and_shared() -> None:
+    assert load_silero(24_000) is load_silero(24_000)
+
+
+def test_calls_that_take_turns_do_not_hear_each_other() -> None:
+    one, other = speech("Hello there."), noise(700, dbfs=-20)
+    engines = SileroEngine(), SileroEngine()
+    turns = zip(hops(engines[0], one), hops(engines[1], other), strict=False)
+    mixed = [(engines[0].score_hop(first), engines[1].score_hop(second)) for first, second in turns]
+    assert mixed == list(zip(scores(24_000, one), scores(24_000, other), strict=False))
+
+
+@pytest.mark.parametrize("model", [b"", b"\x00", b"no model at all", b"\x3a\x05\x0a\xff\xff\xff\xff"])
+def test_what_is_no_model_is_refused(model: bytes) -> None:
+    with pytest.raises(BadModel):
+        read_weights(model, "then_branch")
+
+
+def test_a_peek_is_forgotten() -> None:
+    engine, other = SileroEngine(), SileroEngine()
+    for hop in hops(engine, speech("Hello there.")):
+        engine.peek(hop[::-1])
+        assert engine.score_hop(hop) == other.score_hop(hop)
+
+
+def test_a_peek_is_the_score_the_hop_would_have() -> None:
+    engine = SileroEngine()
+    for hop in hops(engine, speech("Hello there.")):
+        assert engine.peek(hop) == engine.score_hop(hop)

@@ -1,0 +1,397 @@
+"""Steps around a turn: what they see, what they give, and what their failures cost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from backend.agent.given import Exchange, Note
+from backend.agent.prompt import Situation
+from backend.errors import BadPlugin, MemoryUnavailable
+from backend.middleware.base import Amended, Aside, Asked, StepOptions, WholeTurn, step
+from backend.middleware.pipeline import LATER_LIMIT, NO_STEPS, Pipeline
+from backend.middleware.run import OUTPUT_LIMIT
+from tests.middleware.world import pipeline
+
+ASKED = Asked("What do I like?", "ada", "c1")
+SECRET = "the user's secret"
+
+
+def counted(steps: Pipeline, name: str, outcome: str) -> float:
+    registry = CollectorRegistry()
+    steps.counts.show_in(registry)
+    return registry.get_sample_value("voice_pipeline_steps_total", {"step": name, "outcome": outcome}) or 0.0
+
+
+@step("likes", stage="pre")
+async def likes(asked: Asked) -> Note:
+    return Note("What they like", {"of": asked.user_id, "likes": ["tea"]})
+
+
+@step("shops", stage="pre", depends_on=["likes"])
+async def shops(asked: Asked) -> Exchange:
+    note = asked.earlier.get("likes")
+    found = note.data["likes"] if isinstance(note, Note) else ["nothing in particular"]
+    return Exchange("find_shop", {"sells": found}, {"shop": "The Kettle"}, citations=("The Kettle",))
+
+
+@step("shout", stage="post")
+async def shout(turn: WholeTurn) -> Amended:
+    return Amended(turn.answer.upper())
+
+
+@step("sign", stage="post", depends_on=["shout"])
+async def sign(turn: WholeTurn) -> Amended:
+    return Amended(f"{turn.answer} Yours, the machine.")
+
+
+@step("broken", stage="pre")
+async def broken() -> Note:
+    raise RuntimeError(SECRET)
+
+
+@step("behind_it", stage="pre", depends_on=["broken"])
+async def behind_it(asked: Asked) -> Note:
+    return Note("Seen", sorted(asked.earlier))
+
+
+async def test_a_later_step_sees_what_an_earlier_one_gave() -> None:
+    prepared = await pipeline(shops, likes).before(ASKED)
+    (exchange,) = prepared.exchanges
+    assert exchange.arguments == {"sells": ["tea"]}
+    assert list(prepared.outputs) == ["likes", "shops"]
+    situation = prepared.add_to(Situation(zone="Europe/Oslo"))
+    assert (situation.zone, len(situation.notes), len(situation.exchanges)) == ("Europe/Oslo", 1, 1)
+
+
+async def test_independent_steps_run_side_by_side() -> None:
+    met = asyncio.Barrier(2)
+
+    @step("one", stage="pre")
+    async def one() -> None:
+        await met.wait()
+
+    @step("two", stage="pre")
+    async def two() -> None:
+        await met.wait()
+
+    prepared = await pipeline(one, two).before(ASKED)
+    assert [outcome.kind for outcome in prepared.outcomes] == ["nothing", "nothing"]
+
+
+async def test_a_failing_step_is_skipped_and_its_words_stay_private(caplog: pytest.LogCaptureFixture) -> None:
+    steps = pipeline(broken, behind_it, likes)
+    with caplog.at_level(logging.INFO):
+        prepared = await steps.before(ASKED)
+    assert [note.data for note in prepared.notes] == [{"of": "ada", "likes": ["tea"]}, []]
+    assert "step broken is broken: RuntimeError" in caplog.text
+    assert SECRET not in caplog.text
+    assert (counted(steps, "broken", "failed"), counted(steps, "likes", "done")) == (1, 1)
+
+
+async def test_a_service_that_is_out_of_reach_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    @step("looks_up", stage="pre")
+    async def looks_up() -> None:
+        raise MemoryUnavailable("Redis does not answer.", hint="Start it.")
+
+    assert (await pipeline(looks_up).before(ASKED)).outputs == {}
+    assert "step looks_up failed and is skipped: Redis does not answer. Start it." in caplog.text
+
+
+async def test_a_slow_step_costs_its_deadline_and_nothing_more() -> None:
+    @step("slow", stage="pre", deadline_s=0.05)
+    async def slow() -> Note:
+        await asyncio.sleep(30)
+        return Note("Never", {})
+
+    steps = pipeline(slow, likes)
+    async with asyncio.timeout(2):
+        prepared = await steps.before(ASKED)
+    assert list(prepared.outputs) == ["likes"]
+    assert counted(steps, "slow", "timeout") == 1
+
+
+async def test_a_step_that_will_not_stop_is_left_behind() -> None:
+    release = asyncio.Event()
+
+    @step("stubborn", stage="pre", deadline_s=0.02)
+    async def stubborn() -> None:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async with asyncio.timeout(2):
+        (outcome,) = (await pipeline(stubborn).before(ASKED)).outcomes
+    assert outcome.kind == "timeout"
+    release.set()
+    await asyncio.sleep(0)
+
+
+async def test_a_turn_that_is_cancelled_stops_its_steps() -> None:
+    begun, stopped = asyncio.Event(), asyncio.Event()
+
+    @step("long", stage="pre")
+    async def long() -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            stopped.set()
+
+    task = asyncio.create_task(pipeline(long).before(ASKED))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(2):
+        await stopped.wait()
+
+
+async def test_an_answer_is_amended_by_one_step_after_the_other() -> None:
+    turn = await pipeline(sign, shout).after(WholeTurn(ASKED, "Tea."))
+    assert turn.answer == "TEA. Yours, the machine."
+    assert sorted(turn.earlier) == ["shout", "sign"]
+
+
+async def test_a_post_step_sees_the_question_the_answer_and_what_came_before() -> None:
+    seen: list[WholeTurn] = []
+
+    @step("look", stage="post", depends_on=["likes"])
+    async def look(turn: WholeTurn) -> Aside:
+        seen.append(turn)
+        return Aside({"n": 1})
+
+    steps = pipeline(look, likes)
+    prepared = await steps.before(ASKED)
+    turn = await steps.after(prepared.turn("Tea.", tools=("clock",), message_id="msg_1"))
+    assert turn.answer == "Tea."
+    (whole,) = seen
+    assert (whole.asked.text, whole.answer, whole.tools, whole.message_id) == (
+        "What do I like?",
+        "Tea.",
+        ("clock",),
+        "msg_1",
+    )
+    assert isinstance(whole.earlier["likes"], Note)
+
+
+async def test_an_empty_amendment_is_none() -> None:
+    @step("silence", stage="post")
+    async def silence() -> Amended:
+        return Amended("  ")
+
+    assert (await pipeline(silence).after(WholeTurn(ASKED, "Tea."))).answer == "Tea."
+
+
+@pytest.mark.parametrize(
+    "output", ["words", Amended("Not yet."), Note("Too long", "x" * OUTPUT_LIMIT), Note("No JSON", {(1, 2): 3})]
+)
+async def test_what_a_pre_step_cannot_give_is_its_fault(output: Any) -> None:
+    @step("odd", stage="pre")
+    async def odd() -> Any:
+        return output
+
+    steps = pipeline(odd)
+    assert (await steps.before(ASKED)).outputs == {}
+    assert counted(steps, "odd", "failed") == 1
+
+
+async def test_modes_domains_and_names_decide_what_runs() -> None:
+    @step("at_work", stage="pre", modes=["work"])
+    async def at_work() -> Note:
+        return Note("Work", 1)
+
+    @step("for_news", stage="pre", domains=["news"])
+    async def for_news() -> Note:
+        return Note("News", 1)
+
+    steps = pipeline(at_work, for_news)
+
+    async def ran(asked: Asked, names: list[str] | None = None) -> list[str]:
+        return list((await steps.before(asked, names=names)).outputs)
+
+    assert await ran(ASKED) == ["for_news"]
+    assert await ran(Asked("x", mode="work")) == ["at_work", "for_news"]
+    assert await ran(Asked("x", mode="work", domain="weather")) == ["at_work"]
+    assert await ran(Asked("x", mode="work", domain="news"), ["for_news"]) == ["for_news"]
+    assert await ran(ASKED, []) == []
+
+
+async def test_a_mode_keeps_its_steps_before_and_after_the_turn() -> None:
+    ran: list[str] = []
+    told: list[str] = []
+
+    @step("before_work", stage="pre", modes=["work"])
+    async def before_work() -> None:
+        ran.append("before_work")
+
+    @step("after_work", stage="post", modes=["work"])
+    async def after_work() -> Amended:
+        return Amended("Get back to work.")
+
+    @step("told_of_work", stage="post", modes=["work"], detached=True)
+    async def told_of_work(turn: WholeTurn) -> None:
+        told.append(turn.asked.mode)
+
+    @step("leans_on_it", stage="pre", depends_on=["before_work"])
+    async def leans_on_it(asked: Asked) -> None:
+        ran.append("leans_on_it")
+
+    steps = pipeline(before_work, after_work, told_of_work, leans_on_it)
+    for mode, answer, did in (
+        ("", "Tea.", ["leans_on_it"]),
+        ("home", "Tea.", ["leans_on_it"]),
+        ("work", "Get back to work.", ["before_work", "leans_on_it"]),
+    ):
+        ran.clear()
+        prepared = await steps.before(Asked("x", mode=mode))
+        turn = await steps.after(prepared.turn("Tea."))
+        assert (turn.answer, ran) == (answer, did), mode
+    await steps.close()
+    assert told == ["work"]
+
+
+async def test_a_platform_limits_steps_and_is_known_to_all() -> None:
+    seen: list[str] = []
+
+    @step("on_the_phone", stage="pre", platforms=["phone", "watch"])
+    async def on_the_phone(asked: Asked) -> Note:
+        seen.append(asked.platform)
+        return Note("Room on the screen", "three lines", personal=False)
+
+    @step("anywhere", stage="post")
+    async def anywhere(turn: WholeTurn) -> None:
+        seen.append(f"after, {turn.asked.platform or 'nowhere'}")
+
+    steps = pipeline(on_the_phone, anywhere)
+    for platform, runs in (("phone", True), ("watch", True), ("terminal", False), ("", False)):
+        prepared = await steps.before(Asked("x", platform=platform))
+        assert bool(prepared.notes) == runs, platform
+        await steps.after(prepared.turn("Tea."))
+    assert seen == ["phone", "after, phone", "watch", "after, watch", "after, terminal", "after, nowhere"]
+
+
+async def test_options_are_declared_and_set_by_the_operator() -> None:
+    seen: list[StepOptions] = []
+
+    @step("set_up", stage="pre", model="fast", options={"limit": 3, "depth": 1})
+    async def set_up(options: StepOptions) -> None:
+        seen.append(options)
+
+    steps = pipeline(set_up, options={"set_up": {"limit": 5}}, models={"fast": "small-model"})
+    await steps.before(ASKED)
+    assert seen == [StepOptions({"limit": 5, "depth": 1}, "small-model")]
+    with pytest.raises(BadPlugin, match="no step called nobody"):
+        pipeline(set_up, options={"nobody": {}})
+
+
+async def test_a_service_is_injected_and_an_optional_one_may_be_missing() -> None:
+    seen: list[Any] = []
+
+    @step("asks", stage="pre")
+    async def asks(there: CollectorRegistry, maybe: logging.Logger | None) -> None:
+        seen.extend((there, maybe))
+
+    registry = CollectorRegistry()
+    await pipeline(asks, services={CollectorRegistry: registry}).before(ASKED)
+    assert seen == [registry, None]
+    with pytest.raises(BadPlugin, match="asks for there: CollectorRegistry"):
+        pipeline(asks)
+
+
+def test_what_is_no_step_is_refused_where_it_is_declared() -> None:
+    async def fine(asked: Asked) -> None: ...
+
+    def plain(asked: Asked) -> None: ...
+
+    async def untyped(asked) -> None: ...  # type: ignore[no-untyped-def]
+
+    for match, name, stage, function in (
+        ("not a lower-case name", "Not One", "pre", fine),
+        ("not an async function", "plain", "pre", plain),
+        ("has no type", "untyped", "pre", untyped),
+        ("has the stage", "fine", "during", fine),
+        ("sees WholeTurn", "fine", "post", fine),
+    ):
+        with pytest.raises(BadPlugin, match=match):
+            step(name, stage=stage)(function)  # type: ignore[arg-type, type-var]
+    with pytest.raises(BadPlugin, match="not positive"):
+        step("fine", stage="pre", deadline_s=0)(fine)
+
+
+async def test_later_returns_at_once_and_tells_of_an_amendment() -> None:
+    told: list[WholeTurn] = []
+
+    async def on_amended(turn: WholeTurn) -> None:
+        told.append(turn)
+
+    steps = pipeline(shout)
+    steps.later(WholeTurn(ASKED, "Tea."), on_amended=on_amended)
+    assert told == []
+    await steps.close(2.0)
+    assert [turn.answer for turn in told] == ["TEA."]
+    steps.later(WholeTurn(ASKED, "Too late."))
+    assert steps.depth == 0
+
+
+async def test_when_too_many_turns_wait_the_oldest_is_dropped_and_counted() -> None:
+    done: list[str] = []
+    go = asyncio.Event()
+
+    @step("note_down", stage="post")
+    async def note_down(turn: WholeTurn) -> None:
+        await go.wait()
+        done.append(turn.answer)
+
+    steps = pipeline(note_down)
+    for number in range(LATER_LIMIT + 10):
+        steps.later(WholeTurn(ASKED, str(number)))
+    assert (steps.depth, steps.counts.lost) == (LATER_LIMIT, 6)
+    go.set()
+    await steps.close(5.0)
+    assert [int(one) for one in done] == [0, 1, 2, 3, *range(10, LATER_LIMIT + 10)]
+
+
+async def test_a_user_who_is_forgotten_is_told_to_nobody() -> None:
+    done: list[str] = []
+    go = asyncio.Event()
+
+    @step("note_down", stage="post")
+    async def note_down(turn: WholeTurn) -> None:
+        await go.wait()
+        done.append(turn.asked.user_id)
+
+    steps = pipeline(note_down)
+    for user in ("ada", "bo", "ada", "bo", "ada", "bo"):
+        steps.later(WholeTurn(Asked("x", user), "y"))
+    await asyncio.sleep(0)
+    await steps.forget("ada")
+    go.set()
+    await steps.close(2.0)
+    assert done == ["bo", "bo", "bo"]
+
+
+async def test_what_cannot_end_in_time_is_given_up_at_close() -> None:
+    @step("endless", stage="post")
+    async def endless() -> None:
+        await asyncio.sleep(30)
+
+    steps = pipeline(endless)
+    for _ in range(6):
+        steps.later(WholeTurn(ASKED, "x"))
+    async with asyncio.timeout(2):
+        await steps.close(0.05)
+    assert steps.counts.lost == 2
+
+
+async def test_without_steps_a_turn_is_left_as_it_is() -> None:
+    prepared = await NO_STEPS.before(ASKED)
+    assert (prepared.outputs, prepared.personal) == ({}, False)
+    turn = prepared.turn("Tea.")
+    assert await NO_STEPS.after(turn) is turn

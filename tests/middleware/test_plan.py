@@ -1,0 +1,99 @@
+"""The order of steps, and which of them run: facts about any set of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.errors import BadPlugin
+from backend.middleware.base import Step
+from backend.middleware.plan import chosen, graph_of, ordered
+from tests.middleware.world import bare
+
+NAMES = [f"step_{letter}" for letter in "abcdefgh"]
+
+
+@st.composite
+def acyclic(draw: st.DrawFn) -> list[Step]:
+    """Steps that depend only on earlier ones of a hidden order, then shuffled."""
+    hidden = draw(st.permutations(NAMES))[: draw(st.integers(1, len(NAMES)))]
+    steps: list[Step] = []
+    for index, name in enumerate(hidden):
+        needs = draw(st.lists(st.sampled_from(hidden[:index]), unique=True, max_size=3)) if index else []
+        stage = "post" if any(step.stage == "post" for step in steps if step.name in needs) else None
+        stage = stage or draw(st.sampled_from(["pre", "post"]))
+        modes = draw(st.lists(st.sampled_from(["work", "home"]), unique=True))
+        steps.append(bare(name, needs, stage, modes=modes))
+    return list(draw(st.permutations(steps)))
+
+
+@given(acyclic())
+def test_every_step_comes_after_what_it_depends_on(steps: list[Step]) -> None:
+    names = [step.name for step in ordered(steps)]
+    assert sorted(names) == sorted(step.name for step in steps)
+    for step in steps:
+        assert all(names.index(needed) < names.index(step.name) for needed in step.depends_on)
+
+
+@given(acyclic(), st.randoms())
+def test_the_order_does_not_depend_on_how_steps_were_found(steps: list[Step], random: object) -> None:
+    again = list(steps)
+    random.shuffle(again)  # type: ignore[attr-defined]
+    assert [step.name for step in ordered(steps)] == [step.name for step in ordered(again)]
+
+
+@given(acyclic(), st.data())
+def test_a_circle_is_refused_with_its_path(steps: list[Step], data: st.DataObject) -> None:
+    order = [step.name for step in ordered(steps)]
+    circle = order[: data.draw(st.integers(1, len(order)))]
+    turned = [bare(name, [circle[index - 1]], "post") for index, name in enumerate(circle)]
+    rest = [bare(step.name, step.depends_on, "post") for step in steps if step.name not in circle]
+    with pytest.raises(BadPlugin, match="in a circle") as refused:
+        ordered([*turned, *rest])
+    path = str(refused.value).partition(": ")[2].rstrip(".").split(" → ")
+    assert path[0] == path[-1] and set(path) == set(circle)
+    needs = {step.name: step.depends_on for step in [*turned, *rest]}
+    assert all(after in needs[before] for before, after in pairwise(path))
+
+
+@given(acyclic(), st.sampled_from(["", "work", "away"]), st.none() | st.lists(st.sampled_from(NAMES), unique=True))
+def test_what_runs_fits_the_turn_and_waits_only_for_what_runs(
+    steps: list[Step], mode: str, names: list[str] | None
+) -> None:
+    order = ordered(steps)
+    for stage in ("pre", "post"):
+        run = chosen(order, stage, mode=mode, domain="", names=names)
+        assert [step for step in order if step in run] == list(run)
+        there = {step.name for step in run}
+        fitting = {step.name for step in steps if step.stage == stage and (not step.modes or mode in step.modes)}
+        assert all(set(needs) <= there for needs in graph_of(run).values())
+        wanted = {step.name for step in steps} if names is None else set(names)
+        while more := {n for step in steps if step.name in wanted for n in step.depends_on} - wanted:
+            wanted |= more
+        assert there == fitting & wanted
+
+
+def test_a_named_step_brings_what_it_depends_on() -> None:
+    order = ordered([bare("last", ["middle"]), bare("middle", ["first"]), bare("first"), bare("other")])
+    run = chosen(order, "pre", mode="", domain="", names=["last"])
+    assert [step.name for step in run] == ["first", "middle", "last"]
+
+
+def test_an_unknown_name_is_refused_with_its_path() -> None:
+    with pytest.raises(BadPlugin, match="tidy → sweep") as refused:
+        ordered([bare("tidy", ["sweep"])])
+    assert "depends_on" in refused.value.hint
+
+
+def test_a_step_before_the_turn_cannot_wait_for_one_after_it() -> None:
+    with pytest.raises(BadPlugin, match="early → late"):
+        ordered([bare("early", ["late"]), bare("late", stage="post")])
+    assert ordered([bare("late", ["early"], "post"), bare("early")])[0].name == "early"
+
+
+def test_a_name_may_be_taken_once() -> None:
+    with pytest.raises(BadPlugin, match="Two steps are called tidy"):
+        ordered([bare("tidy"), bare("tidy", stage="post")])

@@ -1,0 +1,123 @@
+"""The built-in steps, on what a user has really said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from fakeredis import FakeAsyncRedis
+
+from backend.agent.given import Note
+from backend.errors import PeerError
+from backend.middleware.base import Asked
+from backend.middleware.discovery import discover
+from backend.middleware.pipeline import Pipeline, Prepared
+from backend.models.embedding import Embedder
+from backend.storage.memory import Memory, Message
+from backend.testing.memory import FakeMemory
+from backend.users.memories import Memories, RedisMemories
+from backend.users.profile import AddFact, SetPreference, update_user
+
+
+class Vectors:
+    """An embedder that knows two directions: animals and everything else."""
+
+    model = "animals"
+
+    def __init__(self, *, down: bool = False, takes_s: float = 0.0) -> None:
+        self.down = down
+        self.takes_s = takes_s
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        if self.down:
+            raise PeerError("No embeddings today.")
+        await asyncio.sleep(self.takes_s)
+        animals = ("cat", "dog", "pet", "rex")
+        return [[1.0, 0.0] if any(animal in text.lower() for animal in animals) else [0.0, 1.0] for text in texts]
+
+
+async def home(**services: Any) -> tuple[Pipeline, FakeMemory, RedisMemories]:
+    """All steps over a memory in which Ada is known."""
+    memory, memories = FakeMemory(), RedisMemories(FakeAsyncRedis())
+    await update_user(memory, "ada", SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
+    await update_user(memory, "ada", AddFact("has a cat called Rex"), AddFact("plays the cello"))
+    await memories.add("ada", "The bike is in the cellar.")
+    await memory.append_messages("ada", "old", Message("user", "My sister plays chess.", 1.0))
+    await memory.append_messages("ada", "old", Message("assistant", "Chess is a fine game.", 2.0))
+    await memory.append_messages("ada", "now", Message("user", "I said chess just now.", 3.0))
+    await memory.append_messages("bo", "his", Message("user", "Bo plays chess in secret.", 4.0))
+    kinds: dict[Any, Any] = {Memory: memory, Memories: memories, Embedder: services.pop("embedder", None)}
+    return Pipeline(discover(), {kind: each for kind, each in kinds.items() if each is not None}), memory, memories
+
+
+def found(prepared: Prepared, name: str) -> Any:
+    note = prepared.outputs.get(name)
+    return note.data if isinstance(note, Note) else None
+
+
+async def asked(pipeline: Pipeline, text: str, user: str = "ada", **more: Any) -> Prepared:
+    return await pipeline.before(Asked(text, user, "now", **more))
+
+
+async def test_who_is_speaking_is_told() -> None:
+    pipeline, _, _ = await home()
+    prepared = await asked(pipeline, "Hello?")
+    assert found(prepared, "speaker_facts") == {
+        "name": "Ada",
+        "default_location": "Bergen",
+        "facts": ["has a cat called Rex", "plays the cello"],
+    }
+    assert prepared.personal
+    assert found(await asked(pipeline, "Hello?", user="cy"), "speaker_facts") is None
+
+
+async def test_what_bears_on_the_question_is_found_wherever_it_is_kept() -> None:
+    pipeline, _, _ = await home()
+    for question, source, text in (
+        ("Where is my bike?", "memory", "The bike is in the cellar."),
+        ("What is my cat called?", "fact", "has a cat called Rex"),
+        ("Who plays chess?", "earlier conversation", "My sister plays chess."),
+    ):
+        (first, *_) = found(await asked(pipeline, question), "memory_search")
+        assert first == {"from": source, "text": text}
+    assert found(await asked(pipeline, "Who wrote Hamlet?"), "memory_search") is None
+
+
+async def test_nothing_of_another_user_of_the_assistant_or_of_this_conversation_is_found() -> None:
+    pipeline, _, _ = await home()
+    texts = [each["text"] for each in found(await asked(pipeline, "Who plays chess?"), "memory_search")]
+    assert "My sister plays chess." in texts
+    assert not {"Bo plays chess in secret.", "Chess is a fine game.", "I said chess just now."} & set(texts)
+    assert (await asked(pipeline, "Who plays chess?", user="")).outputs == {}
+
+
+async def test_with_an_embedding_model_it_is_found_by_meaning() -> None:
+    pipeline, _, _ = await home(embedder=Vectors())
+    (only,) = found(await asked(pipeline, "Have I got a pet?"), "memory_search")
+    assert only["text"] == "has a cat called Rex"
+    for embedder in (Vectors(down=True), Vectors(takes_s=30.0)):
+        pipeline, _, _ = await home(embedder=embedder)
+        (only,) = found(await asked(pipeline, "Where is my bike?"), "memory_search")
+        assert only["text"] == "The bike is in the cellar."
+
+
+async def test_thinkers_that_serve_everybody_are_told_nothing_personal() -> None:
+    pipeline, _, _ = await home()
+    assert (await asked(pipeline, "Where is my bike?", domain="weather")).outputs == {}
+    assert set((await asked(pipeline, "Where is my bike?", domain="knowledge")).outputs) == {
+        "memory_search",
+        "speaker_facts",
+    }
+
+
+async def test_while_memory_is_down_a_turn_goes_on_without() -> None:
+    pipeline, memory, _ = await home()
+    memory.down = True
+    prepared = await asked(pipeline, "Where is my bike?")
+    assert prepared.outputs == {}
+    assert {outcome.name: outcome.kind for outcome in prepared.outcomes} == {
+        "due_notes": "nothing",  # none are kept here
+        "memory_search": "failed",
+        "speaker_facts": "failed",
+    }

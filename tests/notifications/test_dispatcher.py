@@ -1,0 +1,196 @@
+"""What is to be told unasked: kept until it was told, by one live call, whichever process that call is in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from backend.conversation.events import NoticeArrived, NoticeWithdrawn
+from backend.notifications.dispatcher import Attendance, Teller
+from backend.notifications.notices import NOTICES_LIMIT, Notice, NoticeStore
+from backend.storage.pubsub import Relay
+from backend.storage.redis_memory import connect, connect_waiting
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.waiting import until
+
+DONE = Notice("n1", "The research is done.", source="task-1", at=1.0)
+
+
+@pytest.fixture
+def server() -> Iterator[RedisProcess]:
+    with running_redis() as running:
+        yield running
+
+
+@dataclass
+class Process:
+    """What a server process has of it."""
+
+    store: NoticeStore
+    relay: Relay
+    teller: Teller
+    pages: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass
+class Ear:
+    """A live call, as the teller sees it."""
+
+    arrived: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
+
+    def tell(self, event: NoticeArrived | NoticeWithdrawn) -> None:
+        (self.arrived if isinstance(event, NoticeArrived) else self.withdrawn).append(event.notice)
+
+
+@asynccontextmanager
+async def process(server: RedisProcess) -> AsyncIterator[Process]:
+    redis, waiting = connect(server.url), connect_waiting(server.url)
+    store, relay = NoticeStore(redis), Relay(redis, waiting)
+    running = Process(store, relay, Teller(store, relay))
+    relay.on_page(lambda user, type_, data: running.pages.append((user, type_)))
+    relay.begin()
+    try:
+        yield running
+    finally:
+        await running.teller.close()
+        await relay.close()
+        await waiting.aclose()
+        await redis.aclose()
+
+
+@asynccontextmanager
+async def call(process: Process, user: str = "ada") -> AsyncIterator[tuple[Ear, Attendance]]:
+    ear = Ear()
+    attendance = process.teller.attend(user, ear.tell)
+    try:
+        yield ear, attendance
+    finally:
+        attendance.close()
+
+
+async def test_without_a_call_it_waits_for_the_next_one(server: RedisProcess) -> None:
+    async with process(server) as here:
+        await here.teller.tell("ada", DONE)
+        assert await here.teller.waiting("ada") == [DONE]
+        async with call(here) as (ear, _):
+            await until(lambda: ear.arrived == ["n1"])
+
+
+async def test_it_is_deleted_when_it_was_told_and_not_before(server: RedisProcess) -> None:
+    async with process(server) as here:
+        await here.teller.tell("ada", DONE)
+        async with call(here) as (ear, _):
+            await until(lambda: ear.arrived == ["n1"])
+        assert await here.teller.waiting("ada") == [DONE], "the call ended before it was told"
+        async with call(here) as (ear, attendance):
+            await until(lambda: ear.arrived == ["n1"])
+            attendance.told("n1")
+        assert await here.teller.waiting("ada") == []
+
+
+async def test_what_was_told_is_not_taken_again(server: RedisProcess) -> None:
+    async with process(server) as here, call(here) as (ear, attendance):
+        await here.teller.tell("ada", DONE)
+        await here.teller.tell("ada", DONE)
+        await until(lambda: ear.arrived == ["n1"])
+        attendance.told("n1")
+        await here.teller.close()
+        await here.teller.tell("ada", DONE)
+        assert await here.teller.waiting("ada") == [] and ear.arrived == ["n1"]
+
+
+async def test_a_call_in_another_process_is_told_at_once(server: RedisProcess) -> None:
+    async with process(server) as worker, process(server) as serving, call(serving) as (ear, _):
+        await until(lambda: serving.relay.listening)
+        await worker.teller.tell("ada", DONE)
+        await until(lambda: ear.arrived == ["n1"], within_s=2.0)
+
+
+async def test_nobody_else_is_told(server: RedisProcess) -> None:
+    async with process(server) as here, call(here, "bob") as (bobs, _), call(here) as (ear, _):
+        await here.teller.tell("ada", DONE)
+        await until(lambda: ear.arrived == ["n1"])
+        assert bobs.arrived == []
+
+
+async def test_of_two_calls_the_newer_tells_and_the_older_when_that_one_ends(server: RedisProcess) -> None:
+    async with process(server) as here, process(server) as there, call(here) as (older, _):
+        await here.teller.tell("ada", DONE)
+        await until(lambda: older.arrived == ["n1"])
+        async with call(there) as (newer, _):
+            await until(lambda: newer.arrived == ["n1"] and older.withdrawn == ["n1"])
+        await until(lambda: older.arrived == ["n1", "n1"])
+
+
+async def test_what_is_withdrawn_is_taken_from_the_call_too(server: RedisProcess) -> None:
+    async with process(server) as here, process(server) as there, call(here) as (ear, _):
+        await here.teller.tell("ada", DONE)
+        await until(lambda: ear.arrived == ["n1"])
+        assert await there.teller.withdraw("ada", "n1")
+        await until(lambda: ear.withdrawn == ["n1"])
+
+
+async def test_a_page_shows_what_the_machine_knows_only_by_its_id(server: RedisProcess) -> None:
+    async with process(server) as here, call(here) as (ear, attendance):
+        await here.teller.tell("ada", DONE)
+        await until(lambda: ear.arrived == ["n1"])
+        assert attendance.shown({"id": "n1", "state": "speaking"}) == {
+            "id": "n1",
+            "kind": "result",
+            "text": "The research is done.",
+            "source": "task-1",
+            "state": "speaking",
+        }
+
+
+async def test_a_dead_redis_delays_the_deletion_and_does_not_have_it_told_again(server: RedisProcess) -> None:
+    async with process(server) as here:
+        await here.teller.tell("ada", DONE)
+        async with call(here) as (ear, attendance):
+            await until(lambda: ear.arrived == ["n1"])
+            server.freeze()
+            attendance.told("n1")
+        server.thaw()
+        async with call(here) as (ear, _):
+            await until(lambda: not here.teller._deleting, within_s=5.0)
+            assert await here.teller.waiting("ada") == [] and ear.arrived == []
+
+
+async def test_after_an_outage_the_channel_is_heard_again(server: RedisProcess) -> None:
+    async with process(server) as here, process(server) as there:
+        server.kill()
+        server.start()
+
+        async def shown() -> bool:
+            await there.relay.show("ada", "task", {})
+            return here.pages != []
+
+        await until(shown, within_s=8.0)
+
+
+async def test_page_events_reach_every_process_once(server: RedisProcess) -> None:
+    async with process(server) as here, process(server) as there:
+        await until(lambda: here.relay.listening and there.relay.listening)
+        await here.relay.show("ada", "task", {"id": "t"})
+        await there.relay.show("ada", "decision", {})
+        await until(lambda: len(here.pages) == len(there.pages) == 2)
+        assert sorted(here.pages) == sorted(there.pages) == [("ada", "decision"), ("ada", "task")]
+
+
+async def test_the_oldest_goes_when_there_are_too_many_and_all_is_exported_and_erased(server: RedisProcess) -> None:
+    async with process(server) as here:
+        for number in range(NOTICES_LIMIT + 1):
+            await here.store.put("ada", numbered(number))
+        waiting = await here.store.waiting("ada")
+        assert len(waiting) == NOTICES_LIMIT and waiting[0].id == "n1"
+        assert len(await here.store.export("ada")) == NOTICES_LIMIT
+        await here.store.erase("ada")
+        assert await here.store.export("ada") == [] and await here.store.put("ada", DONE)
+
+
+def numbered(number: int) -> Notice:
+    return Notice(f"n{number}", "Something.", at=float(number))

@@ -1,0 +1,261 @@
+"""What a call's trace looks like: which span lies in which, how it came out, and what it tells."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from backend.agent.session import Agent
+from backend.errors import ModelUnavailable
+from backend.models.base import Finished
+from backend.observability.trace_records import Record
+from backend.observability.tracing import within
+from backend.testing.model import FakeChatModel
+from backend.testing.tracer import FakeTracer
+from tests.observability.world import SPOKEN, answered, begin_turn, hang_up, route, speak_reply, traced_call, tracer_to
+from tests.support.langsmith_api import langsmith, lasts_within, told
+from tests.support.minds import Slow, agent, call, echo
+from tests.support.waiting import until
+from tests.thinkers.world import world
+
+WEATHER = [call("get_current_weather", '{"location": "Seattle"}')]
+
+
+def scenes() -> list[list[Any]]:
+    return [WEATHER, ["It is mild."]]
+
+
+async def ask_weather(placed: Any, id_: str = "c1") -> None:
+    await begin_turn(placed)
+    await route(placed, "weather", "weather in Seattle", id_)
+    await answered(placed, int(id_[1:]))
+    await speak_reply(placed)
+
+
+async def test_a_call_becomes_a_tree_at_langsmith() -> None:
+    async with langsmith() as server:
+        tracer = tracer_to(server.url)
+        async with traced_call(tracer, *scenes()) as placed:
+            await ask_weather(placed)
+            await hang_up(placed)
+        await tracer.close()
+    session = server.run("session")
+    [turn] = server.children(session)
+    [thinker] = server.children(turn)
+    inside = server.children(thinker)
+    assert [(run["name"], run["run_type"]) for run in (session, turn, thinker)] == [
+        *[("session", "chain"), ("turn 1", "chain"), ("weather", "chain")],
+    ]
+    assert [(run["name"], run["run_type"]) for run in inside] == [
+        ("gpt-5.4-mini", "llm"),
+        ("get_current_weather", "tool"),
+        ("gpt-5.4-mini", "llm"),
+    ]
+    assert {run["trace_id"] for run in server.runs.values()} == {session["id"]}
+    assert {told(run)["session_id"] for run in server.runs.values()} == {placed.session.id}
+    assert {run["session_name"] for run in server.runs.values()} == {"tests"}
+
+
+async def test_times_lie_within_each_other() -> None:
+    async with langsmith() as server:
+        tracer = tracer_to(server.url)
+        async with traced_call(tracer, *scenes()) as placed:
+            await ask_weather(placed)
+            await hang_up(placed)
+        await tracer.close()
+    for run in server.runs.values():
+        assert all(lasts_within(child, run) for child in server.children(run)), run["name"]
+
+
+async def test_tokens_add_up_from_the_model_to_the_session() -> None:
+    async with langsmith() as server:
+        tracer = tracer_to(server.url)
+        first = [*WEATHER, Finished("tool_calls", tokens_in=100, tokens_out=7)]
+        async with traced_call(tracer, first, ["Mild.", Finished("stop", 200, 3)]) as placed:
+            await ask_weather(placed)
+            await hang_up(placed)
+        await tracer.close()
+    models = [run for run in server.runs.values() if run["run_type"] == "llm"]
+    assert sorted(told(run)["usage_metadata"]["total_tokens"] for run in models) == [107, 203]
+    assert [told(server.run(name))["tokens"] for name in ("weather", "turn 1", "session")] == [310, 310, 310]
+
+
+async def test_the_turn_tells_its_legs_and_the_session_how_it_ended() -> None:
+    tracer = FakeTracer()
+    async with traced_call(tracer, *scenes()) as placed:
+        await ask_weather(placed)
+        [legs] = placed.told("turn_metrics")
+        await hang_up(placed)
+    [turn] = tracer.ended("turn")
+    assert {name: turn.facts[name] for name in legs} == legs
+    assert (turn.outcome, turn.facts["typed"]) == ("complete", True)
+    [session] = tracer.ended("session")
+    assert (session.outcome, session.facts["reason"], session.facts["turns"]) == ("complete", "disconnected", 1)
+
+
+async def test_an_answer_served_again_is_a_cache_hit_without_a_model() -> None:
+    tracer = FakeTracer()
+    async with traced_call(tracer, ["Because of scattering."]) as placed:
+        for number in (1, 2):
+            await begin_turn(placed)
+            await route(placed, "knowledge", "Why is the sky blue?", f"c{number}")
+            await answered(placed, number)
+            await speak_reply(placed)
+        await hang_up(placed)
+    first, second = tracer.ended("thinker")
+    assert [(each.facts["cache"], each.facts["source"]) for each in (first, second)] == [
+        ("miss", "model"),
+        ("hit", "cache"),
+    ]
+    assert [len(tracer.under(each)) for each in (first, second)] == [1, 0]
+    assert (first.tokens, second.tokens) == (15, 0)
+
+
+async def test_a_question_asked_twice_at_once_is_computed_under_the_first_and_joined_by_the_second() -> None:
+    tracer = FakeTracer()
+    async with world([0.02, "Because."]) as thinking:
+
+        async def ask(name: str) -> None:
+            with within(tracer.session("s1").open("thinker", name)) as span:
+                await thinking.ask("knowledge", "Why?")
+                span.end()
+
+        await asyncio.gather(ask("first"), ask("second"))
+    first, second = sorted(tracer.ended("thinker"), key=lambda record: record.name)
+    assert (first.facts["cache"], second.facts["cache"]) == ("miss", "joined")
+    assert (len(tracer.under(first)), len(tracer.under(second))) == (1, 0)
+
+
+async def test_a_thinker_that_fails_is_traced_as_failed() -> None:
+    tracer = FakeTracer()
+    async with traced_call(tracer, [ModelUnavailable("no")]) as placed:
+        await begin_turn(placed)
+        await route(placed, "weather", "weather in Seattle")
+        await answered(placed)
+        await speak_reply(placed)
+        await hang_up(placed)
+    assert [tracer.ended(kind)[0].outcome for kind in ("model", "thinker", "turn")] == ["failed", "failed", "complete"]
+
+
+async def test_an_answer_that_comes_after_its_turn_is_stale_in_its_own_turn() -> None:
+    tracer = FakeTracer()
+    async with traced_call(tracer, [0.05, "Late."]) as placed:
+        await begin_turn(placed)
+        await route(placed, "knowledge", "Why is the sky blue?")
+        await begin_turn(placed, "never mind")
+        await answered(placed)
+        await hang_up(placed)
+    [thinker] = tracer.ended("thinker")
+    first, second = sorted(tracer.ended("turn"), key=lambda turn: turn.path[-1].began)
+    assert (thinker.outcome, thinker.path[:-1]) == ("stale", first.path)
+    assert (first.outcome, second.outcome) == ("cancelled", "cancelled")
+    assert first.ended is not None and thinker.ended is not None and first.ended >= thinker.ended
+
+
+async def test_an_answer_that_was_complete_and_never_spoken_is_stale() -> None:
+    tracer = FakeTracer()
+    async with traced_call(tracer, ["A."]) as placed:
+        await begin_turn(placed)
+        await route(placed, "knowledge", "Why is the sky blue?", finish=False)
+        await answered(placed)
+        await begin_turn(placed, "never mind")
+        await hang_up(placed)
+    assert [data["event"] for data in placed.told("thinker")][-2:] == ["complete", "stale"]
+    [thinker] = tracer.ended("thinker")
+    assert thinker.outcome == "stale"
+
+
+async def test_what_is_under_way_when_the_caller_leaves_is_cancelled() -> None:
+    tracer = FakeTracer()
+    async with traced_call(tracer, ["One", 30.0, "two"]) as placed:
+        await begin_turn(placed)
+        await route(placed, "knowledge", "Count slowly.")
+        await until(lambda: any("words" in str(data.get("detail")) for data in placed.told("thinker")))
+        await hang_up(placed)
+    outcomes = [tracer.ended(kind)[0].outcome for kind in ("model", "thinker", "turn", "session")]
+    assert outcomes == ["cancelled", "cancelled", "cancelled", "complete"]
+
+
+async def test_thinkers_of_one_turn_lie_side_by_side() -> None:
+    tracer = FakeTracer()
+    async with traced_call(tracer, ["A."], ["B."]) as placed:
+        await begin_turn(placed)
+        await route(placed, "knowledge", "Why is the sky blue?", "c1")
+        await route(placed, "knowledge", "Why is grass green?", "c2")
+        await answered(placed, 1)
+        await hang_up(placed)
+    [turn] = tracer.ended("turn")
+    assert all(thinker.path[:-1] == turn.path for thinker in tracer.ended("thinker"))
+
+
+async def test_a_thinkers_own_tool_calls_are_traced() -> None:
+    tracer = FakeTracer()
+    plan = json.dumps({"searches": [{"query": "traffic", "sources": ["documents", "news"]}]})
+    async with traced_call(tracer, [plan], ['{"searches": []}'], ["Buses help."]) as placed:
+        await begin_turn(placed)
+        await route(placed, "research", "How do cities cut traffic?")
+        await answered(placed)
+        await hang_up(placed)
+    [thinker] = tracer.ended("thinker")
+    inside = [(record.kind, record.name) for record in tracer.under(thinker)]
+    assert [kind for kind, _ in inside][:1] == ["model"]
+    assert {name for kind, name in inside if kind == "tool"} == {"kb_search", "get_news_headlines"}
+
+
+# --- the agent by itself ------------------------------------------------------------------------------
+
+
+async def think_under(tracer: FakeTracer, who: Agent, text: str = "x") -> list[Record]:
+    """One turn of the agent inside a session's span; the spans within it."""
+    span = tracer.session("s1")
+    with within(span):
+        await who.create_session("c").think(text)
+    span.end()
+    return tracer.under(tracer.ended("session")[0])
+
+
+async def test_calls_made_at_once_are_spans_of_their_own() -> None:
+    slow = Slow()
+    calls = [call("slow", '{"seconds": 0.03}', "a"), call("slow", '{"seconds": 0.031}', "b")]
+    tracer = FakeTracer()
+    inside = await think_under(tracer, agent(FakeChatModel(calls, ["Done."]), slow.tool))
+    _, first, second, _ = inside
+    assert [record.kind for record in inside] == ["model", "tool", "tool", "model"]
+    assert first.ended and second.path[-1].began < first.ended, "they overlap"
+
+
+async def test_a_tool_nobody_has_is_not_traced_by_the_name_the_model_gave_it() -> None:
+    tracer = FakeTracer()
+    model = FakeChatModel([call("my_private_words")], ["Sorry."])
+    inside = await think_under(tracer, agent(model, echo))
+    assert [(record.name, record.outcome) for record in inside][1] == ("unknown_tool", "failed")
+
+
+async def test_cancelling_in_a_tool_cancels_its_span() -> None:
+    tracer, slow = FakeTracer(), Slow()
+    session = agent(FakeChatModel([call("slow")]), slow.tool).create_session("c")
+    with within(tracer.session("s1")):
+        task = asyncio.create_task(session.think("x"))
+    await until(lambda: slow.running == 1)
+    session.cancel()
+    await task
+    assert [(record.kind, record.outcome) for record in tracer.records[1:]] == [
+        ("model", "complete"),
+        ("tool", "cancelled"),
+    ]
+
+
+async def test_the_first_word_and_the_answering_model_are_told() -> None:
+    tracer = FakeTracer()
+    model = FakeChatModel([0.02, "Hi.", Finished("stop", 5, 2, model="the-fallback")])
+    [record] = await think_under(tracer, agent(model, echo))
+    first = record.facts["first_token_ms"]
+    assert isinstance(first, float) and first >= 20
+    assert (record.name, record.facts["model"], record.tokens) == ("test-model", "the-fallback", 7)
+
+
+async def test_outside_of_a_call_nothing_is_traced() -> None:
+    tracer = FakeTracer()
+    await agent(FakeChatModel(["Hi."]), echo).create_session("c").think(SPOKEN)
+    assert tracer.records == []

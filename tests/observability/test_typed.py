@@ -1,0 +1,150 @@
+"""What belongs to no call is traced whole, too: typed turns with the Thinkers they consult, summaries, digests."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from backend.chat.base import Reply, TypedTurn
+from backend.chat.chat import Chat
+from backend.coordinator.channels import Entry
+from backend.coordinator.decisions import Mind
+from backend.coordinator.digest import Happened, Pace
+from backend.errors import ModelUnavailable, VoiceError
+from backend.models.base import Finished
+from backend.observability.tracing import Tracer
+from backend.responders.base import Remembered
+from backend.testing.memory import FakeMemory
+from backend.testing.model import FakeChatModel
+from backend.testing.tracer import FakeTracer
+from backend.users.summaries import Summaries
+from tests.http.world import settings_with
+from tests.observability.world import tracer_to
+from tests.support.chats import chat_over
+from tests.support.house import a_browser, running_house
+from tests.support.langsmith_api import KEY, langsmith, lasts_within, told
+from tests.support.minds import call
+from tests.support.waiting import until
+
+SECRET = "my very private question"
+ROUTE = call("route_to_thinker", '{"domain": "knowledge", "query": "Why is the sky blue?"}')
+
+
+async def answered(chat: Chat, text: str = SECRET, conversation: str | None = "c1", **more: Any) -> Reply:
+    turn = await chat.begin(TypedTurn("ada", text, conversation, **more))
+    reply = await turn.wait()
+    await chat.close()
+    return reply
+
+
+def chat_with(folder: Path, tracer: Tracer, *scenes: Any) -> Chat:
+    settings = settings_with(data_dir=folder)
+    return chat_over(settings, FakeMemory(), FakeChatModel(*scenes), tracer=tracer)
+
+
+async def test_a_typed_turn_is_a_trace_down_to_its_thinkers_models(tmp_path: Path) -> None:
+    scenes = (
+        [ROUTE, Finished("tool_calls", 10, 1)],
+        ["Air.", Finished("stop", 20, 2)],
+        ["Air!", Finished("stop", 3, 3)],
+    )
+    async with langsmith() as server:
+        tracer = tracer_to(server.url)
+        reply = await answered(chat_with(tmp_path, tracer, *scenes), platform="terminal")
+        await tracer.close()
+    turn = server.run("typed turn")
+    assert turn["parent_run_id"] is None and told(turn)["session_id"] == "c1"
+    assert [(run["name"], run["run_type"]) for run in server.children(turn)] == [
+        ("gpt-5.4-mini", "llm"),
+        ("route_to_thinker", "tool"),
+        ("knowledge", "chain"),
+        ("gpt-5.4-mini", "llm"),
+    ]
+    thinker = server.run("knowledge")
+    assert [run["run_type"] for run in server.children(thinker)] == ["llm"]
+    assert all(lasts_within(each, turn) for each in server.runs.values()) and reply.thinkers == ("knowledge",)
+    facts = told(turn)
+    assert (facts["outcome"], facts["platform"], facts["mode"], facts["tokens"]) == (
+        "complete",
+        "terminal",
+        "default",
+        39,
+    )
+    assert (facts["thinkers"], facts["history"]) == ("knowledge", "kept")
+    assert SECRET not in repr(server.batches) and "Air" not in repr(server.batches)
+
+
+async def test_a_turn_of_no_conversation_is_one_and_words_are_sent_where_that_is_wanted(tmp_path: Path) -> None:
+    tracer = FakeTracer(content=True)
+    reply = await answered(chat_with(tmp_path, tracer, ["Hello."]), conversation=None, message_id="m1")
+    [turn] = tracer.ended("turn")
+    assert (turn.session_id, turn.name, turn.outcome, reply.history) == ("m1", "typed turn", "complete", "none")
+    assert (turn.asked["text"], turn.said["text"]) == (SECRET, "Hello.")
+    assert [record.kind for record in tracer.under(turn)] == ["model"]
+
+
+async def test_how_a_turn_ends_is_told(tmp_path: Path) -> None:
+    failed = FakeTracer()
+    with pytest.raises(VoiceError):
+        await answered(chat_with(tmp_path, failed, [ModelUnavailable("The model is gone.")]))
+    assert [record.outcome for record in failed.ended("turn")] == ["failed"]
+
+    tracer = FakeTracer()
+    model = FakeChatModel(["One", 30.0])
+    chat = chat_over(settings_with(data_dir=tmp_path), FakeMemory(), model, tracer=tracer)
+    turn = await chat.begin(TypedTurn("ada", SECRET, "c1"))
+    await until(lambda: bool(model.requests))
+    assert await chat.cancel("ada", "c1")
+    assert (await turn.wait()).state == "cancelled"
+    await chat.close()
+    assert [record.outcome for record in tracer.ended("turn")] == ["cancelled"]
+
+
+async def test_a_summary_is_a_trace_with_its_model() -> None:
+    tracer, memory = FakeTracer(), FakeMemory()
+    model = FakeChatModel(['{"summary": "Has a dog.", "facts": []}', Finished("stop", 30, 4)], ["no notes"])
+    summaries = Summaries(model, "fast", memory, tracer)
+    for session in ("s1", "s2"):
+        summaries.ask(session, "ada", [Remembered("user", "I have a dog."), Remembered("assistant", "Nice.")])
+        await until(lambda: summaries.depth == 0)
+    good, bad = tracer.ended("summary")
+    assert (good.session_id, good.outcome, good.tokens, bad.outcome) == ("s1", "complete", 34, "failed")
+    [asked] = tracer.under(good)
+    assert (asked.kind, asked.name, asked.outcome, asked.facts["tokens_in"]) == ("model", "fast", "complete", 30)
+    assert "dog" not in repr(tracer.records)
+
+
+async def test_a_digest_is_a_trace_with_its_model_and_actions() -> None:
+    tracer = FakeTracer()
+    model = FakeChatModel([call("capture_feedback", '{"feeling": "praise", "text": "bees"}')], ["Thank you."])
+    mind = Mind(model, "fast", lambda name, owner: nullcontext(), {"research"}, Pace(), 5.0, tracer)
+    await mind.decide("ada", "d1", [Happened(Entry("1-0", "input", 1.0, "I love bees.", "api"))], [], [])
+    [digest] = tracer.ended("digest")
+    assert (digest.session_id, digest.outcome, digest.facts["happened"]) == ("digest-d1", "complete", 1)
+    assert [record.kind for record in tracer.under(digest)] == ["model", "tool", "model"]
+
+
+async def test_a_whole_server_traces_what_is_typed_in_a_chat() -> None:
+    async with langsmith() as server:
+        settings = {"LANGSMITH_TRACING_ENABLED": "true", "LANGSMITH_API_KEY": KEY, "LANGSMITH_ENDPOINT": server.url}
+        with running_house(None, **settings) as house:
+            async with a_browser(house) as browser:
+                said = await browser.post(
+                    "/api/multiturn", json={"message": "My name is Ana.", "conversation_id": "c9"}
+                )
+                assert said.status_code == 200, said.text
+                await _single(browser)
+            await until(
+                lambda: sum(run["name"] == "typed turn" and "end_time" in run for run in server.runs.values()) == 2, 10
+            )
+    assert {told(run)["session_id"] for run in server.runs.values() if run["name"] == "typed turn"} >= {"c9"}
+    assert "Ana" not in repr(server.batches)
+
+
+async def _single(browser: httpx2.AsyncClient) -> None:
+    said = await browser.post("/api/singleturn", json={"message": "Hello."})
+    assert said.status_code == 200, said.text

@@ -1,0 +1,195 @@
+"""What we send is what the openai package's own types accept, and what they send is understood."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from openai.types.realtime import RealtimeClientEvent
+from pydantic import TypeAdapter
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.commands import Purpose
+from backend.errors import ResponderRejected, ResponderUnavailable
+from backend.responders.base import Briefing, Remembered
+from backend.responders.codec import RealtimeCodec, Voice
+
+CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
+TOOL = {"type": "function", "name": "route_to_thinker", "description": "ask", "parameters": {"type": "object"}}
+VOICE = Voice("gpt-realtime-1.5", "shimmer", "gpt-4o-mini-transcribe")
+
+
+def codec(briefing: Briefing | None = None) -> RealtimeCodec:
+    made = RealtimeCodec(VOICE)
+    made.brief(briefing or Briefing("be kind", (TOOL,), purposes={Purpose.FILLER: "say you are looking"}), first=True)
+    return made
+
+
+def sent(text: bytes) -> dict[str, Any]:
+    """The message, after the openai package has accepted it."""
+    message: dict[str, Any] = json.loads(text)
+    CLIENT_EVENT.validate_python(message)
+    assert message["event_id"]
+    return message
+
+
+def told(**event: Any) -> list[Any]:
+    return codec().decode(json.dumps(event))
+
+
+COMMANDS: list[tuple[Any, str]] = [
+    (do.CommitInput(), "input_audio_buffer.commit"),
+    (do.ClearInput(), "input_audio_buffer.clear"),
+    (do.AddUserText("hello"), "conversation.item.create"),
+    (do.AddNote("a note"), "conversation.item.create"),
+    (do.CreateReply(Purpose.ANSWER, "answer-1"), "response.create"),
+    (do.CreateReply(Purpose.FILLER, "filler-2"), "response.create"),
+    (do.CancelReply("r1"), "response.cancel"),
+    (do.CancelReply(None), "response.cancel"),
+    (do.TruncateItem("i1", 1200), "conversation.item.truncate"),
+    (do.DeleteItem("i1"), "conversation.item.delete"),
+    (do.SubmitResult("c1", "{}"), "conversation.item.create"),
+]
+
+
+@pytest.mark.parametrize(("command", "type_"), COMMANDS)
+def test_every_command_is_a_valid_client_event(command: Any, type_: str) -> None:
+    assert sent(codec().encode(command))["type"] == type_
+
+
+def test_event_ids_are_never_used_twice() -> None:
+    made = codec()
+    ids = [sent(made.encode(do.CommitInput()))["event_id"] for _ in range(3)] + [sent(made.append(b"\0\0"))["event_id"]]
+    assert len(set(ids)) == 4
+
+
+def test_audio_is_appended_as_it_is() -> None:
+    assert sent(codec().append(b"\x01\x02" * 480))["audio"] == b64encode(b"\x01\x02" * 480).decode()
+
+
+def test_local_endpointing_switches_the_providers_off_with_an_explicit_null() -> None:
+    update = sent(RealtimeCodec(VOICE).brief(Briefing("x"), first=True))
+    assert update["session"]["audio"]["input"]["turn_detection"] is None
+    assert "turn_detection" in update["session"]["audio"]["input"]
+
+
+def test_provider_endpointing_leaves_replies_and_interruptions_to_us() -> None:
+    update = sent(RealtimeCodec(VOICE).brief(Briefing("x", endpointing="provider"), first=True))
+    detection = update["session"]["audio"]["input"]["turn_detection"]
+    assert detection == {"type": "semantic_vad", "create_response": False, "interrupt_response": False}
+
+
+def test_a_later_briefing_leaves_voice_and_formats_alone() -> None:
+    assert "audio" not in sent(codec().brief(Briefing("new words"), first=False))["session"]
+
+
+def test_instructions_of_a_purpose_contain_the_sessions_own() -> None:
+    response = sent(codec().encode(do.CreateReply(Purpose.FILLER, "filler-1")))["response"]
+    assert response["instructions"] == "be kind\n\nsay you are looking" and response["tool_choice"] == "none"
+    assert response["metadata"] == {"request": "filler-1", "purpose": "filler"}
+
+
+def test_a_hint_joins_the_instructions_of_its_purpose_for_one_reply() -> None:
+    whole = codec()
+    response = sent(whole.encode(do.CreateReply(Purpose.FILLER, "filler-1", "Like this.")))["response"]
+    assert response["instructions"] == "be kind\n\nsay you are looking Like this."
+    assert "instructions" not in sent(whole.encode(do.CreateReply(Purpose.ANSWER, "answer-2")))["response"]
+
+
+def test_history_is_put_back_as_text_of_the_right_kind() -> None:
+    user, assistant = (sent(text) for text in codec().restore([Remembered("user", "a"), Remembered("assistant", "b")]))
+    assert user["item"]["content"] == [{"type": "input_text", "text": "a"}]
+    assert assistant["item"]["content"] == [{"type": "output_text", "text": "b"}]
+
+
+def test_reply_events_are_understood() -> None:
+    created = {"id": "r1", "metadata": {"request": "answer-1"}}
+    assert told(type="response.created", response=created) == [ev.ReplyStarted("r1", "answer-1")]
+    audio = {"type": "response.output_audio.delta", "response_id": "r1", "item_id": "i1", "delta": "AQI="}
+    assert told(**audio) == [ev.ReplyAudio("r1", "i1", b"\x01\x02")]
+    words = {"type": "response.output_audio_transcript.delta", "response_id": "r1", "item_id": "i1", "delta": "Hi"}
+    assert told(**words) == [ev.ReplyText("r1", "i1", "Hi")]
+
+
+def test_completed_calls_come_before_the_end_of_their_reply_and_half_made_ones_not_at_all() -> None:
+    output = [
+        {"type": "function_call", "status": "completed", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "function_call", "status": "incomplete", "call_id": "c2", "name": "f", "arguments": "{"},
+        {"type": "message", "status": "completed"},
+    ]
+    assert told(type="response.done", response={"id": "r1", "status": "cancelled", "output": output}) == [
+        ev.ToolCalled("r1", "c1", "f", "{}"),
+        ev.ReplyFinished("r1", "cancelled", ""),
+    ]
+
+
+def test_a_refused_reply_is_recognised_by_the_event_it_names() -> None:
+    error = {"code": "conversation_already_has_active_response", "event_id": "answer-7", "message": "busy"}
+    assert told(type="error", error=error) == [ev.ReplyRefused("answer-7", error["code"])]
+
+
+@pytest.mark.parametrize("code", ["response_cancel_not_active", "input_audio_buffer_commit_empty"])
+def test_harmless_races_are_passed_over(code: str) -> None:
+    assert told(type="error", error={"code": code, "message": "x"}) == []
+
+
+def test_other_errors_leave_the_call_alive() -> None:
+    assert told(type="error", error={"code": "odd", "message": "x", "event_id": "e3"}) == [
+        ev.ProviderComplained("odd", "x")
+    ]
+
+
+@pytest.mark.parametrize("code", ["insufficient_quota", "invalid_api_key"])
+def test_fatal_errors_end_it_for_good(code: str) -> None:
+    with pytest.raises(ResponderRejected):
+        told(type="error", error={"code": code, "message": "x"})
+    with pytest.raises(ResponderRejected):
+        details = {"error": {"code": code}}
+        told(type="response.done", response={"id": "r", "status": "failed", "status_details": details})
+
+
+def test_an_expired_session_asks_for_a_new_connection() -> None:
+    with pytest.raises(ResponderUnavailable) as caught:
+        told(type="error", error={"code": "session_expired", "message": "x"})
+    assert caught.value.retryable
+
+
+def test_provider_speech_events_measure_the_speech() -> None:
+    made = codec()
+    made.decode(json.dumps({"type": "input_audio_buffer.speech_started", "audio_start_ms": 500}))
+    stopped = json.dumps({"type": "input_audio_buffer.speech_stopped", "audio_end_ms": 1700})
+    assert made.decode(stopped) == [ev.SpeechStopped(1200)]
+
+
+JUNK = [
+    "{",
+    "[]",
+    '{"type": 3}',
+    "",
+    '{"type":"error","error":7}',
+    '{"type":"response.output_audio.delta","delta":"not base64!"}',
+    '{"type":"response.done","response":{"output":[7]}}',
+    '{"type":"response.created","response":{"metadata":"x"}}',
+]
+
+
+@pytest.mark.parametrize("junk", JUNK)
+def test_garbage_is_a_complaint_and_not_a_crash(junk: str) -> None:
+    assert [type(event) for event in codec().decode(junk)] == [ev.ProviderComplained]
+
+
+def test_unknown_types_are_ignored() -> None:
+    assert told(type="rate_limits.updated", rate_limits=[]) == []
+
+
+def test_audio_is_any_json_string_of_base64_and_what_is_none_costs_that_event() -> None:
+    delta = {"type": "response.output_audio.delta", "response_id": "r1", "item_id": "i1"}
+    pcm = b"\xff\xef\xbe" * 40
+    escaped = json.dumps(delta | {"delta": b64encode(pcm).decode()}).replace("/", "\\/")
+    assert codec().decode(escaped) == [ev.ReplyAudio("r1", "i1", pcm)]
+    for none in ("no base64!", 5, None):
+        [complaint] = codec().decode(json.dumps(delta | {"delta": none}))
+        assert isinstance(complaint, ev.ProviderComplained)

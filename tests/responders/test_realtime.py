@@ -1,0 +1,164 @@
+"""The connection, against a real server process that speaks the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.commands import Purpose
+from backend.errors import ResponderRejected, ResponderUnavailable
+from backend.media.frame import FRAME_BYTES, Frame
+from backend.responders.base import Briefing, Remembered
+from backend.responders.codec import Voice
+from backend.responders.realtime import Line, RealtimeResponder, dial
+from tests.support.offline_peer import OfflinePeer, offline_peer, running_peer
+
+VOICE = Voice("gpt-realtime-1.5", "shimmer", "gpt-4o-mini-transcribe")
+SPEECH = Frame(b"\x10\x00" * (FRAME_BYTES // 2))
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+async def connect(peer: OfflinePeer, *history: Remembered, key: str = "k") -> RealtimeResponder:
+    return await dial(Line(peer.realtime_url, key, VOICE), Briefing("be kind"), history)
+
+
+async def until(responder: RealtimeResponder, kind: type[ev.Event]) -> list[ev.Event]:
+    """Events up to and with the first of `kind`."""
+    seen: list[ev.Event] = []
+    found = asyncio.Event()
+
+    def hear(event: ev.Event) -> None:
+        if not found.is_set():
+            seen.append(event)
+        if isinstance(event, kind):
+            found.set()
+
+    listening, finding = asyncio.create_task(responder.listen(hear)), asyncio.create_task(found.wait())
+    async with asyncio.timeout(5):
+        await asyncio.wait([listening, finding], return_when=asyncio.FIRST_COMPLETED)
+    for task in (listening, finding):
+        task.cancel()
+    if listening.done():
+        await listening
+    if not found.is_set():
+        raise AssertionError(f"no {kind.__name__} among {seen}")
+    return seen
+
+
+async def test_a_turn_goes_out_and_its_reply_comes_back(peer: OfflinePeer) -> None:
+    await peer.follow({"turns": [{"hear": "hello", "reply": {"text": "Hi there.", "tone": {"ms": 300}}}]})
+    responder = await connect(peer)
+    for _ in range(10):
+        responder.hear(SPEECH)
+    responder.do(do.CommitInput())
+    responder.do(do.CreateReply(Purpose.ANSWER, "answer-1"))
+    seen = await until(responder, ev.ReplyFinished)
+    await responder.close()
+    assert ev.ReplyStarted(next(e.reply for e in seen if isinstance(e, ev.ReplyStarted)), "answer-1") in seen
+    assert sum(len(e.pcm) for e in seen if isinstance(e, ev.ReplyAudio)) == 300 * 48
+    assert "".join(e.delta for e in seen if isinstance(e, ev.ReplyText)) == "Hi there."
+    log = (await peer.connections(audio=True))[-1]
+    assert audio_bytes(log) == 10 * FRAME_BYTES
+
+
+def audio_bytes(log: dict[str, Any]) -> int:
+    return sum(e.get("audio_bytes", 0) for e in log["received"] if e["type"] == "input_audio_buffer.append")
+
+
+async def test_the_briefing_is_accepted_before_anything_else_is_sent(peer: OfflinePeer) -> None:
+    await peer.follow({})
+    responder = await connect(peer, Remembered("user", "hi"))
+    responder.hear(SPEECH)
+    responder.do(do.ClearInput())
+    await asyncio.sleep(0.1)
+    await responder.close()
+    types = [event["type"] for event in (await peer.connections())[-1]["received"]]
+    assert types[:2] == ["session.update", "conversation.item.create"]
+    assert types[2:] == ["input_audio_buffer.append", "input_audio_buffer.clear"]
+
+
+async def test_a_broken_connection_is_reported_and_closing_is_not(peer: OfflinePeer) -> None:
+    await peer.follow({"drop_after_ms": 100})
+    responder = await connect(peer)
+    with pytest.raises(ResponderUnavailable):
+        await until(responder, ev.ReplyFinished)
+    await responder.close()
+    await peer.follow({})
+    responder = await connect(peer)
+    listening = asyncio.create_task(until(responder, ev.ReplyFinished))
+    await asyncio.sleep(0.05)
+    await responder.close()
+    with pytest.raises(AssertionError, match="no ReplyFinished"):
+        await listening
+
+
+async def test_a_refused_key_is_final_and_a_busy_server_is_not() -> None:
+    async with offline_peer({"refuse_connections": 2}, "--require-key", "right") as peer:
+        with pytest.raises(ResponderRejected):
+            await connect(peer, key="wrong")
+        with pytest.raises(ResponderUnavailable) as busy:
+            await connect(peer, key="right")
+        assert busy.value.retryable
+        await (await connect(peer, key="right")).close()
+
+
+async def test_nobody_there_is_said_so() -> None:
+    with pytest.raises(ResponderUnavailable, match="cannot be reached"):
+        await dial(Line("ws://127.0.0.1:9/v1/realtime", "k", VOICE), Briefing("x"), ())
+
+
+async def test_frames_that_pile_up_are_sent_together_and_in_order(peer: OfflinePeer) -> None:
+    await peer.follow({})
+    responder = await connect(peer)
+    frames = [Frame(bytes([n]) * FRAME_BYTES) for n in range(20)]
+    for frame in frames:  # faster than the writer gets a turn
+        responder.hear(frame)
+    assert responder.backlog <= 5
+    responder.do(do.ClearInput())
+    await asyncio.sleep(0.2)
+    await responder.close()
+    log = (await peer.connections(audio=True))[-1]
+    assert audio_bytes(log) == 20 * FRAME_BYTES
+
+
+async def appended(peer: OfflinePeer, frames: int, briefing: Briefing) -> list[int]:
+    """The lengths in frames of what reaches the provider of frames that come one at a time, then a commit."""
+    await peer.follow({})
+    responder = await dial(Line(peer.realtime_url, "k", VOICE), briefing, ())
+    for _ in range(frames):
+        responder.hear(SPEECH)
+        await asyncio.sleep(0.01)
+    responder.do(do.CommitInput())
+    await asyncio.sleep(0.1)
+    await responder.close()
+    received = (await peer.connections(audio=True))[-1]["received"]
+    assert received[-1]["type"] == "input_audio_buffer.commit"
+    return [e["audio_bytes"] // FRAME_BYTES for e in received if e["type"] == "input_audio_buffer.append"]
+
+
+async def test_audio_goes_in_pieces_and_a_commit_takes_the_rest_along(peer: OfflinePeer) -> None:
+    assert await appended(peer, 12, Briefing("x")) == [10, 2]
+
+
+async def test_a_provider_that_endpoints_gets_every_frame_at_once(peer: OfflinePeer) -> None:
+    assert await appended(peer, 4, Briefing("x", endpointing="provider")) == [1, 1, 1, 1]
+
+
+async def test_closing_twice_leaves_no_task_behind(peer: OfflinePeer) -> None:
+    await peer.follow({})
+    before = len(asyncio.all_tasks())
+    responder = await connect(peer)
+    await responder.close()
+    await responder.close()
+    await asyncio.sleep(0.05)
+    assert len(asyncio.all_tasks()) == before

@@ -1,0 +1,139 @@
+"""The WebSocket under a Responder, against a server of our own that can be slow, early, or speak in fragments."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from base64 import b64decode
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from websockets.asyncio.server import ServerConnection, serve
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.errors import ResponderUnavailable
+from backend.media.frame import FRAME_BYTES, Frame
+from backend.responders import realtime
+from backend.responders.base import Briefing
+from backend.responders.codec import Voice
+from backend.responders.realtime import Line, RealtimeResponder, dial
+from tests.support.waiting import until
+
+Speak = Callable[[ServerConnection], Awaitable[None]]
+
+
+def words(number: int) -> str:
+    """A piece of a transcript, as the provider sends it."""
+    text = {"type": "response.output_audio_transcript.delta", "response_id": "r", "item_id": "i", "delta": f"{number} "}
+    return json.dumps(text)
+
+
+@asynccontextmanager
+async def dialled(speak: Speak) -> AsyncIterator[RealtimeResponder]:
+    """A Responder whose provider accepts the briefing, then does `speak`."""
+
+    async def provide(socket: ServerConnection) -> None:
+        await socket.send('{"type":"session.created"}')
+        await socket.recv()
+        await socket.send('{"type":"session.updated"}')
+        await speak(socket)
+
+    async with serve(provide, "127.0.0.1", 0, compression=None, max_queue=1, close_timeout=0.2) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        responder = await dial(Line(f"ws://127.0.0.1:{port}", "k", Voice("m", "v", "t")), Briefing("x"), ())
+        try:
+            yield responder
+        finally:
+            await responder.close()
+
+
+async def heard(responder: RealtimeResponder) -> list[ev.Event]:
+    """All that is said until the provider hangs up."""
+    events: list[ev.Event] = []
+    async with asyncio.timeout(5):
+        with pytest.raises(ResponderUnavailable):
+            await responder.listen(events.append)
+    return events
+
+
+def numbers(events: list[ev.Event]) -> list[int]:
+    return [int(event.delta) for event in events if isinstance(event, ev.ReplyText)]
+
+
+async def test_what_is_said_before_anybody_listens_is_heard_first() -> None:
+    async def speak(socket: ServerConnection) -> None:
+        for number in range(5):
+            await socket.send(words(number))
+        await socket.recv()
+        await socket.send(words(5))
+
+    async with dialled(speak) as responder:
+        await asyncio.sleep(0.05)
+        responder.do(do.ClearInput())
+        assert numbers(await heard(responder)) == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_message_in_fragments_is_heard_whole_and_in_its_place() -> None:
+    async def speak(socket: ServerConnection) -> None:
+        await socket.recv()
+        for number in range(3):
+            text = words(number)
+            await socket.send((text[:10], text[10:20], text[20:]) if number == 1 else text)
+
+    async with dialled(speak) as responder:
+        responder.do(do.ClearInput())
+        assert numbers(await heard(responder)) == [0, 1, 2]
+
+
+async def test_the_words_that_end_a_session_are_the_last_that_are_heard() -> None:
+    async def speak(socket: ServerConnection) -> None:
+        expired = {"type": "error", "error": {"code": "session_expired", "message": "over"}}
+        for text in (words(0), json.dumps(expired), words(1)):
+            await socket.send(text)
+        await socket.wait_closed()
+
+    async with dialled(speak) as responder:
+        events: list[ev.Event] = []
+        with pytest.raises(ResponderUnavailable, match="expired"):
+            async with asyncio.timeout(5):
+                await responder.listen(events.append)
+        assert numbers(events) == [0]
+
+
+async def test_behind_a_slow_network_audio_is_joined_and_arrives_whole_and_in_order() -> None:
+    slow = asyncio.Event()
+    received: list[bytes] = []
+
+    async def speak(socket: ServerConnection) -> None:
+        await slow.wait()
+        received.extend([b64decode(json.loads(text).get("audio", "")) async for text in socket])
+
+    async with dialled(speak) as responder:
+        frames = [Frame(n.to_bytes(2, "little") * (FRAME_BYTES // 2)) for n in range(30_000)]
+        sent = iter(frames)
+        while responder.backlog < 3:  # until the kernel's buffers are full, too
+            responder.hear(next(sent))
+            await asyncio.sleep(0)
+        slow.set()
+        rest = list(sent)
+        responder.do(do.ClearInput())
+        await until(lambda: not responder.backlog)
+        await responder.close()
+    assert b"".join(received) == b"".join(frames[: len(frames) - len(rest)])
+
+
+async def test_a_network_that_takes_nothing_is_a_lost_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(realtime, "SEND_WITHIN_S", 0.05)
+
+    async def speak(socket: ServerConnection) -> None:
+        socket.transport.pause_reading()
+        await socket.wait_closed()
+
+    async with dialled(speak) as responder:
+        listening = asyncio.create_task(heard(responder))
+        while not listening.done():
+            responder.do(do.AddNote("x" * 100_000))
+            await asyncio.sleep(0.005)
+        assert await listening == []

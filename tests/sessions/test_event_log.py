@@ -1,0 +1,132 @@
+"""Numbered events for any number of readers: replayed, bounded, never waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+
+from backend.sessions.event_log import AT_ONCE, Feed, PageEvent
+
+
+def filled(count: int, limit: int = 2_000) -> Feed:
+    """A closed feed of so many events."""
+    feed = Feed(limit)
+    for number in range(1, count + 1):
+        feed.publish("n", {"n": number})
+    feed.close()
+    return feed
+
+
+async def read(feed: Feed, after: int = 0) -> list[PageEvent]:
+    return [event async for event in feed.read(after)]
+
+
+def ids(events: list[PageEvent]) -> list[int]:
+    return [event.id for event in events]
+
+
+async def test_events_are_numbered_from_one_in_order() -> None:
+    events = await read(filled(3))
+    assert [(event.id, event.data["n"]) for event in events] == [(1, 1), (2, 2), (3, 3)]
+
+
+async def test_a_reader_that_comes_back_gets_what_it_missed() -> None:
+    assert ids(await read(filled(5), after=3)) == [4, 5]
+    assert ids(await read(filled(5), after=5)) == []
+
+
+async def test_a_number_from_the_future_reads_from_the_start() -> None:
+    assert ids(await read(filled(3), after=99)) == [1, 2, 3]
+
+
+async def test_a_reader_that_fell_out_of_the_ring_is_told_how_much_it_missed() -> None:
+    events = await read(filled(10, limit=4), after=2)
+    assert (events[0].type, events[0].data) == ("gap", {"missed": 4})
+    assert ids(events) == [6, 7, 8, 9, 10]
+
+
+async def test_coming_back_after_a_gap_event_misses_nothing_more() -> None:
+    feed = filled(10, limit=4)
+    [gap, *_] = await read(feed, after=2)
+    assert ids(await read(feed, after=gap.id)) == [7, 8, 9, 10]
+
+
+async def test_many_readers_at_different_speeds_each_get_everything() -> None:
+    feed = Feed()
+    slow = feed.read()
+    quick = asyncio.create_task(read(feed))
+    for number in range(50):
+        feed.publish("n", {"n": number})
+        await asyncio.sleep(0)
+    assert (await anext(slow)).id == 1
+    feed.publish("n", {"n": 50})
+    feed.close()
+    assert ids(await quick) == list(range(1, 52))
+    assert ids([event async for event in slow]) == list(range(2, 52))
+
+
+async def test_a_reader_overtaken_while_it_reads_is_told_of_the_gap() -> None:
+    feed = Feed(limit=3)
+    feed.publish("n", {})
+    reader = feed.read()
+    assert (await anext(reader)).id == 1
+    for _ in range(5):
+        feed.publish("n", {})
+    feed.close()
+    rest = [event async for event in reader]
+    assert [(event.type, event.id) for event in rest] == [("gap", 3), ("n", 4), ("n", 5), ("n", 6)]
+    assert rest[0].data == {"missed": 2}
+
+
+async def test_readers_end_when_the_feed_is_closed_and_later_events_are_dropped() -> None:
+    feed = Feed()
+    reader = asyncio.create_task(read(feed))
+    await asyncio.sleep(0)
+    feed.publish("n", {})
+    feed.close()
+    feed.publish("late", {})
+    assert [event.type for event in await reader] == ["n"]
+    assert [event.type for event in await read(feed)] == ["n"]
+
+
+async def test_a_cancelled_reader_leaves_the_others_alone() -> None:
+    feed = Feed()
+    gone, stays = asyncio.create_task(read(feed)), asyncio.create_task(read(feed))
+    await asyncio.sleep(0)
+    gone.cancel()
+    feed.publish("n", {})
+    feed.close()
+    assert ids(await stays) == [1]
+
+
+async def test_what_was_told_before_the_reader_comes_round_is_given_together() -> None:
+    feed = Feed()
+    async with aclosing(feed.follow()) as stream:
+        feed.publish("n", {})
+        assert ids([*await anext(stream)]) == [1]
+        coming = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0)
+        feed.publish("n", {})
+        feed.publish("n", {})
+        assert ids([*await coming]) == [2, 3]
+
+
+async def test_a_long_backlog_comes_in_pieces_with_nothing_missing() -> None:
+    feed = filled(2 * AT_ONCE + 1)
+    pieces = [ids([*events]) async for events in feed.follow()]
+    assert [len(piece) for piece in pieces] == [AT_ONCE, AT_ONCE, 1]
+    assert [number for piece in pieces for number in piece] == list(range(1, 2 * AT_ONCE + 2))
+
+
+async def test_a_quiet_spell_is_told_as_nothing_and_counts_from_the_last_news() -> None:
+    feed, loop = Feed(), asyncio.get_running_loop()
+    async with aclosing(feed.follow(quiet_s=0.1)) as stream:
+        coming = asyncio.ensure_future(anext(stream))
+        await asyncio.sleep(0.06)
+        feed.publish("n", {})
+        assert ids([*await coming]) == [1]
+        began = loop.time()
+        assert [*await anext(stream)] == []
+        assert loop.time() - began >= 0.09
+        feed.publish("n", {})
+        assert ids([*await anext(stream)]) == [2]

@@ -1,0 +1,266 @@
+"""Who may have how many sessions, for how long, and how each of them ends."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from backend.errors import BadRequest, NotFound, TooMany
+from backend.sessions import registry as directories
+from backend.sessions.registry import Directory, Session, SessionState
+from backend.testing.transport import FakeTransport
+from backend.transports.base import Transport
+from tests.call.world import settle
+
+
+class Calls:
+    """Runs calls that do nothing until they are told to end."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, asyncio.Future[str]] = {}
+        self.stubborn = False
+        """Whether hanging up has no effect."""
+        self.tidying = asyncio.Event()
+        self.tidying.set()
+        """While it is not set, calls that were told to end still tidy up."""
+        self.finished: list[str] = []
+
+    async def run(self, session: Session, transport: Transport) -> str:
+        self.reasons[session.id] = asyncio.get_running_loop().create_future()
+        session.call = Live(self, session.id)
+        try:
+            reason = await self.reasons[session.id]
+            await self.tidying.wait()
+            self.finished.append(session.id)
+            return reason
+        finally:
+            await transport.close()
+
+
+class Live:
+    def __init__(self, calls: Calls, session_id: str) -> None:
+        self._calls, self._id = calls, session_id
+
+    def depths(self) -> dict[str, float]:
+        return {"responder_messages": 2, "microphone_frames": 3, "playback_ms": 400}
+
+    def type_text(self, text: str) -> None:
+        """Nobody listens."""
+
+    def cancel_thinker(self, call: str) -> None:
+        """Nobody works."""
+
+    def say_answer(self, call: str) -> None:
+        """Nobody speaks."""
+
+    def hang_up(self, reason: str) -> None:
+        future = self._calls.reasons[self._id]
+        if not self._calls.stubborn and not future.done():
+            future.set_result(reason)
+
+
+def a_directory(cap: int = 0) -> tuple[Directory, Calls]:
+    calls = Calls()
+    return Directory(calls.run, cap=cap, responder="fake"), calls
+
+
+async def connected(directory: Directory, owner: str = "ada") -> Session:
+    session = directory.reserve(owner)
+    directory.connect(session, FakeTransport(), "webrtc")
+    await settle()
+    return session
+
+
+async def last_words(session: Session) -> list[tuple[str, object]]:
+    return [(event.type, event.data.get("reason")) async for event in session.feed.read()]
+
+
+async def test_reserved_sessions_count_against_the_cap_and_ended_ones_do_not() -> None:
+    directory, _ = a_directory(cap=2)
+    first, _second = directory.reserve("ada"), await connected(directory)
+    with pytest.raises(TooMany) as refused:
+        directory.reserve("bob")
+    assert refused.value.retry_after_s > 0
+    await directory.end(first, "disconnected")
+    directory.reserve("bob")
+    await directory.close()
+
+
+async def test_a_cap_of_zero_is_no_cap() -> None:
+    directory, _ = a_directory(cap=0)
+    for _ in range(100):
+        directory.reserve("ada")
+    assert directory.live == 100
+    await directory.close()
+
+
+async def test_a_reservation_nobody_connects_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directories, "CONNECT_WITHIN_S", 0.01)
+    lapsed: list[str] = []
+    directory = Directory(Calls().run, cap=1, responder="fake", on_lapse=lambda: lapsed.append("lapsed"))
+    session = directory.reserve("ada")
+    assert await last_words(session) == [("session_ended", "never_connected")]
+    assert lapsed == ["lapsed"]
+    assert (session.state, directory.live) == (SessionState.ENDED, 0)
+    await directory.close()
+
+
+async def test_a_connected_session_does_not_expire(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directories, "CONNECT_WITHIN_S", 0.01)
+    directory, _ = a_directory()
+    session = await connected(directory)
+    await asyncio.sleep(0.03)
+    assert session.state is SessionState.LIVE
+    await directory.close()
+
+
+async def test_a_session_is_connected_only_once() -> None:
+    directory, _ = a_directory()
+    session = await connected(directory)
+    with pytest.raises(BadRequest):
+        directory.connect(session, FakeTransport(), "webrtc")
+    await directory.end(session, "deleted")
+    with pytest.raises(BadRequest):
+        directory.connect(session, FakeTransport(), "webrtc")
+    await directory.close()
+
+
+async def test_a_call_that_ends_by_itself_ends_its_session() -> None:
+    directory, calls = a_directory()
+    session = await connected(directory)
+    calls.reasons[session.id].set_result("idle")
+    await directory.wait(session)
+    assert await last_words(session) == [("session_ended", "idle")]
+    assert (session.ended_reason, session.call) == ("idle", None)
+    await directory.close()
+
+
+async def test_a_call_that_crashes_ends_its_session_as_an_error() -> None:
+    directory, calls = a_directory()
+    session = await connected(directory)
+    calls.reasons[session.id].set_exception(RuntimeError("a fault"))
+    await directory.wait(session)
+    assert session.describe()["ended_reason"] == "error"
+    await directory.close()
+
+
+async def test_ending_twice_is_harmless_and_the_first_reason_stays() -> None:
+    directory, _ = a_directory()
+    session = await connected(directory)
+    await asyncio.gather(directory.end(session, "deleted"), directory.end(session, "disconnected"))
+    await directory.end(session, "shutdown")
+    assert session.ended_reason == "deleted"
+    await directory.close()
+
+
+async def test_ending_a_call_that_is_already_ending_waits_for_it_and_breaks_nothing_off() -> None:
+    directory, calls = a_directory()
+    calls.tidying.clear()
+    session = await connected(directory)
+    calls.reasons[session.id].set_result("idle")
+    await settle()
+    ending = asyncio.create_task(directory.end(session, "disconnected"))
+    await settle()
+    assert not ending.done()
+    calls.tidying.set()
+    await ending
+    assert (session.ended_reason, calls.finished) == ("idle", [session.id])
+    await directory.close()
+
+
+async def test_ending_a_call_in_the_moment_it_was_made_ends_it_in_order() -> None:
+    directory, calls = a_directory()
+    session = directory.reserve("ada")
+    transport = FakeTransport()
+    directory.connect(session, transport, "webrtc")
+    await directory.end(session, "deleted")
+    assert (session.state, session.ended_reason, transport.closed) == (SessionState.ENDED, "deleted", True)
+    assert calls.finished == [session.id]
+    await directory.close()
+
+
+async def test_a_call_that_will_not_end_is_ended_by_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directories, "END_WITHIN_S", 0.02)
+    directory, calls = a_directory()
+    calls.stubborn = True
+    session = await connected(directory)
+    await directory.end(session, "shutdown")
+    assert (session.state, session.ended_reason) == (SessionState.ENDED, "shutdown")
+    await directory.close()
+
+
+async def test_cancelling_who_waits_for_a_call_does_not_end_it() -> None:
+    directory, _ = a_directory()
+    session = await connected(directory)
+    waiting = asyncio.create_task(directory.wait(session))
+    await settle()
+    waiting.cancel()
+    await settle()
+    assert session.state is SessionState.LIVE
+    await directory.close()
+
+
+async def test_closing_ends_all_and_refuses_more() -> None:
+    directory, _ = a_directory()
+    sessions = [directory.reserve("ada"), await connected(directory), await connected(directory, "bob")]
+    await directory.close("shutdown")
+    assert [session.ended_reason for session in sessions] == ["shutdown"] * 3
+    with pytest.raises(TooMany):
+        directory.reserve("ada")
+    assert directory.live == 0
+
+
+async def test_a_session_reserved_before_the_close_cannot_be_connected_after_it() -> None:
+    directory, _ = a_directory()
+    session = directory.reserve("ada")
+    await directory.close()
+    with pytest.raises(BadRequest):
+        directory.connect(session, FakeTransport(), "webrtc")
+
+
+async def test_an_ended_session_can_be_read_for_a_while_then_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(directories, "KEEP_ENDED_S", 0.02)
+    directory, _ = a_directory()
+    session = await connected(directory)
+    await directory.end(session, "deleted")
+    assert directory.find(session.id) is session
+    await asyncio.sleep(0.05)
+    with pytest.raises(NotFound):
+        directory.find(session.id)
+
+
+async def test_forgetting_drops_ended_sessions_only() -> None:
+    directory, _ = a_directory()
+    session = await connected(directory)
+    directory.forget(session)
+    assert directory.find(session.id) is session
+    await directory.end(session, "deleted")
+    directory.forget(session)
+    with pytest.raises(NotFound):
+        directory.find(session.id)
+    await directory.close()
+
+
+async def test_an_owner_sees_the_own_sessions_newest_first() -> None:
+    directory, _ = a_directory()
+    first, _other, last = directory.reserve("ada"), directory.reserve("bob"), directory.reserve("ada")
+    assert directory.owned_by("ada") == [last, first]
+    assert directory.owned_by("eve") == []
+    await directory.close()
+
+
+async def test_typing_into_a_session_without_a_call_is_refused() -> None:
+    directory, _ = a_directory()
+    with pytest.raises(BadRequest):
+        directory.reserve("ada").type_text("hello")
+    await directory.close()
+
+
+async def test_what_waits_in_the_queues_of_all_live_calls_is_added_up() -> None:
+    directory, _ = a_directory()
+    await connected(directory)
+    await connected(directory, "bob")
+    directory.reserve("eve")
+    assert [directory.depth(queue) for queue in directories.QUEUES] == [4, 6, 800]
+    await directory.close()

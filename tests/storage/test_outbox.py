@@ -1,0 +1,200 @@
+"""Writing to memory never keeps a call waiting, whatever memory does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+
+import pytest
+
+from backend.errors import MemoryUnavailable
+from backend.storage.guard import TIMEOUT_S
+from backend.storage.memory import Memory, MemoryJob, Message
+from backend.storage.outbox import CHANCES, Outbox
+from backend.storage.redis_memory import RedisMemory, connect
+from backend.testing.memory import FakeMemory
+from tests.support.redis_server import running_redis
+from tests.support.waiting import until
+
+
+def noting(notes: list[int], number: int) -> MemoryJob:
+    async def job(memory: Memory) -> None:
+        await memory.ping()
+        notes.append(number)
+
+    return job
+
+
+def failing(error: Callable[[], Exception]) -> MemoryJob:
+    async def job(memory: Memory) -> None:
+        raise error()
+
+    return job
+
+
+def keeping(notes: list[int], number: int) -> MemoryJob:
+    async def job(memory: Memory) -> None:
+        await memory.put_summary("session", {"number": number})  # unlike `ping`, raises while memory is down
+        notes.append(number)
+
+    return job
+
+
+def appending(message: Message) -> MemoryJob:
+    async def job(memory: Memory) -> None:
+        await memory.append_messages("ada", "c", message)
+
+    return job
+
+
+async def stuck(memory: Memory) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_jobs_are_done_in_the_order_they_were_put() -> None:
+    notes: list[int] = []
+    outbox = Outbox(FakeMemory())
+    for number in range(10):
+        outbox.put(noting(notes, number))
+    assert outbox.depth == 10
+    await outbox.drain(1.0)
+    assert notes == list(range(10))
+    assert (outbox.depth, outbox.dropped, outbox.failed) == (0, 0, 0)
+
+
+async def test_a_full_outbox_drops_the_oldest() -> None:
+    notes: list[int] = []
+    outbox = Outbox(FakeMemory(), limit=3)
+    for number in range(5):
+        outbox.put(noting(notes, number))
+    assert outbox.dropped == 2
+    await outbox.drain(1.0)
+    assert notes == [2, 3, 4]
+
+
+async def test_a_job_put_after_the_outbox_was_empty_is_done_too() -> None:
+    notes: list[int] = []
+    outbox = Outbox(FakeMemory())
+    outbox.put(noting(notes, 0))
+    await until(lambda: notes == [0])
+    outbox.put(noting(notes, 1))
+    await until(lambda: notes == [0, 1])
+    await outbox.drain(1.0)
+
+
+async def test_what_is_put_during_an_outage_is_done_after_it_in_order(caplog: pytest.LogCaptureFixture) -> None:
+    notes: list[int] = []
+    memory = FakeMemory()
+    outbox = Outbox(memory)
+    memory.down = True
+    for number in range(20):
+        outbox.put(keeping(notes, number))
+    with caplog.at_level(logging.INFO):
+        await until(lambda: bool(caplog.records))
+        assert notes == []
+        memory.down = False
+        await outbox.settle(5.0)
+    assert notes == list(range(20))
+    assert (outbox.failed, outbox.dropped) == (0, 0)
+    began, ended = [record.getMessage() for record in caplog.records]
+    assert began.startswith("Memory is out of reach; calls go on, and what they have to keep waits: ")
+    assert re.fullmatch(r"Memory answers again after \d+\.\d s; 0 writes were lost meanwhile\.", ended)
+
+
+async def test_a_long_outage_costs_the_oldest_and_says_how_many(caplog: pytest.LogCaptureFixture) -> None:
+    notes: list[int] = []
+    memory = FakeMemory()
+    outbox = Outbox(memory, limit=3)
+    memory.down = True
+    outbox.put(keeping(notes, 0))
+    await until(lambda: bool(caplog.records))
+    for number in range(1, 6):
+        outbox.put(keeping(notes, number))
+    memory.down = False
+    await outbox.settle(5.0)
+    assert notes == [0, 4, 5]  # the one that is being tried is not waiting; settling itself takes a place
+    assert outbox.dropped == 3
+    assert "3 writes were lost meanwhile" in caplog.text
+
+
+async def test_a_job_that_memory_refuses_though_it_answers_holds_nobody_up_for_ever() -> None:
+    notes: list[int] = []
+    outbox = Outbox(FakeMemory())
+    tries: list[int] = []
+
+    async def refused(_memory: Memory) -> None:
+        tries.append(1)
+        raise MemoryUnavailable("Redis refused.")
+
+    outbox.put(refused)
+    outbox.put(noting(notes, 1))
+    await outbox.drain(5.0)
+    assert (len(tries), outbox.failed, notes) == (CHANCES, 1, [1])
+
+
+async def test_history_that_redis_took_without_answering_stands_there_once() -> None:
+    with running_redis() as server:
+        memory = RedisMemory(connect(server.url))
+        outbox = Outbox(memory)
+        said = [Message("user", f"number {number}", float(number)) for number in range(5)]
+        outbox.put(appending(said[0]))
+        await outbox.settle(5.0)
+        server.freeze()
+        for message in said[1:]:
+            outbox.put(appending(message))
+        await asyncio.sleep(TIMEOUT_S + 0.3)  # the first of them is in Redis's socket, and its answer given up
+        server.thaw()
+        await outbox.settle(10.0)
+        kept = await memory.recent_messages("ada", "c", 20)
+        await memory.close()
+    assert [message.content for message in kept] == [message.content for message in said]
+    assert (outbox.failed, outbox.dropped) == (0, 0)
+
+
+async def test_a_mistake_in_one_job_does_not_stop_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    notes: list[int] = []
+    outbox = Outbox(FakeMemory())
+    outbox.put(failing(lambda: TypeError("a bug")))
+    outbox.put(noting(notes, 1))
+    await outbox.drain(1.0)
+    assert notes == [1]
+    assert "reason of its own" in caplog.text
+
+
+async def test_draining_gives_up_in_time_and_counts_what_is_lost() -> None:
+    notes: list[int] = []
+    outbox = Outbox(FakeMemory())
+    outbox.put(stuck)
+    outbox.put(noting(notes, 1))
+    await outbox.drain(0.05)
+    outbox.put(noting(notes, 2))
+    assert notes == []
+    assert outbox.dropped == 3
+    assert outbox.depth == 0
+
+
+async def test_draining_an_unused_outbox_is_nothing() -> None:
+    await Outbox(FakeMemory()).drain(1.0)
+
+
+async def test_settling_waits_for_all_that_was_put_before() -> None:
+    notes: list[int] = []
+    outbox = Outbox(FakeMemory())
+    for number in range(5):
+        outbox.put(noting(notes, number))
+    outbox.put(failing(lambda: MemoryUnavailable("gone")))
+    await outbox.settle(10.0)
+    assert notes == list(range(5)) and outbox.failed == 1
+    outbox.put(noting(notes, 5))
+    await outbox.settle(1.0)
+    assert notes[-1] == 5
+
+
+async def test_settling_gives_up_on_a_memory_that_is_stuck() -> None:
+    outbox = Outbox(FakeMemory())
+    outbox.put(stuck)
+    with pytest.raises(MemoryUnavailable):
+        await outbox.settle(0.05)
+    await outbox.drain(0.05)

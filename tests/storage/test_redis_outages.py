@@ -1,0 +1,132 @@
+"""A Redis that freezes, dies or talks nonsense costs a second at most, and is found again when it is back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from backend.errors import MemoryUnavailable
+from backend.storage import keys
+from backend.storage.breaker import Breaker
+from backend.storage.guard import REST_S
+from backend.storage.memory import Message
+from backend.storage.redis_memory import RedisMemory, connect
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def server() -> Iterator[RedisProcess]:
+    with running_redis() as running:
+        yield running
+
+
+@pytest.fixture
+async def memory(server: RedisProcess) -> AsyncIterator[RedisMemory]:
+    opened = RedisMemory(connect(server.url))
+    yield opened
+    await opened.close()
+
+
+async def seconds_until_unavailable(work: Any) -> float:
+    started = time.monotonic()
+    with pytest.raises(MemoryUnavailable):
+        await work
+    return time.monotonic() - started
+
+
+async def test_a_frozen_redis_costs_one_second_once(server: RedisProcess, memory: RedisMemory) -> None:
+    assert await memory.ping()
+    server.freeze()
+    assert await seconds_until_unavailable(memory.user_context("u1")) < 1.3
+    assert await seconds_until_unavailable(memory.user_context("u1")) < 0.05
+    server.thaw()
+    await until(memory.ping)
+
+
+async def test_a_hundred_calls_to_a_frozen_redis_cost_one_second_together(
+    server: RedisProcess, memory: RedisMemory
+) -> None:
+    server.freeze()
+    started = time.monotonic()
+    message = Message("user", "hello", at=1.0)
+    answers = await asyncio.gather(
+        *(memory.append_messages("u1", str(n), message) for n in range(100)), return_exceptions=True
+    )
+    assert all(isinstance(answer, MemoryUnavailable) for answer in answers)
+    assert time.monotonic() - started < 3.0  # one after another it would be a hundred
+    server.thaw()
+
+
+async def test_an_update_caught_by_the_freeze_fails_in_time_and_is_not_half_done(
+    server: RedisProcess, memory: RedisMemory
+) -> None:
+    def freeze_in_the_middle(known: dict[str, Any]) -> dict[str, Any]:
+        server.freeze()
+        return {"name": "Zoë"}
+
+    assert await seconds_until_unavailable(memory.update_user_context("u1", freeze_in_the_middle)) < 1.5
+    server.thaw()
+    await until(memory.ping)
+    changed = await memory.update_user_context("u1", lambda known: {**known, "unit": "C"})
+    assert changed in ({"unit": "C"}, {"name": "Zoë", "unit": "C"})  # the server may have read it before it froze
+
+
+async def test_a_killed_redis_fails_at_once_and_is_found_again(server: RedisProcess, memory: RedisMemory) -> None:
+    await memory.append_messages("u1", "s1", Message("user", "hello", at=1.0))
+    server.kill()
+    assert await seconds_until_unavailable(memory.recent_messages("u1", "s1")) < 0.2
+    assert await memory.ping() is False
+    server.start()
+    await until(memory.ping)
+    await memory.append_messages("u1", "s1", Message("user", "again", at=2.0))
+    assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["again"]
+
+
+async def test_a_restart_between_two_calls_goes_unnoticed(server: RedisProcess, memory: RedisMemory) -> None:
+    assert await memory.ping()
+    server.kill()
+    await asyncio.to_thread(server.start)
+    assert await memory.user_context("u1") == {}
+
+
+async def test_a_value_somebody_else_wrote_is_refused_not_invented(server: RedisProcess, memory: RedisMemory) -> None:
+    client = connect(server.url)
+    await client.set(keys.context("u1"), "no JSON")
+    await client.set(keys.conversation("u1", "s1"), "no list")
+    await client.aclose()
+    with pytest.raises(MemoryUnavailable, match="cannot read"):
+        await memory.user_context("u1")
+    with pytest.raises(MemoryUnavailable, match="ResponseError"):
+        await memory.recent_messages("u1", "s1")
+    assert await memory.ping() is True
+
+
+async def test_two_servers_updating_one_user_lose_nothing(server: RedisProcess, memory: RedisMemory) -> None:
+    other = RedisMemory(connect(server.url))
+
+    def one_more(known: dict[str, Any]) -> dict[str, Any]:
+        return {"count": known.get("count", 0) + 1}
+
+    async def fifty(through: RedisMemory) -> None:
+        for _ in range(50):
+            await through.update_user_context("u1", one_more)
+
+    await asyncio.gather(fifty(memory), fifty(other))
+    await other.close()
+    assert await memory.user_context("u1") == {"count": 100}
+
+
+def test_the_breaker_lets_one_probe_through_after_each_rest() -> None:
+    breaker = Breaker(REST_S)
+    assert breaker.lets_through(0.0)
+    breaker.failed(1.0)
+    assert not breaker.lets_through(1.9)
+    assert breaker.lets_through(2.0)
+    assert not breaker.lets_through(2.1)
+    breaker.succeeded()
+    assert breaker.lets_through(2.2)

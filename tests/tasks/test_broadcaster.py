@@ -1,0 +1,129 @@
+"""The page is told of tasks, whatever process works on them, and only on their owner's sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from backend.storage.pubsub import Relay
+from backend.storage.redis_memory import connect, connect_waiting
+from backend.tasks import keys
+from backend.tasks.broadcaster import Crier
+from backend.tasks.metrics import TaskFigures
+from backend.tasks.queue import FakeQueue
+from backend.tasks.repository import Records
+from backend.tasks.service import Board
+from backend.tasks.task import Outcome
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.waiting import until
+
+
+class Hands(FakeQueue):
+    """A queue with three workers at it."""
+
+    async def workers(self) -> int:
+        """See `DocketQueue.workers`."""
+        return 3
+
+
+@dataclass
+class Square:
+    """A process that does things to tasks, another that has its page told of them."""
+
+    server: RedisProcess
+    records: Records
+    board: Board
+    relay: Relay
+    registry: CollectorRegistry
+    told: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+
+    def events(self) -> list[str]:
+        return [data["event"] for _, _, data in self.told]
+
+    def figures(self) -> str:
+        return generate_latest(self.registry).decode()
+
+
+@asynccontextmanager
+async def square(*here: str) -> AsyncIterator[Square]:
+    """`here` are the owners who have a live session."""
+    with running_redis() as server:
+        redis, ours, waiting = connect(server.url), connect(server.url), connect_waiting(server.url)
+        records, registry, told = Records(redis), CollectorRegistry(), list[tuple[str, str, dict[str, Any]]]()
+        queue: Any = Hands()
+        figures = TaskFigures(Records(ours), queue)
+        figures.show_in(registry)
+        relay = Relay(ours, waiting)
+        crier = Crier(
+            Records(ours),
+            figures,
+            here=lambda owner: owner in here,
+            publish=lambda owner, type_, data: told.append((owner, type_, data)),
+        )
+        relay.on(keys.EVENTS, crier.hear)
+        relay.begin()
+        crying = asyncio.create_task(crier.run())
+        try:
+            assert await relay.opened(5.0)
+            yield Square(server, records, Board(records, queue, kinds={"research"}), relay, registry, told)
+        finally:
+            crying.cancel()
+            await relay.close()
+            await asyncio.wait([crying])
+            for client in (redis, ours, waiting):
+                await client.aclose()
+
+
+async def test_an_owner_who_is_here_is_told_of_every_change() -> None:
+    async with square("ana") as at:
+        task = await at.records.begin((await at.board.create("ana", "research", "Why?")).id)
+        await at.records.tell(task, "searching")
+        await at.records.finish(task, Outcome("Because.", "live", ("A book",)))
+        await until(lambda: len(at.told) == 4)
+        assert at.events() == ["queued", "running", "progress", "done"]
+        assert {(owner, type_) for owner, type_, _ in at.told} == {("ana", "task")}
+        assert at.told[2][2] == {
+            "task_id": task.id,
+            "event": "progress",
+            "kind": "research",
+            "instruction": "Why?",
+            "detail": "searching",
+        }
+        assert (at.told[3][2]["result"], at.told[3][2]["citations"]) == ("Because.", ["A book"])
+
+
+async def test_nobody_is_told_of_somebody_elses() -> None:
+    async with square("ana") as at:
+        await at.board.create("ben", "research", "Why?")
+        await at.board.create("ana", "research", "Why?")
+        await until(lambda: bool(at.told))
+        assert {owner for owner, _, _ in at.told} == {"ana"}
+
+
+async def test_it_listens_again_when_redis_is_back() -> None:
+    async with square("ana") as at:
+        at.server.kill()
+        await until(lambda: not at.relay.listening)
+        at.server.start()
+        assert await at.relay.opened(5.0)
+        await asyncio.sleep(1.1)  # the others' breakers rest for a second
+        await at.board.create("ana", "research", "Why?")
+        await until(lambda: at.events() == ["queued"])
+
+
+async def test_the_figures_are_those_of_all_processes() -> None:
+    async with square() as at:
+        running = await at.records.begin((await at.board.create("ana", "research", "Why?")).id)
+        await at.board.create("ana", "research", "And why not?")
+        await at.records.fail(running, "no answer", retries=1, retry_after_s=5)
+        wanted = (
+            'voice_tasks{state="queued"} 2.0',
+            'voice_task_events_total{event="retrying"} 1.0',
+            "voice_task_workers 3.0",
+        )
+        await until(lambda: all(line in at.figures() for line in wanted), 5.0)

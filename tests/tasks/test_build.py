@@ -1,0 +1,103 @@
+"""Background work on what Redis this machine offers: an embedded one that others join, or none but in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from backend.app.open_tasks import Background, Store, a_worker, open_archive, open_background, open_records
+from backend.errors import SettingsError
+from backend.settings.tasks import BackgroundSettings
+from backend.storage import embedded
+from backend.storage.embedded import OpenedMemory, join_memory, open_memory
+from backend.tasks.task import Task, TaskState
+from backend.thinkers.registry import Thinkers
+from tests.call.world import think_at_once, thinkers
+from tests.support.waiting import until
+
+HERE = BackgroundSettings(lease_s=0.6)  # type: ignore[call-arg]
+ELSEWHERE = BackgroundSettings(lease_s=0.6, worker="off")  # type: ignore[call-arg]
+
+
+def minds() -> Thinkers:
+    return thinkers(research=(think_at_once, {"background": True}), weather=think_at_once)
+
+
+@asynccontextmanager
+async def background(opened: OpenedMemory, settings: BackgroundSettings) -> AsyncIterator[Background]:
+    store = Store(opened.redis, opened.waiting, opened.url)
+    async with (
+        open_archive(settings, opened.memory, opened.redis) as archive,
+        open_background(settings, store, thinkers=minds(), archive=archive, registry=CollectorRegistry()) as work,
+    ):
+        yield work
+
+
+async def ended(work: Background, task: Task) -> Task:
+    async def over() -> bool:
+        found = await work.records.find(task.id)
+        return found is not None and not found.open
+
+    await until(over)
+    found = await work.records.find(task.id)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("settings", [HERE, ELSEWHERE], ids=["inline", "off"])
+async def test_without_a_redis_server_tasks_are_done_in_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: BackgroundSettings
+) -> None:
+    monkeypatch.setattr(embedded, "find_binary", lambda: None)
+    opened = await open_memory(None, tmp_path)
+    assert opened.url is None
+    async with background(opened, settings) as work:
+        assert "in this process only" in work.line
+        done = await ended(work, await work.board.create("ana", "research", "the sky"))
+        assert (done.state, done.result) == (TaskState.DONE, "About the sky.")
+        assert await work.board.cancel("ana", done.id) == "already_done"
+    await opened.memory.close()
+
+
+async def test_a_worker_joins_the_embedded_redis_of_the_server_beside_it(tmp_path: Path) -> None:
+    opened = await open_memory(None, tmp_path)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(opened.memory.close)
+        work = await stack.enter_async_context(background(opened, ELSEWHERE))
+        task = await work.board.create("ana", "research", "the sky")
+        await asyncio.sleep(0.2)
+        assert (await work.records.find(task.id) or task).state is TaskState.QUEUED
+        joined = await join_memory(None, tmp_path)
+        stack.push_async_callback(joined.memory.close)
+        records = open_records(ELSEWHERE, Store(joined.redis, joined.waiting, joined.url))
+        worker = a_worker(ELSEWHERE, records, minds(), work.archive)
+        await stack.enter_async_context(worker.working(joined.url))
+        assert (await ended(work, task)).state is TaskState.DONE
+
+
+async def test_what_a_worker_learns_of_a_user_expires_as_it_does_elsewhere(tmp_path: Path) -> None:
+    opened = await open_memory(None, tmp_path, user_ttl_s=1000)
+    joined = await join_memory(None, tmp_path, user_ttl_s=1000)
+    await joined.memory.update_user_context("ana", lambda known: {**known, "summary": "likes tea"})
+    assert 0 < await opened.redis.ttl("user:ana:context") <= 1000
+    await joined.memory.close()
+    await opened.memory.close()
+
+
+async def test_a_worker_without_a_redis_to_share_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as refused:
+        await join_memory(None, tmp_path)
+    assert "REDIS_URL" in refused.value.hint
+
+
+async def test_only_what_may_go_on_is_a_kind_of_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "find_binary", lambda: None)
+    opened = await open_memory(None, tmp_path)
+    async with background(opened, HERE) as work:
+        assert work.board.kinds == {"research"}
+    await opened.memory.close()

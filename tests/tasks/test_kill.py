@@ -1,0 +1,200 @@
+"""Workers and servers as real processes, killed with `kill -9` at work: nothing is lost, and nothing told twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from redis.asyncio import Redis
+
+from backend.coordinator.channels import Channels
+from backend.storage.redis_memory import connect
+from backend.tasks.queue import open_queue
+from backend.tasks.repository import Records
+from backend.tasks.service import Board
+from backend.tasks.task import Task, TaskState
+from demo.services.server import ApiServer, serving
+from tests.support.redis_server import running_redis
+from tests.support.research_mind import REPORT, ResearchMind
+from tests.support.waiting import until
+
+COMMAND = Path(sys.executable).parent / "responder-thinker"
+READY_WITHIN_S = 40.0
+LEASE_S = 1.0
+
+
+class Process:
+    """`responder-thinker …`, ended by its pid however the test ends."""
+
+    def __init__(self, process: asyncio.subprocess.Process, url: str) -> None:
+        self._process = process
+        self.url = url
+
+    async def kill(self) -> None:
+        """`kill -9`."""
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+
+    async def stop(self) -> int:
+        """As an operator would; its exit status."""
+        self._process.terminate()
+        async with asyncio.timeout(15):
+            return await self._process.wait()
+
+
+@asynccontextmanager
+async def process(*arguments: str, mind: ApiServer, **settings: str) -> AsyncIterator[Process]:
+    """Started, and ready to work."""
+    environment = {"PATH": os.environ["PATH"], "COLUMNS": "200", "OPENAI_API_KEY": "k"}
+    environment |= {"OPENAI_BASE_URL": f"{mind.url}/v1", "BACKGROUND__LEASE_S": str(LEASE_S), "SESSION_CAP": "0"}
+    with tempfile.TemporaryDirectory(prefix="house-", dir="/tmp") as home:
+        started = await asyncio.create_subprocess_exec(
+            str(COMMAND),
+            *arguments,
+            cwd=home,
+            env=environment | {"HOME": home, "DATA_DIR": f"{home}/var"} | settings,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        running = Process(started, await _ready(started))
+        try:
+            yield running
+        finally:
+            await running.kill()
+
+
+async def _ready(started: asyncio.subprocess.Process) -> str:
+    assert started.stdout is not None
+    url = ""
+    async with asyncio.timeout(READY_WITHIN_S):
+        while line := (await started.stdout.readline()).decode():
+            if "http://localhost:" in line:
+                url = "http://127.0.0.1:" + line.strip().rpartition(":")[2]
+            if "Ctrl-C" in line:
+                return url
+    raise AssertionError("the process did not start")
+
+
+def worker(mind: ApiServer, **settings: str) -> Any:
+    return process("worker", mind=mind, **settings)
+
+
+def server(mind: ApiServer, **settings: str) -> Any:
+    return process("serve", "--port", "0", mind=mind, **settings)
+
+
+async def settled(browser: httpx2.AsyncClient, state: str, within_s: float = 25.0) -> dict[str, Any]:
+    """The browser's one task, once it is in that state."""
+    found: dict[str, Any] = {}
+
+    async def there() -> bool:
+        nonlocal found
+        response = await browser.get("/api/tasks")
+        if response.status_code != 200:
+            return False
+        [found] = response.json()["tasks"]
+        return bool(found["state"] == state)
+
+    await until(there, within_s)
+    return found
+
+
+async def test_a_killed_workers_task_is_finished_by_another_and_told_once() -> None:
+    mind = ResearchMind(holds="gaps")
+    async with shared_redis() as shared, serving(mind) as api:
+        board, records = shared.board, shared.records
+        async with worker(api, REDIS_URL=shared.url) as first:
+            task = await board.create("ana", "research", "How do cities cut their traffic?")
+            await until(lambda: mind.asked == ["plan", "gaps"], 20.0)
+            async with worker(api, REDIS_URL=shared.url) as second:
+                mind.holds = ""
+                await first.kill()
+                await until(lambda: shared.is_over(task), 3 * LEASE_S + 10)
+                ended = await records.find(task.id)
+                assert ended is not None
+                assert (ended.state, ended.attempts, ended.deaths) == (TaskState.DONE, 2, 1)
+                assert REPORT in ended.result
+                assert mind.asked == ["plan", "gaps", "gaps", "report"]  # what was planned and found stays so
+                assert await shared.results() == 1
+
+                mind.holds = "plan"
+                other = await board.create("ana", "research", "And how do towns?")
+                await until(lambda: mind.asked[-1] == "plan", 5.0)
+                api.hung_up.clear()
+                async with asyncio.timeout(1.0):  # canceled here, stopped there
+                    assert await board.cancel("ana", other.id) == "canceled"
+                    await api.hung_up.wait()
+
+                last = await board.create("ana", "research", "And how do villages?")
+                await until(lambda: mind.asked.count("plan") == 3, 5.0)
+                assert await second.stop() == 0  # told to end, it hands back what it has
+                back = await records.find(last.id)
+                assert back is not None
+                assert (back.state, back.deaths) == (TaskState.QUEUED, 0)
+        assert await shared.results() == 1
+
+
+@pytest.mark.slow
+async def test_a_task_survives_the_end_of_its_server_and_its_worker(tmp_path: Path) -> None:
+    """With the embedded Redis, which ends with its server: the task lies in its append-only file."""
+    mind = ResearchMind(holds="report")
+    data = {"DATA_DIR": str(tmp_path / "var")}
+    async with serving(mind) as api, AsyncExitStack() as stack:
+        first = await stack.enter_async_context(server(api, BACKGROUND__WORKER="off", **data))
+        joined = await stack.enter_async_context(worker(api, **data))
+        async with httpx2.AsyncClient(base_url=first.url, trust_env=False) as browser:
+            begun = await browser.post("/api/tasks", json={"instruction": "How do cities cut their traffic?"})
+            assert begun.status_code == 202
+            await until(lambda: mind.asked == ["plan", "gaps", "report"], 20.0)
+            cookies = browser.cookies
+        await joined.kill()
+        await first.kill()
+        mind.holds = ""
+        again = await stack.enter_async_context(server(api, **data))
+        async with httpx2.AsyncClient(base_url=again.url, cookies=cookies, trust_env=False) as browser:
+            task = await settled(browser, "done")
+            assert (task["id"], task["attempts"]) == (begun.json()["id"], 2)
+            assert REPORT in task["result"]
+            assert mind.asked.count("plan") == 1
+            figures = (await browser.get("/metrics")).text
+        assert 'voice_task_events_total{event="done"}' in figures
+
+
+@dataclass
+class Shared:
+    """A Redis that several processes share, seen from this one, which is as good as a server."""
+
+    url: str
+    redis: Redis
+    records: Records
+    board: Board
+
+    async def is_over(self, task: Task) -> bool:
+        found = await self.records.find(task.id)
+        return found is not None and not found.open
+
+    async def results(self) -> int:
+        """Of ana's tasks, waiting in her channel: no server is there to think about them."""
+        return len(await Channels(self.redis, "test").waiting("ana"))
+
+
+@asynccontextmanager
+async def shared_redis() -> AsyncIterator[Shared]:
+    with running_redis() as running:
+        redis = connect(running.url)
+        records = Records(redis)
+        try:
+            async with open_queue(running.url) as queue:
+                yield Shared(running.url, redis, records, Board(records, queue, kinds={"research"}))
+        finally:
+            await redis.aclose()

@@ -1,0 +1,203 @@
+"""What models were asked: kept where a scope is on, without secrets, for its owner, and gone with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from fakeredis import FakeAsyncRedis
+
+from backend.errors import ModelUnavailable
+from backend.models.base import Delta, Finished, ToolCall
+from backend.models.chat_completions import ChatCompletions, Patience
+from backend.storage.outbox import Outbox
+from backend.tasks import keys
+from backend.tasks.model_call_log import ENTRIES_LIMIT, Archive, ArchivingModel, as_markdown
+from backend.tasks.redact import TEXT_LIMIT, redacted
+from backend.testing.memory import FakeMemory
+from backend.testing.model import FakeChatModel
+from demo.services.server import serving
+from tests.support.chat_api import ended, error, stream, words
+
+
+@dataclass
+class Shelf:
+    """An archive whose writing can be waited for."""
+
+    redis: FakeAsyncRedis
+    archive: Archive
+    outbox: Outbox
+
+    async def entries(self, name: str = "t1", owner: str = "ana") -> list[dict[str, Any]]:
+        await self.outbox.settle(2.0)
+        return await self.archive.read(owner, name) or []
+
+
+@asynccontextmanager
+async def shelf() -> AsyncIterator[Shelf]:
+    redis, outbox = FakeAsyncRedis(), Outbox(FakeMemory())
+    yield Shelf(redis, Archive(redis, outbox), outbox)
+    await outbox.drain(1.0)
+    await redis.aclose()
+
+
+async def ask(model: Any, text: str = "Why is the sky blue?") -> list[Delta]:
+    async with aclosing(model.stream([{"role": "user", "content": text}], model="m1")) as deltas:
+        return [delta async for delta in deltas]
+
+
+async def test_an_attempt_is_kept_with_what_was_asked_and_said() -> None:
+    call = ToolCall("c1", "web_search", '{"query": "sky"}')
+    async with shelf() as here:
+        model = ArchivingModel(
+            FakeChatModel(["Because ", "of air.", call, Finished("stop", 12, 7, "m2")]), here.archive
+        )
+        with here.archive.scope("t1", "ana"):
+            assert len(await ask(model)) == 4
+        [entry] = await here.entries()
+    assert entry["messages"] == [{"role": "user", "content": "Why is the sky blue?"}]
+    assert (entry["text"], entry["model"], entry["tokens_in"], entry["tokens_out"]) == ("Because of air.", "m2", 12, 7)
+    assert entry["calls"] == [{"name": "web_search", "arguments": '{"query": "sky"}'}]
+    assert entry["ms"] >= 0
+
+
+async def test_without_a_scope_nothing_is_kept() -> None:
+    async with shelf() as here:
+        model = ArchivingModel(FakeChatModel(["Hello."], ["Hello."]), here.archive)
+        await ask(model)
+        with here.archive.scope("t1", "ana"):
+            pass
+        await ask(model)
+        await here.outbox.settle(2.0)
+        assert await here.redis.keys("*") == []
+
+
+async def test_scopes_side_by_side_are_not_mixed_up() -> None:
+    async with shelf() as here:
+        model = ArchivingModel(
+            FakeChatModel(improvise=lambda messages, _: [0.01, f"about {messages[0]['content']}"]), here.archive
+        )
+
+        async def one(name: str, owner: str) -> None:
+            with here.archive.scope(name, owner):
+                await asyncio.create_task(ask(model, name))
+
+        await asyncio.gather(one("t1", "ana"), one("t2", "ben"))
+        assert [entry["text"] for entry in await here.entries("t1")] == ["about t1"]
+        assert [entry["text"] for entry in await here.entries("t2", "ben")] == ["about t2"]
+        assert await here.archive.read("ana", "t2") is None
+
+
+async def test_a_failed_and_a_broken_off_attempt_are_kept_too() -> None:
+    async with shelf() as here:
+        model = ArchivingModel(FakeChatModel(["Half", ModelUnavailable("It broke.")], ["One", "two"]), here.archive)
+        with here.archive.scope("t1", "ana"):
+            with pytest.raises(ModelUnavailable):
+                await ask(model)
+            async with aclosing(model.stream([], model="m1")) as deltas:
+                await anext(deltas)
+        entries = await here.entries()
+    assert [(entry["text"], entry["error"]) for entry in entries] == [("Half", "It broke."), ("One", "GeneratorExit")]
+
+
+async def test_attempts_that_another_followed_are_kept() -> None:
+    replies = [error(503), stream(words("Better."), ended())]
+    async with shelf() as here, serving(lambda _: replies.pop(0)) as server:
+        completions = ChatCompletions(
+            base_url=f"{server.url}/v1",
+            api_key="k",
+            patience=Patience(backoff_s=0.01),
+            on_failure=here.archive.attempt_failed,
+        )
+        with here.archive.scope("t1", "ana"):
+            await ask(ArchivingModel(completions, here.archive))
+        await completions.close()
+        entries = await here.entries()
+    assert [(entry["model"], entry.get("error")) for entry in entries] == [
+        ("m1", "The model refuses (503)."),
+        ("m1", None),
+    ]
+    assert entries[0]["attempt"] == 1
+
+
+async def test_it_is_bounded_and_expires() -> None:
+    async with shelf() as here:
+        with here.archive.scope("t1", "ana"):
+            for number in range(ENTRIES_LIMIT + 5):
+                here.archive.put({"at": 1.0, "ms": 1, "model": "m", "text": str(number)})
+        entries = await here.entries()
+        assert (len(entries), entries[-1]["text"]) == (ENTRIES_LIMIT, str(ENTRIES_LIMIT + 4))
+        assert await here.redis.ttl(keys.archive("t1")) > 0
+        assert await here.redis.ttl(keys.archives("ana")) > 0
+
+
+async def test_it_is_exported_and_erased_with_its_owner() -> None:
+    async with shelf() as here:
+        for name, owner in (("t1", "ana"), ("t2", "ana"), ("t3", "ben")):
+            with here.archive.scope(name, owner):
+                here.archive.put({"at": 1.0, "ms": 1, "model": "m", "text": "words"})
+        await here.outbox.settle(2.0)
+        assert set(await here.archive.export("ana")) == {"t1", "t2"}
+        await here.archive.erase("ana")
+        assert await here.archive.export("ana") == {}
+        assert set(await here.archive.export("ben")) == {"t3"}
+
+
+async def test_an_attempt_that_ends_after_its_task_was_erased_is_not_kept() -> None:
+    async with shelf() as here:
+        await here.redis.set(keys.record("t1"), "{}")
+        with here.archive.scope("t1", "ana", while_there=keys.record("t1")):
+            here.archive.put({"at": 1.0, "ms": 1, "model": "m", "text": "before"})
+            assert len(await here.entries()) == 1
+            await here.redis.delete(keys.record("t1"))
+            await here.archive.erase("ana")
+            here.archive.put({"at": 2.0, "ms": 1, "model": "m", "text": "after"})
+        await here.outbox.settle(2.0)
+        assert await here.redis.keys("*") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("my key is sk-abcdefghijklmnop1234 ok", "my key is [key] ok"),
+        ("Authorization: Bearer abc.def-ghi_123", "Authorization: Bearer [token]"),
+        ("eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.SflKxwRJSM", "[token]"),
+        ('{"api_key": "abcd1234", "n": 1}', '{"api_key": "[secret]", "n": 1}'),
+        ("the password is hunter2, remember", "the password is [secret], remember"),
+        ("redis://me:hunter2@host:6379/0", "redis://me:[password]@host:6379/0"),
+        ("write to ana.b@example.co.uk soon", "write to [e-mail] soon"),
+        ("call +44 20 7946 0958 now", "call [number] now"),
+        ("call (555) 123-4567 now", "call [number] now"),
+        ("ring 0171 2345678 today", "ring [number] today"),
+    ],
+)
+def test_secrets_and_addresses_are_taken_out(text: str, kept: str) -> None:
+    assert redacted(text) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "On 2026-11-21 at 14:30 it was 1,234,567.89 in 2024-2025.",
+        "The token economy and password managers; 192.168.100.200:8080",
+        "PMID 12345678, doi 10.1000/182, 3.14159265358979",
+    ],
+)
+def test_dates_and_figures_stay(text: str) -> None:
+    assert redacted(text) == text
+
+
+def test_a_long_text_says_how_much_is_missing() -> None:
+    assert redacted("x" * (TEXT_LIMIT + 5)).endswith("… (5 characters more)")
+
+
+def test_it_can_be_read_by_people() -> None:
+    entry = {"at": 0.0, "ms": 12, "model": "m1", "tokens_in": 3, "tokens_out": 4, "reason": "stop", "text": "Blue."}
+    entry |= {"messages": [{"role": "user", "content": "Why?\nReally."}], "calls": [{"name": "f", "arguments": "{}"}]}
+    page = as_markdown("t1", [entry, {"at": 1.0, "ms": 5, "model": "m1", "attempt": 1, "error": "It broke."}])
+    for expected in ("## 1. m1, 1970-01-01", "> Why?\n> Really.", "3 tokens in, 4 out", "> Blue.", "`f`", "It broke."):
+        assert expected in page

@@ -1,0 +1,110 @@
+"""A task's states: which runs may say something of it, and when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from backend.tasks.task import (
+    DEATHS_LIMIT,
+    Outcome,
+    Superseded,
+    Task,
+    TaskState,
+    begun,
+    canceled,
+    done,
+    failed,
+    handed_back,
+    normalised,
+    owns,
+    progressed,
+)
+
+ANSWER = Outcome("It is blue.", "live", ("Some source",))
+
+
+def queued() -> Task:
+    return Task("id", "ana", "c1", "research", "Why is the sky blue?", created_at=1.0, changed_at=1.0)
+
+
+def test_a_task_is_begun_told_of_and_done() -> None:
+    running = begun(queued(), 2.0)
+    assert (running.state, running.run, running.started_at) == (TaskState.RUNNING, 1, 2.0)
+    told = progressed(running, 1, "searching", 3.0)
+    assert told.progress == "searching"
+    ended = done(told, 1, ANSWER, 4.0)
+    assert (ended.state, ended.result, ended.citations, ended.ended_at) == (
+        TaskState.DONE,
+        "It is blue.",
+        ("Some source",),
+        4.0,
+    )
+    assert not ended.open
+
+
+def test_a_run_that_another_has_taken_over_can_do_nothing_any_more() -> None:
+    again = begun(begun(queued(), 2.0), 3.0)
+    assert again.run == 2
+    attempts: list[Callable[[], object]] = [
+        lambda: progressed(again, 1, "late", 4.0),
+        lambda: done(again, 1, ANSWER, 4.0),
+        lambda: failed(again, 1, "late", 4.0, retries=1, retry_after_s=5),
+        lambda: handed_back(again, 1, 4.0),
+    ]
+    for attempt in attempts:
+        with pytest.raises(Superseded):
+            attempt()
+    owns(again, 2)
+
+
+def test_a_failure_is_retried_once_and_then_it_has_failed() -> None:
+    first = failed(begun(queued(), 2.0), 1, "no answer", 3.0, retries=1, retry_after_s=5)
+    assert (first.state, first.ready_at, first.error) == (TaskState.QUEUED, 8.0, "no answer")
+    second = failed(begun(first, 8.0), 2, "no answer", 9.0, retries=1, retry_after_s=5)
+    assert (second.state, second.ended_at, second.error) == (TaskState.FAILED, 9.0, "no answer")
+
+
+def test_a_failure_that_will_not_pass_is_not_retried() -> None:
+    assert failed(begun(queued(), 2.0), 1, "no", 3.0, retries=0, retry_after_s=5).state is TaskState.FAILED
+
+
+def test_a_worker_that_ends_in_order_costs_the_task_nothing() -> None:
+    back = handed_back(begun(queued(), 2.0), 1, 3.0)
+    assert (back.state, back.failures, back.deaths) == (TaskState.QUEUED, 0, 0)
+    assert begun(back, 4.0).deaths == 0
+
+
+def test_a_task_that_takes_its_workers_with_it_is_given_up() -> None:
+    task = begun(queued(), 2.0)
+    for death in range(1, DEATHS_LIMIT):
+        task = begun(task, 2.0 + death)
+        assert (task.state, task.deaths) == (TaskState.RUNNING, death)
+    given_up = begun(task, 9.0)
+    assert given_up.state is TaskState.FAILED
+    assert "3 workers" in given_up.error
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_a_task_can_be_canceled_until_it_is_over(running: bool) -> None:
+    task = canceled(begun(queued(), 2.0) if running else queued(), 3.0)
+    assert task.state is TaskState.CANCELED
+    with pytest.raises(Superseded):
+        canceled(task, 4.0)
+    with pytest.raises(Superseded):
+        begun(task, 4.0)
+
+
+def test_an_answer_that_comes_after_the_cancelling_is_dropped() -> None:
+    with pytest.raises(Superseded):
+        done(canceled(begun(queued(), 2.0), 3.0), 1, ANSWER, 4.0)
+
+
+def test_what_does_not_change_an_instruction_does_not_make_another_of_it() -> None:
+    assert normalised("  Why is the SKY\n blue? ") == normalised("why is the sky blue")
+    assert normalised("Why is the sky blue") != normalised("Why is the sea blue")
+
+
+def test_a_task_shows_nobodys_words_in_its_repr() -> None:
+    assert "sky" not in repr(queued())

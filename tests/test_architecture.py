@@ -1,0 +1,218 @@
+"""The arrows of the architecture, proven: which room imports which, and nothing else.
+
+Every `import` in `backend/` is read with `ast`, those inside functions and `TYPE_CHECKING` included. A room is a
+package directly under `backend/`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+BACKEND = Path(__file__).resolve().parent.parent / "backend"
+ARCHITECTURE = BACKEND.parent / "docs" / "architecture.md"
+
+GROUND = {"errors"}
+"""What every room may import."""
+TOP = "app"
+"""The composition root, which imports every room and which no room imports."""
+ARROWS: dict[str, set[str]] = {
+    "conversation": set(),
+    "runtime": set(),
+    "models": set(),
+    "observability": set(),
+    "settings": set(),
+    "storage": set(),
+    "calendar": {"settings"},
+    "media": {"conversation", "settings"},
+    "notifications": {"calendar", "conversation", "settings", "storage"},
+    "responders": {"conversation", "media"},
+    "transports": {"conversation", "media", "runtime"},
+    "sessions": {"media", "observability", "runtime", "transports"},
+    "testing": {"conversation", "media", "models", "observability", "responders", "storage", "transports"},
+    "users": {"models", "observability", "responders", "storage"},
+    "tools": {"calendar", "models", "settings", "storage", "users"},
+    "agent": {"models", "observability", "storage", "tools"},
+    "mcp": {"settings", "tools"},
+    "middleware": {"agent", "models", "notifications", "storage", "tools", "users"},
+    "reasoning": {"agent", "models", "settings", "tools"},
+    "thinkers": {
+        "agent",
+        "middleware",
+        "models",
+        "observability",
+        "reasoning",
+        "settings",
+        "storage",
+        "tools",
+        "users",
+    },
+    "tasks": {"models", "notifications", "storage", "thinkers"},
+    "call": {
+        "agent",
+        "conversation",
+        "media",
+        "middleware",
+        "models",
+        "notifications",
+        "observability",
+        "responders",
+        "runtime",
+        "sessions",
+        "storage",
+        "tasks",
+        "thinkers",
+        "transports",
+        "users",
+    },
+    "coordinator": {"agent", "models", "notifications", "observability", "settings", "storage", "tasks", "tools"},
+    "chat": {
+        "agent",
+        "call",
+        "middleware",
+        "observability",
+        "responders",
+        "sessions",
+        "storage",
+        "tasks",
+        "thinkers",
+        "tools",
+        "users",
+    },
+    "http": {
+        "chat",
+        "coordinator",
+        "mcp",
+        "media",
+        "models",
+        "notifications",
+        "observability",
+        "reasoning",
+        "sessions",
+        "settings",
+        "storage",
+        "tasks",
+        "tools",
+        "transports",
+        "users",
+    },
+}
+"""Room → the rooms it may import, listed from the bottom up: an arrow leads only to rooms above it in this table."""
+
+PURE = {"conversation", "media.segmenter"}
+"""Files that import the standard library only: no sockets, no clock, no asyncio."""
+IMPURE_STANDARD = {
+    "asyncio",
+    "http",
+    "logging",
+    "os",
+    "selectors",
+    "socket",
+    "subprocess",
+    "threading",
+    "time",
+    "urllib",
+}
+"""What a pure file must not take from the standard library either."""
+
+
+def files() -> dict[str, Path]:
+    """Every file of the backend by its dotted name without the leading `backend.`."""
+    named = {}
+    for path in sorted(BACKEND.rglob("*.py")):
+        parts = path.relative_to(BACKEND).with_suffix("").parts
+        named[".".join(part for part in parts if part != "__init__")] = path
+    return named
+
+
+FILES = files()
+ROOMS = {path.parent.name for path in BACKEND.glob("*/__init__.py")}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module a file imports, with full names; `from package import name` counts as both."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are written in full"
+            module = node.module or ""
+            yield from (f"{module}.{alias.name}" if _is_package(module) else module for alias in node.names)
+
+
+def _is_package(module: str) -> bool:
+    top, *rest = module.split(".")
+    return top == "backend" and (BACKEND / Path(*rest) / "__init__.py").exists()
+
+
+def own_imports(path: Path) -> set[str]:
+    return {name.removeprefix("backend.") for name in imported(path) if name.startswith("backend.")}
+
+
+def foreign_imports(path: Path) -> set[str]:
+    return {name.split(".")[0] for name in imported(path) if not name.startswith("backend")}
+
+
+def room_of(name: str) -> str:
+    return name.split(".")[0]
+
+
+def rooms_used_by(room: str) -> set[str]:
+    """The rooms whose files the files of `room` import, without itself and the ground."""
+    used = {room_of(each) for name, path in FILES.items() if room_of(name) == room for each in own_imports(path)}
+    return used - {room} - GROUND
+
+
+def test_there_are_at_most_26_rooms_and_each_has_its_arrows() -> None:
+    assert len(ROOMS) <= 26
+    assert set(ARROWS) | {TOP} == ROOMS, "a new room: say in ARROWS and in docs/architecture.md what it may import"
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if room_of(name) in ARROWS])
+def test_a_file_imports_only_along_the_arrows(name: str) -> None:
+    room = room_of(name)
+    allowed = ARROWS[room] | {room} | GROUND
+    astray = sorted(target for target in own_imports(FILES[name]) if room_of(target) not in allowed)
+    assert astray == [], f"backend/{name.replace('.', '/')}.py may not import {astray}"
+
+
+def test_every_arrow_leads_down() -> None:
+    order = list(ARROWS)
+    up = [(room, target) for room in order for target in ARROWS[room] if order.index(target) >= order.index(room)]
+    assert up == []
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if room_of(name) in PURE or name in PURE])
+def test_a_pure_file_imports_the_standard_library_only(name: str) -> None:
+    assert foreign_imports(FILES[name]) <= sys.stdlib_module_names
+    assert foreign_imports(FILES[name]).isdisjoint(IMPURE_STANDARD)
+
+
+@pytest.mark.parametrize("room", ARROWS)
+def test_no_arrow_is_drawn_that_nobody_needs(room: str) -> None:
+    assert ARROWS[room] - rooms_used_by(room) == set()
+
+
+def test_the_architecture_page_lists_every_room_and_where_its_arrows_lead() -> None:
+    rows = re.findall(r"^\| `(\w+)/` \| .* \| (.*) \|$", ARCHITECTURE.read_text(), re.M)
+    listed = {room: set(re.findall(r"`(\w+)`", arrows)) for room, arrows in rows}
+    assert listed.keys() == ROOMS
+    assert {room: listed[room] for room in ARROWS} == ARROWS
+
+
+def test_no_room_imports_what_stands_outside_the_server() -> None:
+    for name, path in FILES.items():
+        assert foreign_imports(path).isdisjoint({"demo", "tests", "benchmarks", "scripts"}), name
+
+
+def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("def later():\n    from demo.offline import speech\n    import backend.http.app\n")
+    assert own_imports(wrong) == {"http.app"}
+    assert foreign_imports(wrong) == {"demo"}
+    assert "http" not in ARROWS["call"]
