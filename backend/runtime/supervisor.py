@@ -1,0 +1,61 @@
+"""Supervised loops: every task that lives as long as the process runs under `supervised`, so that none ends unnoticed.
+
+A loop that raises is logged, counted and started again after a pause that doubles from 0.1 to 5 seconds. A loop that
+returns is over, and so is one that is cancelled. `failing_loops` names the loops that raised within the last minute;
+`/readyz` shows them, and `/metrics` counts the restarts of each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 0.1
+"""Seconds before the first restart; each further one waits twice as long."""
+LONGEST_PAUSE_S = 5.0
+"""Seconds between two restarts at most."""
+HEALTHY_AFTER_S = 60.0
+"""Seconds without a failure after which a loop counts as healthy, and its pause begins again at the first."""
+
+Loop = Callable[[], Coroutine[Any, Any, None]]
+
+restarts: Counter[str] = Counter()
+"""Restarts of each loop of this process, by name."""
+_last_failure: dict[str, tuple[float, str]] = {}
+"""When each loop raised for the last time (steady clock, seconds), and what."""
+
+
+def supervised(name: str, loop: Loop) -> asyncio.Task[None]:
+    """A task that keeps `loop` running until it returns or the task is cancelled.
+
+    `name` is the loop's label in logs, metrics and `/readyz`: short, without anything personal.
+    """
+    return asyncio.create_task(_keep_running(name, loop), name=name)
+
+
+def failing_loops() -> dict[str, str]:
+    """The loops that raised within the last `HEALTHY_AFTER_S` seconds: name → the type of the error."""
+    since = time.monotonic() - HEALTHY_AFTER_S
+    return {name: error for name, (at, error) in _last_failure.items() if at >= since}
+
+
+async def _keep_running(name: str, loop: Loop) -> None:
+    pause = FIRST_PAUSE_S
+    while True:
+        began = time.monotonic()
+        try:
+            return await loop()
+        except Exception as error:
+            log.exception("the loop %s failed and is started again in %.1f s", name, pause)
+            restarts[name] += 1
+            _last_failure[name] = (time.monotonic(), type(error).__name__)
+        if time.monotonic() - began > HEALTHY_AFTER_S:
+            pause = FIRST_PAUSE_S
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE_S)

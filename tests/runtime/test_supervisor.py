@@ -1,0 +1,49 @@
+"""Supervised loops: one that raises is started again and counted, one that returns is over."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from backend.runtime import supervisor
+from backend.runtime.supervisor import failing_loops, restarts, supervised
+
+
+async def test_a_loop_that_raises_is_logged_counted_and_started_again(caplog: pytest.LogCaptureFixture) -> None:
+    runs = 0
+
+    async def loop() -> None:
+        nonlocal runs
+        runs += 1
+        if runs < 3:
+            raise ValueError("one bad record")
+
+    await asyncio.wait_for(supervised("test.raises", loop), 2)
+    assert runs == 3
+    assert restarts["test.raises"] == 2
+    assert failing_loops()["test.raises"] == "ValueError"
+    assert "test.raises failed and is started again" in caplog.text
+
+
+async def test_a_loop_that_failed_long_ago_is_not_failing(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = False
+
+    async def loop() -> None:
+        nonlocal failed
+        if not failed:
+            failed = True
+            raise OSError
+
+    await asyncio.wait_for(supervised("test.long_ago", loop), 2)
+    monkeypatch.setattr(supervisor, "HEALTHY_AFTER_S", 0.0)
+    assert "test.long_ago" not in failing_loops()
+
+
+async def test_a_cancelled_loop_ends() -> None:
+    task = supervised("test.cancelled", asyncio.Event().wait)  # type: ignore[arg-type]
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert restarts["test.cancelled"] == 0
