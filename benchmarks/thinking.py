@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx2
 
 from backend.agent.session import Agent
-from backend.app.load_thinkers import build
+from backend.app.thinkers import build_thinkers
 from backend.models.base import ToolCall
 from backend.models.chat_completions import ChatCompletions
 from backend.settings.settings import load_settings
@@ -58,7 +58,7 @@ async def cache_hit() -> list[float]:
         async with httpx2.AsyncClient() as http:
             settings = load_settings(_env_file=None)
             model = FakeChatModel(["The sky is blue because of scattering."])
-            thinkers = build(settings, model=model, memory=opened.memory, http=http)
+            thinkers = build_thinkers(settings, model=model, memory=opened.memory, http=http)
             question = Question("knowledge", "Why is the sky blue?", "s", "u")
             await thinkers.answer(question, lambda _: None)
             times = await _timed(lambda: thinkers.answer(question, lambda _: None))

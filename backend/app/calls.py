@@ -1,10 +1,11 @@
-"""The call side: the sessions of this process, and of those it is one server with."""
+"""Opens the calls of a process: what they share, where they live, and the other processes they are shared with."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,61 +13,176 @@ from typing import Any
 
 from prometheus_client import generate_latest
 
-from backend.app.call_dependencies import line_of
-from backend.app.metrics import watched_load
-from backend.app.responder_endpoint import ResponderLine
-from backend.app.stores import Kept
-from backend.app.tasks import Work
-from backend.app.thinkers import Thinking
+from backend.app.models import api_key
+from backend.app.observability import open_load
+from backend.app.stores import Stores
+from backend.app.tasks import TaskSubsystem
+from backend.app.thinkers import ThinkerSubsystem
 from backend.call.engine import Line, run_call
+from backend.call.prompts import brief
+from backend.conversation.limits import TurnLimits
+from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.http.page_streams import Pages
+from backend.media.endpointing import open_hearing
+from backend.media.vad import choose_engine
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import Tracer
+from backend.responders.base import Briefing, Remembered, Responder
+from backend.responders.codec import Voice
+from backend.responders.realtime import Line as Endpoint
+from backend.responders.realtime import dial
 from backend.sessions.cluster.cluster import Fleet, Link, open_fleet
 from backend.sessions.load import Load
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import QUEUES, Directory
 from backend.settings.settings import Settings
+from backend.storage.memory import HISTORY_LIMIT, Memory, Message
 from backend.storage.redis_memory import RedisMemory
+from backend.tasks.queries import Asking
 from backend.transports.webrtc.ice import IceServer, WireConfig
 from backend.transports.webrtc.transport import accept_offer
 from backend.users.changes import following_changes
+from backend.users.profile_learner import Learning
 
 LISTENING_WITHIN_S = 1.0
-"""Seconds a server that starts waits until it hears the other processes."""
+"""Seconds a server that starts waits until its pub/sub channels are open."""
+MEMORY_WITHIN_S = 0.5
+"""Seconds memory has to say what it knows of a caller; after that the caller is served as a stranger."""
+OFFLINE_NAME = "offline demonstration"
+
+
+class ResponderEndpoint:
+    """Dials the Realtime API, and remembers whether the last attempt worked."""
+
+    def __init__(self, settings: Settings) -> None:
+        voice = Voice(settings.realtime_model, settings.realtime_voice, settings.transcript_model)
+        self._endpoint = Endpoint(settings.realtime_url, api_key(settings), voice)
+        self.trouble = ""
+        """Why the last attempt failed; empty when it did not, or none was made."""
+
+    def __repr__(self) -> str:
+        return f"ResponderEndpoint({self._endpoint!r}, {self.trouble or 'ok'})"
+
+    async def dial(self, briefing: Briefing, history: Sequence[Remembered]) -> Responder:
+        """Connect to the API as `responders.base.Dial` asks. Raises `ResponderUnavailable`."""
+        try:
+            responder = await dial(self._endpoint, briefing, history)
+        except ResponderUnavailable as error:
+            self.trouble = f"{error} {error.hint}".strip()
+            raise
+        self.trouble = ""
+        return responder
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
-    """Where calls begin and live."""
+class CallSubsystem:
+    """The calls of a process."""
 
     directory: Directory
-    responder: ResponderLine
-    line: Line
+    responder: ResponderEndpoint
+    about: dict[str, Any]
+    """The Responder as pages show it: its name, its model, and whether it is the offline demonstration."""
     accept_offer: AcceptOffer
     pages: Pages
-    """What is told outside of calls."""
+    """The event streams of open pages, outside of calls."""
     fleet: Fleet | None
-    """The other processes; None: this one serves alone."""
+    """The other processes; None when this one serves alone."""
 
 
 @asynccontextmanager
 async def open_calls(
-    settings: Settings, kept: Kept, thinking: Thinking, work: Work, metrics: Metrics, tracer: Tracer
-) -> AsyncIterator[Calls]:
-    """All of it. At the end calls are ended first, then the other processes are told."""
+    settings: Settings,
+    stores: Stores,
+    thinkers: ThinkerSubsystem,
+    tasks: TaskSubsystem,
+    metrics: Metrics,
+    tracer: Tracer,
+) -> AsyncIterator[CallSubsystem]:
+    """Open the calls. At the end of the block calls are ended first; then the other processes hear of it."""
     async with AsyncExitStack() as stack:
-        responder = ResponderLine(settings)
-        line = line_of(settings, kept, thinking, work, responder, metrics, tracer)
-        load = await stack.enter_async_context(watched_load(settings))
+        responder = ResponderEndpoint(settings)
+        line = _dependencies(settings, stores, thinkers, tasks, responder, metrics, tracer)
+        load = await stack.enter_async_context(open_load(settings))
         directory = _directory(settings, line, load, metrics)
         offers = partial(accept_offer, wire=_wire(settings))
-        fleet = await _fleet(settings, kept, directory, offers, load, metrics, stack)
+        fleet = await _fleet(settings, stores, directory, offers, load, metrics, stack)
         stack.push_async_callback(directory.close)
-        pages = Pages(kept.presence)
+        pages = Pages(stores.presence)
         metrics.watch_queue("open_pages", lambda: pages.open)
-        await _listen(kept, work, directory, pages, stack)
-        yield Calls(directory, responder, line, offers, pages, fleet)
+        await _listen(stores, tasks, directory, pages, stack)
+        yield CallSubsystem(directory, responder, line.about, offers, pages, fleet)
+
+
+def _dependencies(
+    settings: Settings,
+    stores: Stores,
+    thinkers: ThinkerSubsystem,
+    tasks: TaskSubsystem,
+    responder: ResponderEndpoint,
+    metrics: Metrics,
+    tracer: Tracer,
+) -> Line:
+    registry, modes = thinkers.registry, thinkers.registry.desk.modes
+    limits = _limits(settings)
+    return Line(
+        dial=responder.dial,
+        brief=lambda known: brief(
+            registry, known, mode=modes.chosen(known), endpointing=limits.endpointing, greeting=settings.greeting
+        ),
+        mode=modes.chosen,
+        known=partial(_known, stores.memory, thinkers.asking),
+        earlier=partial(_earlier, stores.memory),
+        thinkers=registry,
+        keep=stores.outbox.put,
+        learning=Learning(stores.memory.watch_user, thinkers.summaries, tasks.coordinating.overhear),
+        open_hearing=partial(open_hearing, settings.vad),
+        limits=limits,
+        max_s=settings.session_max_minutes * 60,
+        about={
+            "responder": OFFLINE_NAME if settings.offline else "OpenAI Realtime API",
+            "model": OFFLINE_NAME if settings.offline else settings.realtime_model,
+            "offline": settings.offline,
+        },
+        metrics=metrics,
+        tracer=tracer,
+        handover=tasks.handover,
+        attend=tasks.teller.attend,
+    )
+
+
+def _limits(settings: Settings) -> TurnLimits:
+    if settings.vad.enabled:
+        choose_engine(settings.vad.engine)  # loaded now: the first caller should not wait for a model
+    return TurnLimits(
+        interruption_min_ms=settings.interruption_min_ms,
+        idle_nudge_s=settings.idle_nudge_s,
+        idle_disconnect_s=settings.idle_disconnect_s,
+        filler_after_s=settings.filler_after_s,
+        endpointing="local" if settings.vad.enabled else "provider",
+        greeting=bool(settings.greeting),
+    )
+
+
+async def _known(memory: Memory, asking: Asking, user_id: str) -> dict[str, Any]:
+    """What memory knows of the user, and the background tasks there are."""
+    context, work = await asyncio.gather(_context(memory, user_id), asking.briefing(user_id))
+    return {**context, "long_work": work}
+
+
+async def _context(memory: Memory, user_id: str) -> dict[str, Any]:
+    try:
+        async with asyncio.timeout(MEMORY_WITHIN_S):
+            return await memory.user_context(user_id)
+    except (MemoryUnavailable, TimeoutError):
+        return {}
+
+
+async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[Message] | None:
+    try:
+        async with asyncio.timeout(MEMORY_WITHIN_S):
+            return await memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT)
+    except (MemoryUnavailable, TimeoutError):
+        return None
 
 
 def _directory(settings: Settings, line: Line, load: Load, metrics: Metrics) -> Directory:
@@ -82,8 +198,10 @@ def _directory(settings: Settings, line: Line, load: Load, metrics: Metrics) -> 
     return directory
 
 
-async def _listen(kept: Kept, work: Work, directory: Directory, pages: Pages, stack: AsyncExitStack) -> None:
-    """Hear what other processes have to say to the calls and pages here."""
+async def _listen(
+    stores: Stores, tasks: TaskSubsystem, directory: Directory, pages: Pages, stack: AsyncExitStack
+) -> None:
+    """Pass on what other processes publish for the calls and pages of this one."""
 
     def here(owner: str) -> bool:
         return directory.is_here(owner) or pages.is_here(owner)
@@ -92,10 +210,10 @@ async def _listen(kept: Kept, work: Work, directory: Directory, pages: Pages, st
         directory.publish(owner, type_, data)
         pages.publish(owner, type_, data)
 
-    relay, memory = kept.relay, kept.memory
+    relay, memory = stores.relay, stores.memory
     if isinstance(memory, RedisMemory):
         await stack.enter_async_context(following_changes(relay, memory))
-    await stack.enter_async_context(work.background.crying(relay, here, publish))
+    await stack.enter_async_context(tasks.background.crying(relay, here, publish))
     relay.on_page(publish)
     relay.begin()
     stack.push_async_callback(relay.close)
@@ -104,17 +222,17 @@ async def _listen(kept: Kept, work: Work, directory: Directory, pages: Pages, st
 
 async def _fleet(
     settings: Settings,
-    kept: Kept,
+    stores: Stores,
     directory: Directory,
     offers: AcceptOffer,
     load: Load,
     metrics: Metrics,
     stack: AsyncExitStack,
 ) -> Fleet | None:
-    """The other processes this one serves with, if it does. Ended after its calls, so that all learn of their end."""
+    """The other processes this one serves with, if any. Closed after its calls, so that all learn of their end."""
     if not settings.share_sessions:
         return None
-    opened = kept.opened
+    opened = stores.opened
     fleet = await stack.enter_async_context(
         open_fleet(
             Link(opened.redis, opened.waiting),

@@ -1,37 +1,45 @@
-"""The typed side: turns that are written and read."""
+"""Opens the chat of a process: typed turns."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from backend.app.open_chat import open_chat
-from backend.app.stores import Kept
-from backend.app.tasks import Work
-from backend.app.thinkers import Thinking
+from backend.app.stores import Stores
+from backend.app.tasks import TaskSubsystem
+from backend.app.thinkers import ThinkerSubsystem
+from backend.chat.answering import House
 from backend.chat.chat import Chat
+from backend.chat.learning import Learning
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import Tracer
 from backend.settings.settings import Settings
 
 
 @asynccontextmanager
-async def open_typed(
-    settings: Settings, kept: Kept, thinking: Thinking, work: Work, metrics: Metrics, tracer: Tracer
+async def open_chat(
+    settings: Settings,
+    stores: Stores,
+    thinkers: ThinkerSubsystem,
+    tasks: TaskSubsystem,
+    metrics: Metrics,
+    tracer: Tracer,
 ) -> AsyncIterator[Chat]:
-    """All typed turns, until the block ends."""
-    chatting = open_chat(
-        settings,
-        thinkers=thinking.thinkers,
-        memory=kept.memory,
-        keep=kept.outbox.put,
-        summaries=thinking.summaries,
-        pipeline=thinking.pipeline,
-        handover=work.handover,
-        overhear=work.coordinating.overhear,
-        tracer=tracer,
-        elsewhere=kept.turns,
+    """Open the chat; turns that still run at the end of the block are cancelled."""
+    chat = Chat(
+        House(
+            thinkers.registry,
+            thinkers.pipeline,
+            stores.memory,
+            settings.chat_deadline_s,
+            tasks.handover,
+            Learning(stores.outbox.put, thinkers.summaries, tasks.coordinating.overhear),
+            tracer,
+            stores.turns,
+        )
     )
-    async with chatting as chat:
-        metrics.watch_queue("typed_turns", lambda: chat.running)
+    metrics.watch_queue("typed_turns", lambda: chat.running)
+    try:
         yield chat
+    finally:
+        await chat.close()

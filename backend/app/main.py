@@ -1,18 +1,17 @@
-"""The composition root: builds the whole server from its settings, one side after the other.
+"""Start here: the composition root builds the whole server from its settings, one subsystem after the other.
 
-    settings ─► kept ─► minds ─► thinking ─► work ─► calls ─► typed ─► edge ─► HTTP app
+    settings ─► stores ─► models ─► thinkers ─► tasks ─► calls ─► chat ─► http
 
-    kept      Redis, and what of users stands in it       work      background tasks, the coordinator, the teller
-    minds     the models                                  calls     the line, the sessions, the other processes
-    thinking  Thinkers, tools, steps                      typed     the chat
+    stores    Redis, and what stands in it    tasks   background tasks, notifications, the coordinator
+    models    the text models                 calls   voice calls, and the other processes
+    thinkers  Thinkers, tools, steps          chat    typed turns
 
-Each side stands in a file of `house/`, gets those before it, and ends before them.
+Each subsystem is a module of this room. It gets the ones before it, and ends before them.
 """
 
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -21,17 +20,14 @@ from fastapi import FastAPI
 
 from backend.app.banner import start_up_lines
 from backend.app.calls import open_calls
-from backend.app.chat import open_typed
-from backend.app.http_services import services_of
-from backend.app.mcp import served_tools
-from backend.app.metrics import open_metrics, open_tracer
-from backend.app.models import open_minds, with_offline_child
-from backend.app.stores import kept_for_s, open_kept
-from backend.app.tasks import open_work
-from backend.app.thinkers import open_thinking
+from backend.app.chat import open_chat
+from backend.app.http import Subsystems, open_http
+from backend.app.models import open_models, with_demo
+from backend.app.observability import open_metrics, open_tracer
+from backend.app.stores import open_stores, retention_s
+from backend.app.tasks import open_tasks
+from backend.app.thinkers import open_thinkers
 from backend.call.clips import load_clips
-from backend.http.app import build_app
-from backend.http.limits import Buckets
 from backend.http.page_streams import Pages
 from backend.sessions.registry import Directory
 from backend.settings.settings import Settings
@@ -39,53 +35,37 @@ from backend.storage.embedded import open_memory
 
 
 @dataclass(frozen=True, slots=True)
-class House:
-    """A running server's parts, for whoever serves it."""
+class App:
+    """A running server, for the process that serves it."""
 
-    app: FastAPI
+    asgi: FastAPI
     directory: Directory
     pages: Pages
     drain_s: float
     """Seconds calls may go on once the server is to end."""
-    lines: tuple[str, ...]
-    """What to tell the operator: Responder, memory, Thinkers, hearing."""
+    banner: tuple[str, ...]
+    """Lines for the operator: Responder, memory, Thinkers, speech detection."""
 
 
 @asynccontextmanager
-async def open_house(settings: Settings) -> AsyncIterator[House]:
-    """Everything started, in order; everything ended, in the reverse. Raises `SetupError`."""
+async def open_app(settings: Settings) -> AsyncIterator[App]:
+    """Start every subsystem in order; they end in the reverse order. Raises `SetupError`."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        opened = await open_memory(settings.redis_url, settings.data_dir, user_ttl_s=kept_for_s(settings))
-        kept = await enter(open_kept(opened, settings))
-        settings, child = await with_offline_child(settings, stack)
-        minds = await enter(open_minds(settings, kept))
+        opened = await open_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
+        stores = await enter(open_stores(opened, settings))
+        settings, demo = await with_demo(settings, stack)
+        models = await enter(open_models(settings, stores))
         tracer = await enter(open_tracer(settings))
-        thinking = await enter(open_thinking(settings, kept, minds, tracer))
-        metrics = open_metrics(kept, thinking, tracer)
-        work = await enter(open_work(settings, kept, minds, thinking, metrics, tracer))
-        calls = await enter(open_calls(settings, kept, thinking, work, metrics, tracer))
-        chat = await enter(open_typed(settings, kept, thinking, work, metrics, tracer))
-        registry, knocks = (
-            thinking.thinkers.desk.toolbox,
-            Buckets(settings.mcp.per_minute, what="requests of this token"),
-        )
-        take = knocks.taker(time.monotonic)
-        doors = await enter(served_tools(settings.mcp, registry, settings.allowed_origins, take=take))
-        services = services_of(
-            settings,
-            child,
-            kept=kept,
-            minds=minds,
-            thinking=thinking,
-            work=work,
-            calls=calls,
-            chat=chat,
-            doors=doors,
-            metrics=metrics,
-        )
+        thinkers = await enter(open_thinkers(settings, stores, models, tracer))
+        metrics = open_metrics(stores, thinkers, tracer)
+        tasks = await enter(open_tasks(settings, stores, models, thinkers, metrics, tracer))
+        calls = await enter(open_calls(settings, stores, thinkers, tasks, metrics, tracer))
+        chat = await enter(open_chat(settings, stores, thinkers, tasks, metrics, tracer))
+        subsystems = Subsystems(stores, models, thinkers, tasks, calls, chat, metrics, demo)
+        asgi = await enter(open_http(settings, subsystems))
         load_clips()
-        app = build_app(services)
         gc.collect()
-        gc.freeze()  # what start-up made lives as long as we do: keep the collector from looking at it in a call
-        yield House(app, calls.directory, calls.pages, settings.drain_s, start_up_lines(settings, kept, thinking, work))
+        gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
+        banner = start_up_lines(settings, stores, thinkers, tasks)
+        yield App(asgi, calls.directory, calls.pages, settings.drain_s, banner)

@@ -14,7 +14,7 @@ from backend.tools.registry import Registry
 from backend.tools.runner import ToolSource
 
 
-def described(settings: McpSettings) -> str:
+def mcp_summary(settings: McpSettings) -> str:
     """Who is served and who is used, for the operator; empty when nobody is."""
     tokens, others = Tokens(settings), ", ".join(settings.entries)
     doors = ", ".join(path for client, path in PATHS.items() if tokens.configured(client))

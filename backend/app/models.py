@@ -1,4 +1,4 @@
-"""The text models of a process: the operator's API, or, with no key, the offline demonstration as a child process."""
+"""Opens the text models of a process: the operator's API, or, without a key, the offline demonstration."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx2
 
 from backend.app.demo_process import OfflineChild
 from backend.app.open_tasks import open_archive
-from backend.app.stores import Kept
+from backend.app.stores import Stores
 from backend.models.chat_completions import ChatCompletions
 from backend.models.embedding import Embedder, EmbeddingsAPI, NoEmbeddings
 from backend.models.embedding_local import LocalEmbeddings, bundled
@@ -23,28 +23,28 @@ HTTP_TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Minds:
-    """The models, and the client tools reach the world by."""
+class Models:
+    """The models of a process, and the HTTP client its tools share."""
 
     model: ArchivingModel
-    """The one everybody shares."""
+    """The chat model that everything shares."""
     archive: Archive
-    """What it was asked for background tasks."""
+    """The log of model calls made for background tasks."""
     embedder: Embedder
     http: httpx2.AsyncClient
 
 
 @asynccontextmanager
-async def open_minds(settings: Settings, kept: Kept) -> AsyncIterator[Minds]:
-    """All of it, closed with the block."""
+async def open_models(settings: Settings, stores: Stores) -> AsyncIterator[Models]:
+    """Open the models; they are closed after the block."""
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
-        archive = await stack.enter_async_context(open_archive(settings.background, kept.memory, kept.opened.redis))
-        yield Minds(_open_model(settings, archive, stack), archive, _embedder(settings, http), http)
+        archive = await stack.enter_async_context(open_archive(settings.background, stores.memory, stores.opened.redis))
+        yield Models(_open_model(settings, archive, stack), archive, _embedder(settings, http), http)
 
 
-async def with_offline_child(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, OfflineChild | None]:
-    """With no key, a child process stands in for the API: from here on it is just another base URL."""
+async def with_demo(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, OfflineChild | None]:
+    """Without a key, a child process stands in for the API: return settings whose base URL leads to it."""
     if not settings.offline:
         return settings, None
     if settings.offline_url:
@@ -55,8 +55,8 @@ async def with_offline_child(settings: Settings, stack: AsyncExitStack) -> tuple
     return settings.model_copy(update={"openai_base_url": f"{child.url}/v1"}), child
 
 
-def key_of(settings: Settings) -> str:
-    """The key for the models' API; the offline demonstration takes any."""
+def api_key(settings: Settings) -> str:
+    """Return the key for the models' API; the offline demonstration accepts any."""
     return settings.openai_api_key.get_secret_value() if settings.openai_api_key else "offline"
 
 
@@ -65,7 +65,7 @@ def _open_model(settings: Settings, archive: Archive, stack: AsyncExitStack) -> 
     everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
     completions = ChatCompletions(
         base_url=settings.openai_base_url,
-        api_key=key_of(settings),
+        api_key=api_key(settings),
         fallbacks={everyday: advanced, advanced: everyday},
         on_failure=archive.attempt_failed,
     )
@@ -74,8 +74,8 @@ def _open_model(settings: Settings, archive: Archive, stack: AsyncExitStack) -> 
 
 
 def _embedder(settings: Settings, http: httpx2.AsyncClient) -> Embedder:
-    """The demonstration has no vectors to offer: unless an address is named, the bundled model does, if installed."""
+    """The demonstration has no vectors: unless an address is set, the bundled model makes them, if installed."""
     if settings.offline and not settings.embedding_base_url:
         return LocalEmbeddings() if bundled() else NoEmbeddings()
     url = (settings.embedding_base_url or settings.openai_base_url).rstrip("/")
-    return EmbeddingsAPI(http, url, key_of(settings), settings.embedding_model)
+    return EmbeddingsAPI(http, url, api_key(settings), settings.embedding_model)

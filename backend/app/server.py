@@ -1,4 +1,4 @@
-"""Serves a house over HTTP with uvicorn, and ends it in order: calls first, then connections, then the rest."""
+"""Serves the app over HTTP with uvicorn, and ends it in order: calls first, then connections, then the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import FrameType
 import uvicorn
 from rich.console import Console
 
-from backend.app.main import House, open_house
+from backend.app.main import App, open_app
 from backend.errors import SetupError
 from backend.settings.settings import Settings
 
@@ -29,11 +29,11 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
     """Until SIGINT or SIGTERM. Raises `SetupError` when it cannot start. Others may listen on a shared port, too."""
     listening = _listen(host, port, shared_port)
     try:
-        async with open_house(settings) as house:
-            server = Server(house)
+        async with open_app(settings) as app:
+            server = Server(app)
             listening.listen(BACKLOG)  # before the address is announced: who reads it may call at once
             if announce:
-                _announce(house, listening)
+                _announce(app, listening)
             await server.serve(sockets=[listening])
     finally:
         listening.close()
@@ -42,10 +42,10 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
 class Server(uvicorn.Server):
     """uvicorn, except that a signal ends the calls before it waits for connections: their streams hang on them."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, app: App) -> None:
         super().__init__(
             uvicorn.Config(
-                house.app,
+                app.asgi,
                 log_config=None,
                 access_log=False,  # its lines would hold session tokens
                 proxy_headers=False,  # read by the app, and only from private networks
@@ -56,7 +56,7 @@ class Server(uvicorn.Server):
                 timeout_graceful_shutdown=CONNECTIONS_CLOSE_WITHIN_S,
             )
         )
-        self._house = house
+        self._app = app
         self._ending: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
 
@@ -77,13 +77,13 @@ class Server(uvicorn.Server):
     async def _end(self) -> None:
         # Not through uvicorn's own `handle_exit`: it raises the signal again once it has shut down, and that would
         # kill us before memory has been written out and the child processes have been ended.
-        directory = self._house.directory
-        log.info("ending %s calls, after at most %s s", directory.live, self._house.drain_s)
+        directory = self._app.directory
+        log.info("ending %s calls, after at most %s s", directory.live, self._app.drain_s)
         try:
-            await directory.drain(self._house.drain_s)
+            await directory.drain(self._app.drain_s)
             await directory.close("shutdown")
         finally:
-            self._house.pages.close()
+            self._app.pages.close()
             self.should_exit = True
             self._over.set()
 
@@ -102,11 +102,11 @@ def _listen(host: str, port: int, shared: bool) -> socket.socket:
     return listening
 
 
-def _announce(house: House, listening: socket.socket) -> None:
+def _announce(app: App, listening: socket.socket) -> None:
     host, port = listening.getsockname()[:2]
     shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host
     console = Console(highlight=False)
     console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]http://{shown}:{port}[/]\n")
-    for line in house.lines:
+    for line in app.banner:
         console.print(f"  {line}", markup=False, soft_wrap=True)
     console.print("\n  Ctrl-C ends it.\n")

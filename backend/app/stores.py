@@ -1,4 +1,4 @@
-"""What is kept of users, and what carries it: Redis, and all that stands in it which more than one side uses."""
+"""Opens the stores of a process: Redis, and everything in it that more than one subsystem uses."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ from backend.users.notes import RedisNotes
 
 DAY_S = 86_400
 DRAIN_WITHIN_S = 2.0
-"""Seconds a process that ends gives what waits to be written."""
+"""Seconds a process that ends gives its waiting writes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What every side of the house may use."""
+class Stores:
+    """The stores that every subsystem may use."""
 
     opened: OpenedMemory
-    """The Redis itself, and what to tell the operator about it."""
+    """Redis itself, and what the operator should know about it."""
     memory: Memory
     outbox: Outbox
-    """The way of calls and typed turns to memory."""
+    """Calls and typed turns write to memory through it."""
     memories: RedisMemories
     notes: RedisNotes
     notices: NoticeStore
     presence: Presence
-    """Who has a page open."""
+    """Which users have a page open."""
     turns: RedisTurns
-    """Which typed turns run where."""
+    """Which process runs which typed turn."""
     relay: Relay
-    """To the other processes; whoever has hearers for it lets it begin."""
+    """Pub/sub with the other processes."""
 
 
 @asynccontextmanager
-async def open_kept(opened: OpenedMemory, settings: Settings) -> AsyncIterator[Kept]:
-    """Takes over `opened`, and closes it once what waits has been written."""
+async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator[Stores]:
+    """Take over `opened`; it is closed after the block, once waiting writes are done."""
     async with AsyncExitStack() as stack:
         stack.push_async_callback(opened.memory.close)
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
-        memories = RedisMemories(opened.redis, ttl_s=kept_for_s(settings))
-        notes = RedisNotes(opened.redis, ttl_s=kept_for_s(settings))
+        memories = RedisMemories(opened.redis, ttl_s=retention_s(settings))
+        notes = RedisNotes(opened.redis, ttl_s=retention_s(settings))
         relay = Relay(opened.redis, opened.waiting)
         notices, presence = NoticeStore(opened.redis), Presence(opened.redis)
         turns = RedisTurns(opened.redis, secrets.token_hex(8))
         turns.listen(relay)
-        yield Kept(opened, opened.memory, outbox, memories, notes, notices, presence, turns, relay)
+        yield Stores(opened, opened.memory, outbox, memories, notes, notices, presence, turns, relay)
 
 
-def kept_for_s(settings: Settings) -> int | None:
-    """Seconds what is known of a user is kept after its last change; None: for good."""
+def retention_s(settings: Settings) -> int | None:
+    """Return the seconds user data is kept after its last change; None keeps it for good."""
     return settings.user_retention_days * DAY_S or None

@@ -12,10 +12,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from rich.console import Console
 
-from backend.app.models import open_minds, with_offline_child
+from backend.app.models import open_models, with_demo
 from backend.app.open_tasks import Store, a_worker, open_records
-from backend.app.stores import kept_for_s, open_kept
-from backend.app.thinkers import open_thinking
+from backend.app.stores import open_stores, retention_s
+from backend.app.thinkers import open_thinkers
 from backend.settings.settings import Settings
 from backend.storage.embedded import join_memory
 from backend.tasks.thinking import background_kinds
@@ -41,15 +41,15 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
     """A worker at work; yields what to tell the operator. Raises `SetupError`."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
-        opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=kept_for_s(settings))
-        kept = await enter(open_kept(opened, settings))
-        settings, _ = await with_offline_child(settings, stack)
-        minds = await enter(open_minds(settings, kept))
-        thinking = await enter(open_thinking(settings, kept, minds))
+        opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
+        stores = await enter(open_stores(opened, settings))
+        settings, _ = await with_demo(settings, stack)
+        models = await enter(open_models(settings, stores))
+        thinkers = await enter(open_thinkers(settings, stores, models))
         records = open_records(settings.background, Store(opened.redis, opened.waiting, opened.url))
-        worker = a_worker(settings.background, records, thinking.thinkers, minds.archive, concurrency)
+        worker = a_worker(settings.background, records, thinkers.registry, models.archive, concurrency)
         await enter(worker.working(opened.url))
-        yield _lines(worker, opened.label, background_kinds(thinking.thinkers.manifests))
+        yield _lines(worker, opened.label, background_kinds(thinkers.registry.manifests))
 
 
 def _lines(worker: Worker, memory: str, kinds: frozenset[str]) -> tuple[str, ...]:

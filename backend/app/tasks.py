@@ -1,4 +1,4 @@
-"""What outlives a sentence: background tasks, what is told of them unasked, and who thinks about both."""
+"""Opens the work that outlives a sentence: background tasks, notifications, and the coordinator."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from backend.app.models import Minds
+from backend.app.models import Models
 from backend.app.notifications import open_notifications
 from backend.app.open_tasks import Background, Store, open_background
-from backend.app.stores import Kept
-from backend.app.thinkers import Thinking
+from backend.app.stores import Stores
+from backend.app.thinkers import ThinkerSubsystem
 from backend.coordinator.service import Coordinating, open_coordinating
 from backend.notifications.dispatcher import Teller
 from backend.observability.call_metrics import Metrics
@@ -21,8 +21,8 @@ from backend.tasks.thinking import background_kinds
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """A process's long work."""
+class TaskSubsystem:
+    """Background tasks, notifications and the coordinator of a process."""
 
     background: Background
     teller: Teller
@@ -32,52 +32,57 @@ class Work:
 
 
 @asynccontextmanager
-async def open_work(
-    settings: Settings, kept: Kept, minds: Minds, thinking: Thinking, metrics: Metrics, tracer: Tracer
-) -> AsyncIterator[Work]:
-    """All of it, ended with the block."""
-    opened = kept.opened
+async def open_tasks(
+    settings: Settings,
+    stores: Stores,
+    models: Models,
+    thinkers: ThinkerSubsystem,
+    metrics: Metrics,
+    tracer: Tracer,
+) -> AsyncIterator[TaskSubsystem]:
+    """Open background tasks, notifications and the coordinator; they are ended after the block."""
+    opened = stores.opened
     async with AsyncExitStack() as stack:
         background = await stack.enter_async_context(
             open_background(
                 settings.background,
                 Store(opened.redis, opened.waiting, opened.url),
-                thinkers=thinking.thinkers,
-                archive=minds.archive,
+                thinkers=thinkers.registry,
+                archive=models.archive,
                 registry=metrics.registry,
             )
         )
-        teller = Teller(kept.notices, kept.relay)
+        teller = Teller(stores.notices, stores.relay)
         stack.push_async_callback(teller.close)
         await stack.enter_async_context(
             open_notifications(
                 settings.notifications,
-                thinking.reminding,
+                thinkers.reminding,
                 teller,
-                relay=kept.relay,
-                presence=kept.presence,
+                relay=stores.relay,
+                presence=stores.presence,
                 registry=metrics.registry,
             )
         )
-        teller.on_told(thinking.reminding.told)
-        thinking.asking.open(background.board, teller)
+        teller.on_told(thinkers.reminding.told)
+        thinkers.asking.open(background.board, teller)
         coordinating = await stack.enter_async_context(
             open_coordinating(
                 settings.coordinator,
                 opened.redis,
-                kept.relay,
+                stores.relay,
                 tasks=background.board,
-                model=minds.model,
+                model=models.model,
                 model_name=settings.thinker_model,
-                archive=minds.archive,
-                kinds=background_kinds(thinking.thinkers.manifests),
+                archive=models.archive,
+                kinds=background_kinds(thinkers.registry.manifests),
                 teller=teller,
                 waiting=teller.waiting,
                 listening=teller.listening,
-                show=kept.relay.show,
+                show=stores.relay.show,
                 tracer=tracer,
             )
         )
         handover = Handover(background.board)
         stack.push_async_callback(handover.close)
-        yield Work(background, teller, coordinating, handover)
+        yield TaskSubsystem(background, teller, coordinating, handover)

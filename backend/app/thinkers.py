@@ -1,25 +1,47 @@
-"""The thinking side: the Thinkers with their tools, and the steps around every turn."""
+"""Opens the Thinkers of a process: their tools and services, and the steps around every turn."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from backend.app.load_thinkers import build as build_thinkers
+import httpx2
+
+from backend.agent.session import Agent
+from backend.agent.tool_router import ToolRouter
 from backend.app.mcp import OtherServers, other_servers
 from backend.app.middleware import open_pipeline
-from backend.app.models import Minds
-from backend.app.stores import Kept
-from backend.middleware.pipeline import Pipeline
+from backend.app.models import Models
+from backend.app.stores import Stores
+from backend.calendar.calendars import Calendars, open_calendars
+from backend.errors import BadPlugin
+from backend.middleware.discovery import steps_of
+from backend.middleware.pipeline import NO_STEPS, Pipeline
+from backend.models.base import ChatModel
 from backend.models.embedding import Embedder, EmbeddingsAPI
 from backend.notifications.service import Reminding
 from backend.observability.tracing import NO_TRACER, Tracer
+from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
+from backend.storage.memory import Memory
 from backend.tasks.queries import Asking
-from backend.thinkers.registry import Thinkers
+from backend.thinkers.preferences import MemoryPreferences
+from backend.thinkers.profiles import ModeProfiles
+from backend.thinkers.registry import ROUTE_TOOL, Thinkers
+from backend.thinkers.work import Desk
+from backend.tools import registry as tools
+from backend.tools.background_tasks import NoTasks, UserTasks
+from backend.tools.clock import Clock
+from backend.tools.discovery import folder_modules
+from backend.tools.get_personality import Profiles
+from backend.tools.remember_preference import Preferences
 from backend.tools.reminders import UserReminders
+from backend.tools.runner import Toolbox, ToolSource
+from backend.users.load_modes import load_modes
 from backend.users.memories import Memories
 from backend.users.notes import Notes
 from backend.users.summaries import Summaries
@@ -29,45 +51,45 @@ SUMMARIES_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Thinking:
-    """A process's Thinkers."""
+class ThinkerSubsystem:
+    """The Thinkers of a process, and what their tools reach."""
 
-    thinkers: Thinkers
+    registry: Thinkers
     pipeline: Pipeline
     others: OtherServers | None
-    """The tools of other servers; None: none are named."""
+    """The tools of other MCP servers; None when the settings name none."""
     asking: Asking
     """A user's tasks, for the tool that asks for them: none until it is opened."""
     reminding: Reminding
-    """A user's reminders, for the tool that sets them; who delivers them is opened later."""
+    """A user's reminders, for the tool that sets them; their delivery is opened later."""
     summaries: Summaries
-    """What is made of conversations when they are over."""
+    """Writes the summaries of finished conversations."""
 
 
 @asynccontextmanager
-async def open_thinking(
-    settings: Settings, kept: Kept, minds: Minds, tracer: Tracer = NO_TRACER
-) -> AsyncIterator[Thinking]:
-    """All of it, ended with the block. Raises `BadPlugin`."""
+async def open_thinkers(
+    settings: Settings, stores: Stores, models: Models, tracer: Tracer = NO_TRACER
+) -> AsyncIterator[ThinkerSubsystem]:
+    """Open the Thinkers; they are ended after the block. Raises `BadPlugin`."""
     async with AsyncExitStack() as stack:
-        enter, folders, services = stack.enter_async_context, settings.plugin_folders, _services(kept, minds)
+        enter, folders, services = stack.enter_async_context, settings.plugin_folders, _services(stores, models)
         pipeline = await enter(
             open_pipeline(
                 settings,
-                model=minds.model,
-                memory=kept.memory,
-                http=minds.http,
+                model=models.model,
+                memory=stores.memory,
+                http=models.http,
                 folders=folders,
                 services=services,
             )
         )
         others, asking = await enter(other_servers(settings.mcp)), Asking()
-        reminding = Reminding(settings.notifications, kept.opened.redis, kept.memory)
-        thinkers = build_thinkers(
+        reminding = Reminding(settings.notifications, stores.opened.redis, stores.memory)
+        registry = build_thinkers(
             settings,
-            model=minds.model,
-            memory=kept.memory,
-            http=minds.http,
+            model=models.model,
+            memory=stores.memory,
+            http=models.http,
             folders=folders,
             pipeline=pipeline,
             tool_sources=[others] if others else [],
@@ -75,14 +97,80 @@ async def open_thinking(
             user_tasks=asking,
             services=services | {UserReminders: reminding},
         )
-        summaries = Summaries(minds.model, settings.thinker_model, kept.memory, tracer)
+        summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
-        yield Thinking(thinkers, pipeline, others, asking, reminding, summaries)
+        yield ThinkerSubsystem(registry, pipeline, others, asking, reminding, summaries)
 
 
-def _services(kept: Kept, minds: Minds) -> dict[Any, Any]:
-    """What steps and tools may ask for beside the usual; who needs vectors is told when there are none."""
-    services: dict[Any, Any] = {Memories: kept.memories, Notes: kept.notes}
-    if isinstance(minds.embedder, EmbeddingsAPI):  # the bundled model is no better at memories than words are
-        services[Embedder] = minds.embedder
+def build_thinkers(
+    settings: Settings,
+    *,
+    model: ChatModel,
+    memory: Memory,
+    http: httpx2.AsyncClient,
+    folders: Iterable[Path] = (),
+    pipeline: Pipeline = NO_STEPS,
+    tool_sources: Iterable[ToolSource] = (),
+    modes_file: Path | None = None,
+    user_tasks: UserTasks | None = None,
+    services: Mapping[Any, Any] | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Thinkers:
+    """Return all Thinkers with their tools and services. `folders` hold further Thinker and tool files.
+
+    `tool_sources` have the tools of other servers; `services` are further ones for tools, by type.
+    The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
+    """
+    folders = tuple(folders)
+    _check_plugins(folders)
+    profiles = ModeProfiles(memory)
+    known: dict[Any, Any] = {
+        httpx2.AsyncClient: http,
+        Settings: settings,
+        Memory: memory,
+        Clock: Clock(clock),
+        Preferences: MemoryPreferences(memory),
+        Calendars: open_calendars(settings, http),
+        UserTasks: user_tasks or NoTasks(),
+        Profiles: profiles,
+        **(services or {}),
+    }
+    toolbox = tools.discover(known, folders, tool_sources)
+    agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
+    modes = load_modes(modes_file, tools=_ForModes(toolbox), check_steps=pipeline.check_names)
+    profiles.modes = modes
+    fast, advanced = settings.thinker_model, settings.thinker_model_advanced
+    reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
+    desk = Desk(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, _router(settings, model))
+    return Thinkers.discover(desk, folders=folders)
+
+
+def _services(stores: Stores, models: Models) -> dict[Any, Any]:
+    """What steps and tools may ask for beside the usual; who needs vectors learns when there are none."""
+    services: dict[Any, Any] = {Memories: stores.memories, Notes: stores.notes}
+    if isinstance(models.embedder, EmbeddingsAPI):  # the bundled model is no better at memories than words are
+        services[Embedder] = models.embedder
     return services
+
+
+def _check_plugins(folders: Iterable[Path]) -> None:
+    """A file in a plugin folder that holds no plugin is a mistake: better reported than skipped."""
+    for module in (module for folder in folders for module in folder_modules(folder)):
+        if not hasattr(module, "MANIFEST") and not tools.tools_of(module) and not steps_of(module):
+            raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step.")
+
+
+def _router(settings: Settings, model: ChatModel) -> ToolRouter:
+    chosen = settings.tools
+    name = chosen.router_model or settings.thinker_model
+    return ToolRouter(model, name, above=chosen.router_above, deadline_s=chosen.router_deadline_s)
+
+
+class _ForModes:
+    """The names a mode may use: every tool's, also of other servers that are not there yet, and routing's."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    def __contains__(self, name: object) -> bool:
+        return name == ROUTE_TOOL or name in self._toolbox

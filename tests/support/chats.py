@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 
-from backend.app.load_thinkers import build
+from backend.app.thinkers import build_thinkers
 from backend.chat.answering import House
 from backend.chat.chat import Chat
 from backend.chat.peer_turns import ALONE, Elsewhere
@@ -32,7 +32,7 @@ def chat_over(
     elsewhere: Elsewhere = ALONE,
 ) -> Chat:
     """A chat with all Thinkers, whose only model is `model`."""
-    thinkers = build(
+    thinkers = build_thinkers(
         settings,
         model=model or FakeChatModel(),
         memory=memory,

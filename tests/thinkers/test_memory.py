@@ -9,7 +9,7 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.agent.prompt import HONESTY
-from backend.app.load_thinkers import build
+from backend.app.thinkers import build_thinkers
 from backend.chat.answering import House
 from backend.chat.base import TypedTurn
 from backend.chat.chat import Chat
@@ -83,7 +83,7 @@ async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() 
     create = call("memory", json.dumps({"action": "create", "text": "My sister's name is Anna."}))
     search = call("memory", json.dumps({"action": "search", "query": "my sister"}))
     model = FakeChatModel([create], ["Done."], [search], ["Anna."], [search], ["I do not know."])
-    thinkers = build(
+    thinkers = build_thinkers(
         load_settings(_env_file=None, **NOWHERE),
         model=model,
         memory=FakeMemory(),
@@ -110,7 +110,7 @@ async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_b
     pipeline = Pipeline(discover(), {Memory: memory, Memories: memories})
     settings = load_settings(_env_file=None, **NOWHERE)
     services = {Memories: memories}
-    thinkers = build(settings, model=model, memory=memory, http=NO_HTTP, pipeline=pipeline, services=services)
+    thinkers = build_thinkers(settings, model=model, memory=memory, http=NO_HTTP, pipeline=pipeline, services=services)
     w = World(thinkers, model, memory)
     await w.ask("memory", "Remember that the bike is in the cellar.", session="s1")
     await w.ask("knowledge", "Where did I leave the bike?", session="s2")

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 
-from backend.app.load_thinkers import build
+from backend.app.thinkers import build_thinkers
 from backend.models.base import ChatModel
 from backend.settings.settings import Settings, load_settings
 from backend.testing.memory import FakeMemory
@@ -61,7 +61,7 @@ async def world(
     memory = memory or FakeMemory()
     settings = settings or load_settings(_env_file=None, **NOWHERE)
     async with httpx2.AsyncClient(verify=False) as http:
-        thinkers = build(
+        thinkers = build_thinkers(
             settings,
             model=model,
             memory=memory,

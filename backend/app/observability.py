@@ -1,28 +1,29 @@
-"""How this process does: its figures, its traces, and how busy it is."""
+"""Opens the observability of a process: its metrics, its traces and its load."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
 
-from backend.app.stores import Kept
-from backend.app.thinkers import Thinking
+from backend.app.stores import Stores
+from backend.app.thinkers import ThinkerSubsystem
 from backend.observability.call_metrics import Metrics
 from backend.observability.langsmith import LangSmithTracer
 from backend.observability.tracing import NO_TRACER, Tracer
+from backend.runtime.supervisor import supervised
 from backend.sessions.load import Load, watch
 from backend.settings.settings import Settings
 
 
-def open_metrics(kept: Kept, thinking: Thinking, tracer: Tracer) -> Metrics:
-    """The figures of `/metrics`. Who opens a further queue has it watched."""
-    outbox, pipeline = kept.outbox, thinking.pipeline
-    metrics = Metrics(manifest.domain for manifest in thinking.thinkers.manifests)
+def open_metrics(stores: Stores, thinkers: ThinkerSubsystem, tracer: Tracer) -> Metrics:
+    """Return the metrics of `/metrics`; a subsystem opened later adds its own queue."""
+    outbox, pipeline, summaries = stores.outbox, thinkers.pipeline, thinkers.summaries
+    metrics = Metrics(manifest.domain for manifest in thinkers.registry.manifests)
     metrics.watch_queue("outbox", lambda: outbox.depth)
     metrics.watch_losses(lambda: outbox.dropped + outbox.failed)
-    metrics.watch_queue("summaries", lambda: thinking.summaries.depth)
+    metrics.watch_queue("summaries", lambda: summaries.depth)
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)
     if isinstance(tracer, LangSmithTracer):
@@ -33,7 +34,7 @@ def open_metrics(kept: Kept, thinking: Thinking, tracer: Tracer) -> Metrics:
 
 @asynccontextmanager
 async def open_tracer(settings: Settings) -> AsyncIterator[Tracer]:
-    """Where traces go; what waits at the end is sent within a moment."""
+    """Open the destination of traces; what waits at the end of the block is sent within a moment."""
     key = settings.langsmith_api_key
     if not settings.langsmith_tracing_enabled or key is None:
         yield NO_TRACER
@@ -52,19 +53,12 @@ async def open_tracer(settings: Settings) -> AsyncIterator[Tracer]:
 
 
 @asynccontextmanager
-async def watched_load(settings: Settings) -> AsyncIterator[Load]:
-    """How busy this process is, from now on."""
+async def open_load(settings: Settings) -> AsyncIterator[Load]:
+    """Measure how busy this process is until the block ends."""
     load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
-    async with running(watch(load), "load watch"):
-        yield load
-
-
-@asynccontextmanager
-async def running(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
-    """A task that runs until the block ends."""
-    task = asyncio.create_task(work, name=name)
+    watching = supervised("load watch", partial(watch, load))
     try:
-        yield
+        yield load
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        watching.cancel()
+        await asyncio.wait([watching])
