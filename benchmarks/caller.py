@@ -16,7 +16,7 @@ from backend.app.client.signalling import Signalling, Ticket
 from backend.errors import TransportLost
 from backend.media.opus import EMPTY_BYTES, SILENCE_PACKET
 from backend.media.rtp import HEADER_BYTES
-from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import AudioPeer, PeerState
 from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
@@ -68,7 +68,7 @@ class MeasuredCaller:
         self._microphone.clear()
         self._quiet_packets = 1
         peer = self._peer = AudioPeer(
-            WireConfig(),
+            IceConfig(),
             next_payload=lambda: SILENCE_PACKET,
             on_packet=lambda _: None,
             on_state=lambda _: self._news.set(),

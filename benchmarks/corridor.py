@@ -20,7 +20,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from backend.media.endpointing import open_hearing
+from backend.media.endpointing import open_endpointing
 from backend.media.fec import CLEAN_AT_FIRST
 from backend.media.frame import FRAME_MS, Frame
 from backend.media.opus import SILENCE_PACKET
@@ -83,11 +83,11 @@ def _inward(half: Half, heard: list[Frame]) -> Iterable[Cost]:
     voiced = least(lambda: _arrive(half, voice))
     yield Cost("packet in: socket, SRTP, order, decode", silent, voiced, SPEAKING)
     frames = heard[-PACKETS * CALLS :: CALLS]
-    hearing = open_hearing(VadSettings.model_validate({}))
+    endpointing = open_endpointing(VadSettings.model_validate({}))
     yield Cost(
         "hearing: gate, detector, segmenter",
-        least(lambda: timed(hearing.hear, silence)),
-        least(lambda: timed(hearing.hear, frames)),
+        least(lambda: timed(endpointing.process, silence)),
+        least(lambda: timed(endpointing.process, frames)),
         SPEAKING,
     )
     codec = RealtimeCodec(Voice("model", "voice", "transcript"))

@@ -34,10 +34,10 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.conversation.events import SpeechResumed, SpeechStarted
-from backend.media.endpointing import LocalHearing
+from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import FRAME_MS, SAMPLE_RATE, Frame
 from backend.media.opus import OpusEncoder
-from backend.media.receive import Inlet
+from backend.media.receive import ReceivePipeline
 from backend.media.resample import resample
 from backend.media.segmenter import Segmenter, SegmenterState
 from backend.media.vad import Engine, Vad, assembled
@@ -216,12 +216,12 @@ def _run(
 ) -> tuple[list[int], list[tuple[int, type]], dict[int, int]]:
     """When speech was heard; what else was, and when; hops asked by then. All by number of 20 ms."""
     segmenter = Segmenter(DEFAULTS.pre_roll_ms, DEFAULTS.post_roll_ms, DEFAULTS.hangover_frames)
-    hearing = LocalHearing(vad, segmenter, THRESHOLD, DEFAULTS.onset_threshold)
+    endpointing = LocalEndpointing(vad, segmenter, THRESHOLD, DEFAULTS.onset_threshold)
     speaks: list[int] = []
     events: list[tuple[int, type]] = []
     hops = dict.fromkeys(range(frames[-1][0] + 1), 0)
     for number, frame in frames:
-        events += [(number, type(piece)) for piece in hearing.hear(frame) if not isinstance(piece, bytes)]
+        events += [(number, type(piece)) for piece in endpointing.process(frame) if not isinstance(piece, bytes)]
         hops[number] = engine.hops
         if segmenter.state is SegmenterState.SPEECH:
             speaks.append(number)
@@ -258,7 +258,7 @@ def spoken(text: str, voice: str, deep: bool) -> Sound:
 
 def through_codec(sound: Sound, *, pauses: bool) -> list[Timed]:
     """As a caller's browser sends it, and the server hears it."""
-    encoder, inlet = OpusEncoder(complexity=COMPLEXITY, pauses=pauses), Inlet(0.0, lost_after_s=inf)
+    encoder, inlet = OpusEncoder(complexity=COMPLEXITY, pauses=pauses), ReceivePipeline(0.0, lost_after_s=inf)
     pcm = np.clip(np.rint(sound), -32768, 32767).astype("<i2").tobytes()
     frames: list[Timed] = []
     sequence = 0

@@ -13,15 +13,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from math import inf
 
 from backend.app.client.webrtc import WebRTCCaller
-from backend.media.clock import current_beat
+from backend.media.clock import current_media_clock
 from backend.media.pacer import FRAME_S
 from backend.media.rtp import write_packet
-from backend.transports.base import Ear
-from backend.transports.webrtc.ice import WireConfig
+from backend.transports.base import OnFrame
+from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
-from backend.transports.webrtc.udp import current_intake
+from backend.transports.webrtc.udp import current_socket_reader
 
-LOOPBACK = WireConfig(force_host="127.0.0.1", lost_after_s=3600)
+LOOPBACK = IceConfig(force_host="127.0.0.1", lost_after_s=3600)
 AFTER = 50
 """Sequence numbers between what a caller has sent by itself and what we send for it."""
 
@@ -61,7 +61,7 @@ class Half:
 
     def read(self) -> None:
         """Everything that waits."""
-        current_intake()._read(inf)
+        current_socket_reader()._read(inf)
 
     def play(self, calls: int | None = None) -> None:
         """The next slot, for the first `calls`."""
@@ -71,11 +71,11 @@ class Half:
 
 
 @asynccontextmanager
-async def half_of(calls: int, make_ear: Callable[[], Ear]) -> AsyncIterator[Half]:
+async def half_of(calls: int, make_ear: Callable[[], OnFrame]) -> AsyncIterator[Half]:
     """That many calls, connected, then stopped; each is heard by an ear of its own."""
     async with AsyncExitStack() as stack:
         pairs = [await _connected(stack) for _ in range(calls)]
-        hearing = [asyncio.create_task(transport.hear(make_ear())) for transport, _ in pairs]
+        hearing = [asyncio.create_task(transport.receive_frames(make_ear())) for transport, _ in pairs]
         await asyncio.sleep(0.2)
         _stop_clock()
         await asyncio.sleep(0.1)
@@ -96,6 +96,6 @@ async def _connected(stack: AsyncExitStack) -> tuple[WebRTCTransport, WebRTCCall
 
 def _stop_clock() -> None:
     """No call plays by itself any more."""
-    for phase in current_beat()._phases:
+    for phase in current_media_clock()._phases:
         for place in list(phase.places):
             place.leave()

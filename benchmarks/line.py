@@ -21,7 +21,7 @@ from typing import Any, cast
 
 from aiortc import clock
 
-from backend.media.clock import current_beat
+from backend.media.clock import current_media_clock
 from backend.media.rtp import is_media, read_packet, write_packet
 from backend.transports.webrtc.aiortc_media import REPORT_SLOTS, SLOT_TICKS, NextPayload
 from backend.transports.webrtc.peer import AudioPeer
@@ -67,7 +67,7 @@ class Line:
         self._clock_ahead = 0.0
         self._newest = b""
         self._received = self._sent = self._sent_bytes = 0
-        self._place = current_beat().join(self._turn)
+        self._place = current_media_clock().join(self._turn)
 
     def __repr__(self) -> str:
         return f"Line({self._place})"

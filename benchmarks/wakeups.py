@@ -17,7 +17,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from backend.media.endpointing import open_hearing
+from backend.media.endpointing import open_endpointing
 from backend.media.opus import SILENCE_PACKET
 from backend.settings.settings import VadSettings
 from benchmarks import speech
@@ -40,7 +40,7 @@ def main() -> None:
 
 async def measure() -> list[tuple[int, float, float]]:
     """Packets in a row, and microseconds for each kind."""
-    async with half_of(max(IN_A_ROW), lambda: open_hearing(VadSettings.model_validate({})).hear) as half:
+    async with half_of(max(IN_A_ROW), lambda: open_endpointing(VadSettings.model_validate({})).process) as half:
         voice = speech.packets(speech.questions()[0])[:SLEEPS]
         silence = [SILENCE_PACKET] * SLEEPS
         return [(calls, _cost_us(half, silence, calls), _cost_us(half, voice, calls)) for calls in IN_A_ROW]

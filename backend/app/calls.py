@@ -23,14 +23,13 @@ from backend.call.prompts import brief
 from backend.conversation.limits import TurnLimits
 from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.http.page_streams import Pages
-from backend.media.endpointing import open_hearing
+from backend.media.endpointing import open_endpointing
 from backend.media.vad import choose_engine
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import Tracer
-from backend.responders.base import Briefing, Remembered, Responder
+from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
-from backend.responders.realtime import Line as Endpoint
-from backend.responders.realtime import dial
+from backend.responders.realtime import RealtimeEndpoint, connect_realtime
 from backend.sessions.cluster.cluster import Fleet, Link, open_fleet
 from backend.sessions.load import Load
 from backend.sessions.offers import AcceptOffer
@@ -39,7 +38,7 @@ from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, Message
 from backend.storage.redis_memory import RedisMemory
 from backend.tasks.queries import Asking
-from backend.transports.webrtc.ice import IceServer, WireConfig
+from backend.transports.webrtc.ice import IceConfig, IceServer
 from backend.transports.webrtc.transport import accept_offer
 from backend.users.changes import following_changes
 from backend.users.profile_learner import Learning
@@ -56,17 +55,17 @@ class ResponderEndpoint:
 
     def __init__(self, settings: Settings) -> None:
         voice = Voice(settings.realtime_model, settings.realtime_voice, settings.transcript_model)
-        self._endpoint = Endpoint(settings.realtime_url, api_key(settings), voice)
+        self._endpoint = RealtimeEndpoint(settings.realtime_url, api_key(settings), voice)
         self.trouble = ""
         """Why the last attempt failed; empty when it did not, or none was made."""
 
     def __repr__(self) -> str:
         return f"ResponderEndpoint({self._endpoint!r}, {self.trouble or 'ok'})"
 
-    async def dial(self, briefing: Briefing, history: Sequence[Remembered]) -> Responder:
-        """Connect to the API as `responders.base.Dial` asks. Raises `ResponderUnavailable`."""
+    async def dial(self, briefing: Briefing, history: Sequence[PastMessage]) -> Responder:
+        """Connect to the API as `responders.base.ResponderFactory` asks. Raises `ResponderUnavailable`."""
         try:
-            responder = await dial(self._endpoint, briefing, history)
+            responder = await connect_realtime(self._endpoint, briefing, history)
         except ResponderUnavailable as error:
             self.trouble = f"{error} {error.hint}".strip()
             raise
@@ -104,7 +103,7 @@ async def open_calls(
         line = _dependencies(settings, stores, thinkers, tasks, responder, metrics, tracer)
         load = await stack.enter_async_context(open_load(settings))
         directory = _directory(settings, line, load, metrics)
-        offers = partial(accept_offer, wire=_wire(settings))
+        offers = partial(accept_offer, config=_ice_config(settings))
         fleet = await _fleet(settings, stores, directory, offers, load, metrics, stack)
         stack.push_async_callback(directory.close)
         pages = Pages(stores.presence)
@@ -135,7 +134,7 @@ def _dependencies(
         thinkers=registry,
         keep=stores.outbox.put,
         learning=Learning(stores.memory.watch_user, thinkers.summaries, tasks.coordinating.overhear),
-        open_hearing=partial(open_hearing, settings.vad),
+        open_endpointing=partial(open_endpointing, settings.vad),
         limits=limits,
         max_s=settings.session_max_minutes * 60,
         about={
@@ -247,8 +246,8 @@ async def _fleet(
     return fleet
 
 
-def _wire(settings: Settings) -> WireConfig:
-    return WireConfig(
+def _ice_config(settings: Settings) -> IceConfig:
+    return IceConfig(
         ice_servers=tuple(
             IceServer((s.urls,) if isinstance(s.urls, str) else tuple(s.urls), s.username, s.credential)
             for s in settings.ice_servers

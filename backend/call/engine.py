@@ -30,12 +30,12 @@ from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, NeverConnected, ResponderUnavailable, TransportLost
-from backend.media.endpointing import Hearing
+from backend.media.endpointing import Endpointing
 from backend.media.frame import Frame
 from backend.notifications.dispatcher import Attend, Attendance
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import NO_TRACER, Tracer
-from backend.responders.base import Briefing, Dial, Responder
+from backend.responders.base import Briefing, Responder, ResponderFactory
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
 from backend.storage.memory import Message
@@ -56,7 +56,7 @@ EARLY_LIMIT = 16
 class Line:
     """What every call of this server shares."""
 
-    dial: Dial
+    dial: ResponderFactory
     brief: Callable[[dict[str, Any]], Briefing]
     """The briefing for a caller of whom this is known."""
     mode: Callable[[Mapping[str, Any]], Mode]
@@ -68,7 +68,7 @@ class Line:
     thinkers: Thinkers
     keep: Keep
     learning: Learning
-    open_hearing: Callable[[], Hearing]
+    open_endpointing: Callable[[], Endpointing]
     limits: TurnLimits
     max_s: float
     """Seconds a call may last; 0: any."""
@@ -96,7 +96,7 @@ class Call:
         self._transport = transport
         self._now = asyncio.get_running_loop().time  # which the deadlines are kept by
         self._machine = TurnMachine(line.limits)
-        self._hearing = line.open_hearing()
+        self._endpointing = line.open_endpointing()
         self._trace = CallTrace(line.tracer, session)
         self._keep = careful(line.keep)
         self._history = History(session.owner, session.conversation_id, self._keep)
@@ -184,8 +184,8 @@ class Call:
     async def run(self) -> str:
         """See `run_call`."""
         self._session.call = self
-        self._session.levels = self._hearing.levels
-        self._transport.listen(self._tell)
+        self._session.levels = self._endpointing.levels
+        self._transport.listen_to_playback(self._tell)
         self._set_alarm()
         try:
             async with asyncio.TaskGroup() as pumps:
@@ -207,20 +207,20 @@ class Call:
         await self._ready.wait()
         reason = "disconnected"
         try:
-            await self._transport.hear(self._hear)
+            await self._transport.receive_frames(self._on_frame)
         except NeverConnected:
             reason = "never_connected"
         except TransportLost:
             reason = "network_lost"
         self._tell(ev.TransportClosed(reason))
 
-    def _hear(self, frame: Frame) -> None:
+    def _on_frame(self, frame: Frame) -> None:
         """What the transport calls with every frame."""
-        for heard in self._hearing.hear(frame):
+        for heard in self._endpointing.process(frame):
             if not isinstance(heard, bytes):
                 self._tell(heard)
             elif self._responder:
-                self._responder.hear(heard)
+                self._responder.send_audio(heard)
 
     async def _downlink(self) -> None:
         """The Responder's events, over as many connections as it takes."""
@@ -262,7 +262,7 @@ class Call:
         responder = self._responder
         assert responder is not None
         try:
-            await responder.listen(self._tell)
+            await responder.receive_events(self._tell)
         except ResponderUnavailable as error:
             if not error.retryable:
                 raise
@@ -319,7 +319,7 @@ class Call:
         self._alarm.stop()
         async with contextlib.AsyncExitStack() as steps:
             steps.callback(self._record_end)
-            steps.callback(self._hearing.close)
+            steps.callback(self._endpointing.close)
             steps.push_async_callback(self._transport.close)
             if self._responder:
                 steps.push_async_callback(self._responder.close)
@@ -400,10 +400,10 @@ class Call:
                 self._reason = reason
                 self._over.set()
             case do.CreateReply(Purpose.FILLER) if self._responder:
-                self._responder.do(replace(command, hint=filler_hint(self._desk.filler())))
+                self._responder.send(replace(command, hint=filler_hint(self._desk.filler())))
             case _:
                 if self._responder:
-                    self._responder.do(command)
+                    self._responder.send(command)
 
     # --- the page -------------------------------------------------------------------------------------
 
@@ -433,7 +433,7 @@ class Call:
     def _started(self) -> dict[str, Any]:
         session = self._session
         about = {"session_id": session.id, "conversation_id": session.conversation_id, "history": self._recalled}
-        return about | {"transport": session.transport, "hearing": self._hearing.name} | self._line.about
+        return about | {"transport": session.transport, "hearing": self._endpointing.name} | self._line.about
 
 
 _SPEECH_NAMES: dict[type[ev.Event], str] = {

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Literal, cast
 
-from backend.responders.base import Remembered
+from backend.responders.base import PastMessage
 from backend.storage.memory import Memory, Message
 from backend.storage.outbox import Keep
 
@@ -31,18 +31,18 @@ class History:
         self._user_id = user_id
         self._conversation_id = conversation_id
         self._keep = keep
-        self._tail: deque[Remembered] = deque(maxlen=TAIL)
+        self._tail: deque[PastMessage] = deque(maxlen=TAIL)
         self.count = 0
         """Messages added so far."""
 
     def __repr__(self) -> str:
         return f"History({len(self._tail)} messages at hand)"
 
-    def tail(self) -> list[Remembered]:
+    def tail(self) -> list[PastMessage]:
         """The newest messages, oldest first."""
         return list(self._tail)
 
-    def since(self, count: int) -> list[Remembered]:
+    def since(self, count: int) -> list[PastMessage]:
         """Those added after the first `count`, as far as they are at hand."""
         added = self.count - count
         return list(self._tail)[-added:] if added > 0 else []
@@ -50,7 +50,7 @@ class History:
     def begin_with(self, earlier: Iterable[Message]) -> None:
         """What was said before this call goes before what was said in it."""
         said = [
-            Remembered("user" if message.role == "user" else "assistant", message.content[:EARLIER_CHARS])
+            PastMessage("user" if message.role == "user" else "assistant", message.content[:EARLIER_CHARS])
             for message in earlier
             if message.said
         ]
@@ -59,7 +59,7 @@ class History:
     def add(self, role: str, text: str) -> str:
         """Keep one thing said; gives the id it is kept under."""
         speaker = cast(Literal["user", "assistant"], role)
-        self._tail.append(Remembered(speaker, text))
+        self._tail.append(PastMessage(speaker, text))
         self.count += 1
         message = Message(speaker, text, time.time())
 

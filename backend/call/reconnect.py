@@ -7,7 +7,7 @@ import asyncio
 from backend.call.history import History
 from backend.conversation.commands import AddNote, AddUserText
 from backend.errors import ResponderUnavailable
-from backend.responders.base import Briefing, Dial, Remembered, Responder
+from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
 
 PAUSES_S = (0.0, 0.3, 1.0, 2.0, 3.0)
 """Pauses before each attempt; when the last fails, the call ends with a word."""
@@ -15,7 +15,7 @@ GIVE_UP_AFTER_S = 15.0
 """However long single attempts take: nobody waits on a dead line for longer."""
 
 
-async def dial_patiently(dial: Dial, briefing: Briefing, history: History) -> Responder:
+async def dial_patiently(dial: ResponderFactory, briefing: Briefing, history: History) -> Responder:
     """A connection that knows the conversation, what was said while it was being made included.
 
     Raises `ResponderUnavailable` when every attempt failed, at once when no other would help.
@@ -27,7 +27,7 @@ async def dial_patiently(dial: Dial, briefing: Briefing, history: History) -> Re
         raise ResponderUnavailable("The Responder could not be reached in time.") from error
 
 
-async def _dial(dial: Dial, briefing: Briefing, history: History) -> Responder:
+async def _dial(dial: ResponderFactory, briefing: Briefing, history: History) -> Responder:
     failure: ResponderUnavailable | None = None
     for pause in PAUSES_S:
         await asyncio.sleep(pause)
@@ -40,13 +40,13 @@ async def _dial(dial: Dial, briefing: Briefing, history: History) -> Responder:
                 break
         else:
             for said in history.since(told):
-                responder.do(_catch_up(said))
+                responder.send(_catch_up(said))
             return responder
     assert failure is not None
     raise failure
 
 
-def _catch_up(said: Remembered) -> AddUserText | AddNote:
+def _catch_up(said: PastMessage) -> AddUserText | AddNote:
     if said.role == "user":
         return AddUserText(said.text)
     return AddNote(f"The caller has just heard you say: {said.text}")

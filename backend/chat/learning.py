@@ -10,7 +10,7 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
 from backend.chat.base import Reply, TypedTurn
-from backend.responders.base import Remembered
+from backend.responders.base import PastMessage
 from backend.storage.memory import Memory
 from backend.storage.outbox import Keep
 from backend.users.extraction import stated
@@ -25,7 +25,7 @@ CONVERSATIONS = 1_000
 @dataclass(slots=True)
 class _Said:
     turns: int = 0
-    words: deque[Remembered] = field(default_factory=lambda: deque(maxlen=2 * SUMMARY_TURNS))
+    words: deque[PastMessage] = field(default_factory=lambda: deque(maxlen=2 * SUMMARY_TURNS))
 
 
 class Learning:
@@ -68,6 +68,6 @@ class Learning:
         while len(self._said) > CONVERSATIONS:
             self._said.popitem(last=False)
         said.turns += 1
-        said.words += [Remembered("user", question), Remembered("assistant", answer)]
+        said.words += [PastMessage("user", question), PastMessage("assistant", answer)]
         if said.turns % SUMMARY_EVERY == 0:
             self._summaries.ask(conversation_id, user_id, tuple(said.words))

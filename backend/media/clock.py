@@ -52,10 +52,10 @@ Read = Callable[[float], float | None]
 for the next time. Returns up to when everything has been read, None when something is left. Must not fail."""
 
 
-class Place:
+class Slot:
     """One call's. `leave` it at the end."""
 
-    def __init__(self, phase: _Phase, play: Play, leave: Callable[[Place], None], now: float) -> None:
+    def __init__(self, phase: _Phase, play: Play, leave: Callable[[Slot], None], now: float) -> None:
         self.skipped = 0
         self.worst_gap_ms = 0.0
         self.play = play
@@ -66,7 +66,7 @@ class Place:
         self._last = now
 
     def __repr__(self) -> str:
-        return f"Place(slot {self._slot}, skipped {self.skipped}, worst gap {self.worst_gap_ms:.0f} ms)"
+        return f"Slot(slot {self._slot}, skipped {self.skipped}, worst gap {self.worst_gap_ms:.0f} ms)"
 
     def leave(self) -> None:
         """No more slots. Safe to call twice, and from within `play`."""
@@ -94,7 +94,7 @@ class _Phase:
     """Those who play together."""
 
     def __init__(self, epoch: float) -> None:
-        self.places: dict[Place, None] = {}  # in the order they came
+        self.places: dict[Slot, None] = {}  # in the order they came
         self._epoch = epoch
         self._slot = -1
         self.due = epoch
@@ -115,8 +115,8 @@ class _Phase:
         self.due = self._epoch + (slot + 1) * FRAME_S
 
 
-class Beat:
-    """All places of one event loop; see `current_beat`."""
+class MediaClock:
+    """All places of one event loop; see `current_media_clock`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -129,9 +129,9 @@ class Beat:
         self._nobodys = Context()  # else what is done for all calls would be traced as the work of whoever came first
 
     def __repr__(self) -> str:
-        return f"Beat({[len(phase.places) for phase in self._phases]} places, {len(self._readers)} readers)"
+        return f"MediaClock({[len(phase.places) for phase in self._phases]} places, {len(self._readers)} readers)"
 
-    def join(self, play: Play) -> Place:
+    def join(self, play: Play) -> Slot:
         """A place; its slot 0 is due within 20 ms."""
         inviting = [self._phases[number] for number in FILL_ORDER]
         roomy = (phase for phase in inviting if len(phase.places) < FILL)
@@ -139,13 +139,13 @@ class Beat:
         now = self._loop.time()
         if not phase.places:
             phase.begin(now)
-        place = Place(phase, play, self.leave, now)
+        place = Slot(phase, play, self.leave, now)
         phase.places[place] = None
         self._arm(now)
         return place
 
-    def leave(self, place: Place) -> None:
-        """See `Place.leave`."""
+    def leave(self, place: Slot) -> None:
+        """See `Slot.leave`."""
         place.phase.places.pop(place, None)
         self._rest_if_alone()
 
@@ -197,13 +197,13 @@ class Beat:
             self._timer = None
 
 
-_beats: WeakKeyDictionary[asyncio.AbstractEventLoop, Beat] = WeakKeyDictionary()
+_beats: WeakKeyDictionary[asyncio.AbstractEventLoop, MediaClock] = WeakKeyDictionary()
 
 
-def current_beat() -> Beat:
+def current_media_clock() -> MediaClock:
     """The running event loop's."""
     loop = asyncio.get_running_loop()
     beat = _beats.get(loop)
     if beat is None:
-        beat = _beats[loop] = Beat(loop)
+        beat = _beats[loop] = MediaClock(loop)
     return beat

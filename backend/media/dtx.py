@@ -26,7 +26,7 @@ ROUNDING = 1e-6
 """Of a frame: a moment computed as a sum of 20 ms steps may fall just short of a whole number of them."""
 
 
-class Quiet:
+class DtxSilence:
     """Keeps the moment up to which audio has been delivered. `ahead_s`: how far a sender may run ahead of time."""
 
     def __init__(self, now: float, *, ahead_s: float) -> None:

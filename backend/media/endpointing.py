@@ -13,7 +13,7 @@ from backend.media.vad import Vad, make_vad
 from backend.settings.settings import VadSettings
 
 
-class Hearing(Protocol):
+class Endpointing(Protocol):
     """Turns frames into what is forwarded and what happened, in order."""
 
     name: str
@@ -22,7 +22,7 @@ class Hearing(Protocol):
     levels: Levels | None
     """What the detector makes of each frame; None where nothing is detected here."""
 
-    def hear(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
+    def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
         """Frames are for the Responder, events for the turn machine."""
         ...
 
@@ -31,7 +31,7 @@ class Hearing(Protocol):
         ...
 
 
-class LocalHearing:
+class LocalEndpointing:
     """VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
 
     endpointing: Literal["local", "provider"] = "local"
@@ -47,10 +47,10 @@ class LocalHearing:
         self._note = self.levels.note
 
     def __repr__(self) -> str:
-        return f"LocalHearing({self._vad!r}, {self._segmenter!r})"
+        return f"LocalEndpointing({self._vad!r}, {self._segmenter!r})"
 
-    def hear(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
-        """See `Hearing`."""
+    def process(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
+        """See `Endpointing`."""
         score = self._vad.score(frame)
         self._note(score)
         begins = score >= self._onset and self._segmenter.state is SegmenterState.SILENCE
@@ -58,34 +58,34 @@ class LocalHearing:
         return [piece if isinstance(piece, bytes) else _event(piece) for piece in heard] if heard else []
 
     def close(self) -> None:
-        """See `Hearing`."""
+        """See `Endpointing`."""
         self._vad.close()
 
 
-class OpenHearing:
+class ProviderEndpointing:
     """Everything is forwarded; the provider finds the turns."""
 
     name = "provider"
     endpointing: Literal["local", "provider"] = "provider"
     levels: Levels | None = None
 
-    def hear(self, frame: Frame) -> tuple[Frame]:
-        """See `Hearing`."""
+    def process(self, frame: Frame) -> tuple[Frame]:
+        """See `Endpointing`."""
         return (frame,)
 
     def close(self) -> None:
-        """See `Hearing`."""
+        """See `Endpointing`."""
 
 
-def open_hearing(settings: VadSettings) -> Hearing:
+def open_endpointing(settings: VadSettings) -> Endpointing:
     """The hearing the settings ask for, new for each call. Raises `MissingLibrary`."""
     if not settings.enabled:
-        return OpenHearing()
+        return ProviderEndpointing()
     vad = make_vad(settings)
     segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames)
     # TEN VAD takes coughs and knocks for speech with scores that Silero keeps for the beginnings of words.
     onset = settings.onset_threshold if vad.name == "silero" else settings.threshold
-    return LocalHearing(vad, segmenter, settings.threshold, onset)
+    return LocalEndpointing(vad, segmenter, settings.threshold, onset)
 
 
 def _event(edge: Edge) -> ev.SpeechEvent:

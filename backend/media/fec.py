@@ -13,7 +13,7 @@ CLEAN_AFTER_LOSS = 15
 """The same for a call that has lost something: a minute, with a browser."""
 
 
-class Repair:
+class FecController:
     """One call's."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Repair:
         self._clean_wanted = CLEAN_AT_FIRST
 
     def __repr__(self) -> str:
-        return f"Repair({f'for {self._clean_wanted} reports more' if self.wanted else 'not wanted'})"
+        return f"FecController({f'for {self._clean_wanted} reports more' if self.wanted else 'not wanted'})"
 
     def reported(self, lost: float) -> bool:
         """A report has come, of a share `lost` (0 to 1) lost. Whether `wanted` has changed."""

@@ -29,9 +29,9 @@ REMEMBERED_ITEMS = 16
 class Playout:
     """One caller's queue. Not thread-safe: everything happens on the event loop."""
 
-    def __init__(self, limit_ms: int = 300_000, listener: Callable[[PlaybackEvent], None] | None = None) -> None:
-        """At most `limit_ms` of audio is kept; `listener` is called from within `pull`."""
-        self.listener = listener
+    def __init__(self, limit_ms: int = 300_000, on_playback: Callable[[PlaybackEvent], None] | None = None) -> None:
+        """At most `limit_ms` of audio is kept; `on_playback` is called from within `pull`."""
+        self.on_playback = on_playback
         self._limit = limit_ms * BYTES_PER_MS
         self._pieces: deque[tuple[str, bytes]] = deque()
         self._offset = 0  # bytes of the first piece already played
@@ -74,9 +74,9 @@ class Playout:
         self._waited = False
         news: list[PlaybackEvent] = []
         frame = self._take(min(FRAME_BYTES, self._queued), news)
-        if self.listener is not None:
+        if self.on_playback is not None:
             for event in news:
-                self.listener(event)
+                self.on_playback(event)
         return Frame(frame if len(frame) == FRAME_BYTES else frame.ljust(FRAME_BYTES, b"\0"))
 
     def hold(self) -> None:

@@ -9,17 +9,17 @@ caller is gone.
 
 from __future__ import annotations
 
-from backend.media.dtx import Quiet
+from backend.media.dtx import DtxSilence
 from backend.media.frame import SILENCE, Frame
 from backend.media.voice_decoder import VoiceDecoder
 
 
-class Inlet:
+class ReceivePipeline:
     """One microphone. Call `expire` every 20 ms or so; give up at `lost_at`."""
 
     def __init__(self, now: float, *, lost_after_s: float) -> None:
         self._decoder = VoiceDecoder()
-        self._quiet = Quiet(now, ahead_s=0.0)
+        self._dtx = DtxSilence(now, ahead_s=0.0)
         self._lost_after_s = lost_after_s
         self._last_packet = now
         self._source: int | None = None
@@ -27,7 +27,7 @@ class Inlet:
         self.packets = 0
 
     def __repr__(self) -> str:
-        return f"Inlet({self.packets} packets, {self._decoder!r})"
+        return f"ReceivePipeline({self.packets} packets, {self._decoder!r})"
 
     def receive(self, source: int, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
         """Take a packet of stream `source` (SSRC); the frames it completes."""
@@ -41,7 +41,7 @@ class Inlet:
         frames = self._decoder.receive(sequence, timestamp, payload, now)
         if self._filled:
             frames = self._less_filled(frames)
-        elif self._quiet.stalled and self._decoder.jitter.lost == lost:  # else the word may be what was lost
+        elif self._dtx.stalled and self._decoder.jitter.lost == lost:  # else the word may be what was lost
             frames = [frame for frame in frames if frame is not SILENCE]
         self._heard(frames, now)
         return frames
@@ -53,12 +53,12 @@ class Inlet:
 
     def expire(self, now: float) -> list[Frame]:
         """The frames that will not be waited for any longer, and the silence that is due: mostly nothing."""
-        if now < self._quiet.due and not self._decoder.waiting:
+        if now < self._dtx.due and not self._decoder.waiting:
             return []
         frames = self._decoder.expire(now)
         if frames:
             self._heard(frames, now)
-        silence = self._quiet.expire(now)
+        silence = self._dtx.expire(now)
         self._filled += len(silence)
         return frames + silence
 
@@ -78,9 +78,9 @@ class Inlet:
         }
 
     def _heard(self, frames: list[Frame], now: float) -> None:
-        self._quiet.heard(len(frames), now)
+        self._dtx.heard(len(frames), now)
         if self._decoder.pausing:
-            self._quiet.pause()
+            self._dtx.pause()
 
     def _less_filled(self, frames: list[Frame]) -> list[Frame]:
         """After a pause the decoder tells its silence once more; leave out what has been put in already."""

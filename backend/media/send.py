@@ -24,7 +24,7 @@ NOTHING_FOLLOWS = PLAIN_SILENCE_PACKET[:1]
 """A packet without content: a header alone."""
 
 
-class Outlet:
+class SendPipeline:
     """One loudspeaker. Raises `MissingLibrary` without libopus."""
 
     def __init__(self, playout: Playout) -> None:
@@ -36,7 +36,7 @@ class Outlet:
         self._silent = 0
 
     def __repr__(self) -> str:
-        return f"Outlet({self._playout!r}, {self._silent} silent slots)"
+        return f"SendPipeline({self._playout!r}, {self._silent} silent slots)"
 
     def next(self) -> bytes:
         """The payload of the slot that is due; `NOTHING` in a pause. Call it every 20 ms."""

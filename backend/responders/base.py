@@ -15,7 +15,7 @@ from backend.media.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class PastMessage:
     """One thing said earlier, to be put back after a reconnection."""
 
     role: Literal["user", "assistant"]
@@ -35,30 +35,34 @@ class Briefing:
     """Extra instructions for replies of a purpose (nudge, filler, goodbye, greeting)."""
 
 
+OnEvent = Callable[[ResponderEvent], None]
+"""Takes one of the provider's events on the event loop; returns at once and never raises."""
+
+
 class Responder(Protocol):
-    """One connection. `hear` and `do` return at once; nothing they queue is unbounded."""
+    """One connection to a speech-to-speech model. `send_audio` and `send` return at once; their queue is bounded."""
 
     @property
     def backlog(self) -> int:
         """Messages waiting to be sent."""
         ...
 
-    def hear(self, frame: Frame) -> None:
+    def send_audio(self, frame: Frame) -> None:
         """Send 20 ms of the caller's speech."""
         ...
 
-    def do(self, command: ResponderCommand) -> None:
-        """Send an order, after everything already queued."""
+    def send(self, command: ResponderCommand) -> None:
+        """Send a command, after everything already queued."""
         ...
 
     def brief(self, briefing: Briefing) -> None:
         """Replace the instructions in mid-call."""
         ...
 
-    async def listen(self, hear: Callable[[ResponderEvent], None]) -> None:
-        """Have `hear` called with what the provider says, the moment it comes; `hear` returns at once and never raises.
+    async def receive_events(self, on_event: OnEvent) -> None:
+        """Call `on_event` with each of the provider's events the moment it comes, until `close`.
 
-        Ends only after `close`. Raises `ResponderUnavailable` when the line is lost.
+        Raises `ResponderUnavailable` when the connection is lost.
         """
         ...
 
@@ -67,7 +71,7 @@ class Responder(Protocol):
         ...
 
 
-Dial = Callable[[Briefing, Sequence[Remembered]], Awaitable[Responder]]
+ResponderFactory = Callable[[Briefing, Sequence[PastMessage]], Awaitable[Responder]]
 """Connect, send the briefing and wait for its acceptance, then put the history back.
 
 Raises `ResponderUnavailable` (try again) or `ResponderRejected` (do not)."""

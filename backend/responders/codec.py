@@ -19,7 +19,7 @@ from backend.conversation import events as ev
 from backend.conversation.commands import Purpose, ResponderCommand
 from backend.conversation.events import ReplyStatus, ResponderEvent
 from backend.errors import ResponderRejected, ResponderUnavailable
-from backend.responders.base import Briefing, Remembered
+from backend.responders.base import Briefing, PastMessage
 
 FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated", "billing_hard_limit_reached"})
 """Error codes after which no connection of this key will work."""
@@ -87,7 +87,7 @@ class RealtimeCodec:
         session |= {"tools": list(briefing.tools), "tool_choice": "auto" if briefing.tools else "none"}
         return self._event("session.update", session=session)
 
-    def restore(self, history: Sequence[Remembered]) -> list[bytes]:
+    def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
         """What was said before, as text: assistant audio cannot be put back."""
         return [self._message(said.role, said.text) for said in history]
 

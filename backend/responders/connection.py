@@ -13,16 +13,16 @@ from websockets.frames import DATA_OPCODES, Frame, Opcode
 from websockets.protocol import Event, State
 
 Message = bytes | bytearray | memoryview
-Hear = Callable[[Message], None]
+OnMessage = Callable[[Message], None]
 """Takes a whole message, as UTF-8. Returns at once, and raises nothing."""
 
 
-class Wire(ClientConnection):
+class RealtimeConnection(ClientConnection):
     """One connection. Read it by `message` first, then by `hand_on`; write by `send` or `post`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._hear: Hear | None = None
+        self._hear: OnMessage | None = None
         self._queued = 0
         self._part = bytearray()  # of a message that comes in fragments; `max_size` bounds it
 
@@ -43,7 +43,7 @@ class Wire(ClientConnection):
         self._queued -= 1
         return text
 
-    async def hand_on(self, hear: Hear) -> None:
+    async def hand_on(self, hear: OnMessage) -> None:
         """Have `hear` called with every message as it comes, from those that wait on; until the connection is over."""
         while self._queued:
             hear(await self.message())

@@ -9,19 +9,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from backend.conversation.commands import ResponderCommand
-from backend.conversation.events import ResponderEvent
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import BYTES_PER_MS, Frame
-from backend.responders.base import Briefing, Remembered
+from backend.responders.base import Briefing, OnEvent, PastMessage
 from backend.responders.codec import RealtimeCodec, Voice
-from backend.responders.connection import Message, Wire
+from backend.responders.connection import Message, RealtimeConnection
 
 CONNECT_WITHIN_S = 6.0
 SEND_WITHIN_S = 5.0
@@ -39,7 +38,7 @@ the end of speech itself gets every frame at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RealtimeEndpoint:
     """Where the Realtime API is, and how it is asked."""
 
     url: str
@@ -48,10 +47,12 @@ class Line:
     voice: Voice
 
     def __repr__(self) -> str:
-        return f"Line({self.url}, {self.voice.model})"
+        return f"RealtimeEndpoint({self.url}, {self.voice.model})"
 
 
-async def dial(line: Line, briefing: Briefing, history: Sequence[Remembered]) -> RealtimeResponder:
+async def connect_realtime(
+    endpoint: RealtimeEndpoint, briefing: Briefing, history: Sequence[PastMessage]
+) -> RealtimeResponder:
     """Connect, brief, and put the history back; the reply to the briefing is awaited before any audio.
 
     Raises `ResponderRejected` when the key is refused, `ResponderUnavailable` for anything that may pass.
@@ -59,16 +60,16 @@ async def dial(line: Line, briefing: Briefing, history: Sequence[Remembered]) ->
     try:
         async with asyncio.timeout(CONNECT_WITHIN_S):
             socket = await connect(
-                f"{line.url}?model={line.voice.model}",
-                create_connection=Wire,
-                additional_headers={"Authorization": f"Bearer {line.api_key}"},
+                f"{endpoint.url}?model={endpoint.voice.model}",
+                create_connection=RealtimeConnection,
+                additional_headers={"Authorization": f"Bearer {endpoint.api_key}"},
                 compression=None,  # costs seven times as much as sending: audio does not compress in base64
                 max_size=MAX_MESSAGE_BYTES,
                 open_timeout=CONNECT_WITHIN_S,
                 close_timeout=CLOSE_WITHIN_S,
             )
-            assert isinstance(socket, Wire)
-            return await _introduce(socket, RealtimeCodec(line.voice), briefing, history)
+            assert isinstance(socket, RealtimeConnection)
+            return await _introduce(socket, RealtimeCodec(endpoint.voice), briefing, history)
     except InvalidStatus as error:
         raise _refused(error.response.status_code) from None
     except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed) as error:
@@ -79,7 +80,7 @@ async def dial(line: Line, briefing: Briefing, history: Sequence[Remembered]) ->
 
 
 async def _introduce(
-    socket: Wire, codec: RealtimeCodec, briefing: Briefing, history: Sequence[Remembered]
+    socket: RealtimeConnection, codec: RealtimeCodec, briefing: Briefing, history: Sequence[PastMessage]
 ) -> RealtimeResponder:
     try:
         await _expect(socket, codec, "session.created")
@@ -93,7 +94,7 @@ async def _introduce(
     return RealtimeResponder(socket, codec)
 
 
-async def _expect(socket: Wire, codec: RealtimeCodec, type_: str) -> None:
+async def _expect(socket: RealtimeConnection, codec: RealtimeCodec, type_: str) -> None:
     while codec.type_of(await socket.message()) != type_:
         pass
 
@@ -107,9 +108,9 @@ def _refused(status: int) -> ResponderUnavailable:
 
 
 class RealtimeResponder:
-    """One connection; see `base.Responder`. Made by `dial`."""
+    """One connection; see `base.Responder`. Made by `connect_realtime`."""
 
-    def __init__(self, socket: Wire, codec: RealtimeCodec) -> None:
+    def __init__(self, socket: RealtimeConnection, codec: RealtimeCodec) -> None:
         self._socket = socket
         self._codec = codec
         self._outbox: deque[bytes | bytearray] = deque()
@@ -127,13 +128,13 @@ class RealtimeResponder:
         """Messages waiting to be sent."""
         return len(self._outbox)
 
-    def hear(self, frame: Frame) -> None:
+    def send_audio(self, frame: Frame) -> None:
         """See `base.Responder`. Audio that piles up behind a slow network is joined."""
         self._piece += frame
         if len(self._piece) >= self._append_bytes:
             self._post_piece()
 
-    def do(self, command: ResponderCommand) -> None:
+    def send(self, command: ResponderCommand) -> None:
         """See `base.Responder`."""
         self._post_piece()
         self._post(self._codec.encode(command))
@@ -142,7 +143,7 @@ class RealtimeResponder:
         """See `base.Responder`."""
         self._post(self._codec.brief(briefing, first=False))
 
-    async def listen(self, hear: Callable[[ResponderEvent], None]) -> None:
+    async def receive_events(self, on_event: OnEvent) -> None:
         """See `base.Responder`."""
         last_word: ResponderUnavailable | None = None
 
@@ -150,7 +151,7 @@ class RealtimeResponder:
             nonlocal last_word
             try:
                 for event in self._codec.decode(message) if last_word is None else ():
-                    hear(event)
+                    on_event(event)
             except ResponderUnavailable as error:
                 last_word = error
                 self._socket.transport.abort()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from backend.conversation.commands import CreateReply, ResponderCommand
 from backend.conversation.events import ResponderEvent
 from backend.errors import ResponderUnavailable
 from backend.media.frame import Frame
-from backend.responders.base import Briefing
+from backend.responders.base import Briefing, OnEvent
 
 
 class FakeResponder:
@@ -44,11 +43,11 @@ class FakeResponder:
         """Have the connection break."""
         self._events.put_nowait(error)
 
-    def hear(self, frame: Frame) -> None:
+    def send_audio(self, frame: Frame) -> None:
         """See `base.Responder`."""
         self.heard.append(frame)
 
-    def do(self, command: ResponderCommand) -> None:
+    def send(self, command: ResponderCommand) -> None:
         """See `base.Responder`."""
         self.done.append(command)
 
@@ -56,12 +55,12 @@ class FakeResponder:
         """See `base.Responder`."""
         self.briefings.append(briefing)
 
-    async def listen(self, hear: Callable[[ResponderEvent], None]) -> None:
+    async def receive_events(self, on_event: OnEvent) -> None:
         """See `base.Responder`."""
         while (event := await self._events.get()) is not None:
             if isinstance(event, ResponderUnavailable):
                 raise event
-            hear(event)
+            on_event(event)
 
     async def close(self) -> None:
         """See `base.Responder`."""

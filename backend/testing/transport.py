@@ -6,8 +6,7 @@ from backend.conversation.events import Heard
 from backend.errors import TransportLost
 from backend.media.frame import SILENCE, Frame
 from backend.media.playout import Playout
-from backend.transports.base import Ear, PlaybackListener
-from backend.transports.receive_queue import Inbox
+from backend.transports.base import OnFrame, OnPlayback, ReceiveQueue
 
 
 class FakeTransport:
@@ -16,19 +15,19 @@ class FakeTransport:
     def __init__(self) -> None:
         self.played: list[Frame] = []
         self.closed = False
-        self._inbox = Inbox(limit=100_000)
+        self._receive_queue = ReceiveQueue(limit=100_000)
         self._playout = Playout()
 
     def __repr__(self) -> str:
-        return f"FakeTransport({len(self.played)} frames played, {self._inbox!r}, {self._playout!r})"
+        return f"FakeTransport({len(self.played)} frames played, {self._receive_queue!r}, {self._playout!r})"
 
     def feed(self, *frames: Frame) -> None:
         """Let the caller say something."""
-        self._inbox.put(frames)
+        self._receive_queue.enqueue(frames)
 
     def finish(self, error: TransportLost | None = None) -> None:
         """Let the caller hang up, or be lost."""
-        self._inbox.end(error)
+        self._receive_queue.end(error)
 
     def tick(self, frames: int = 1) -> Frame:
         """Let 20 ms pass, `frames` times; the frame that was heard last."""
@@ -36,13 +35,13 @@ class FakeTransport:
             self.played.append(self._playout.pull() or SILENCE)
         return self.played[-1]
 
-    async def hear(self, ear: Ear) -> None:
+    async def receive_frames(self, on_frame: OnFrame) -> None:
         """What is fed; see the protocol."""
-        await self._inbox.hear(ear)
+        await self._receive_queue.receive_frames(on_frame)
 
-    def listen(self, listener: PlaybackListener) -> None:
-        """Tell `listener` when items start and when the queue drains."""
-        self._playout.listener = listener
+    def listen_to_playback(self, on_playback: OnPlayback) -> None:
+        """Call `on_playback` when items start and when the queue drains."""
+        self._playout.on_playback = on_playback
 
     def play(self, item: str, pcm: bytes) -> bool:
         """Queue reply audio; False when the queue is full."""
@@ -62,9 +61,9 @@ class FakeTransport:
 
     def stats(self) -> dict[str, float]:
         """See the protocol."""
-        return {"inbox_frames": len(self._inbox), "queued_ms": self._playout.queued_ms}
+        return {"inbox_frames": len(self._receive_queue), "queued_ms": self._playout.queued_ms}
 
     async def close(self) -> None:
         """Hang up."""
         self.closed = True
-        self._inbox.close()
+        self._receive_queue.close()

@@ -1,35 +1,41 @@
-"""How a caller's audio comes in and goes out, whatever the wire.
+"""The protocol of a transport, which carries a caller's audio both ways, and the queue each implementation receives by.
 
-Implementations: `webrtc` (the browser), `websocket` (networks without UDP), `fake` (tests). All of them keep
-their outgoing audio in an `media.playout.Playout` and pass `tests/contracts/test_transport.py`.
+Implementations are `webrtc` (the browser), `websocket` (networks without UDP) and `testing.transport` (tests). All of
+them keep outgoing audio in a `media.playout.Playout` and pass `tests/contracts/test_transport.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from backend.conversation.events import Heard, PlaybackEvent
+from backend.errors import TransportLost
 from backend.media.frame import Frame
 
-Ear = Callable[[Frame], object]
+OnFrame = Callable[[Frame], object]
 """Called on the event loop with each frame of the caller's microphone, in order; must not wait for anything."""
-PlaybackListener = Callable[[PlaybackEvent], None]
+OnPlayback = Callable[[PlaybackEvent], None]
+"""Called on the event loop when an item's first frame leaves and when the queue drains."""
+QUEUE_FRAMES = 50
+"""Frames kept for a receiver that is not there yet (one second); the oldest are dropped first."""
 
 
 class Transport(Protocol):
-    """One caller. Every method but `hear` and `close` returns at once and is called on the event loop."""
+    """One caller. Every method but `receive_frames` and `close` returns at once and is called on the event loop."""
 
-    async def hear(self, ear: Ear) -> None:
-        """Give `ear` the caller's microphone, in order, losses concealed: the last second first, then frame by frame.
+    async def receive_frames(self, on_frame: OnFrame) -> None:
+        """Call `on_frame` with the caller's microphone in order, losses concealed, beginning with the last second.
 
-        Returns when the caller has hung up; raises `TransportLost` when the network is gone (no packet for 10 s)
-        or the connection never came up (10 s), and what `ear` has raised. One ear at a time.
+        Returns when the caller has hung up. Raises `TransportLost` when the network is gone (no packet for 10 s), the
+        connection never came up (10 s) or the media failed, and whatever `on_frame` raises. One receiver at a time.
         """
         ...
 
-    def listen(self, listener: PlaybackListener) -> None:
-        """Call `listener` on the event loop whenever an item's first frame leaves, and when the queue drains."""
+    def listen_to_playback(self, on_playback: OnPlayback) -> None:
+        """Call `on_playback` whenever an item's first frame leaves, and when the queue drains."""
         ...
 
     def play(self, item: str, pcm: bytes) -> bool:
@@ -45,13 +51,106 @@ class Transport(Protocol):
         ...
 
     def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued (and end a hold); tell, oldest first, of each item not played to its end."""
+        """Drop what is queued and end a hold; return, oldest first, each item not played to its end."""
         ...
 
     def stats(self) -> Mapping[str, float]:
-        """How the media flows; at least `inbox_frames` (not yet heard) and `queued_ms` (not yet played)."""
+        """Return figures of the media flow; at least `inbox_frames` (not received yet) and `queued_ms` (not played)."""
         ...
 
     async def close(self) -> None:
-        """Release sockets and tasks within 5 s; `hear` returns. Safe to call twice."""
+        """Release sockets and tasks within 5 s; `receive_frames` returns. Safe to call twice."""
         ...
+
+
+class ReceiveQueue:
+    """Frames on their way from the network to one receiver: handed on at once, ended once, in order or with an error.
+
+    While nobody receives, the newest `limit` frames are kept.
+    """
+
+    def __init__(self, limit: int = QUEUE_FRAMES) -> None:
+        self._kept: deque[Frame] = deque()
+        self._limit = limit
+        self._on_frame: OnFrame | None = None
+        self._over: asyncio.Future[None] | None = None  # what `receive_frames` waits for
+        self._error: TransportLost | None = None
+        self._room = asyncio.Event()
+        self.dropped = 0
+        """Frames dropped because the queue was full."""
+        self.ended = False
+        """Whether nothing more can be enqueued."""
+
+    def __repr__(self) -> str:
+        return f"ReceiveQueue({len(self)} frames{', ended' if self.ended else ''}, {self.dropped} dropped)"
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    async def receive_frames(self, on_frame: OnFrame) -> None:
+        """Call `on_frame` with what is kept, then with every frame as it is enqueued, until the end.
+
+        Raises the error the queue ended with, and whatever `on_frame` raises.
+        """
+        while self._kept:
+            on_frame(self._kept.popleft())
+        self._room.set()
+        if not self.ended:
+            self._over = asyncio.get_running_loop().create_future()
+            self._on_frame = on_frame
+            try:
+                await self._over
+            finally:
+                self._on_frame = None
+        if self._error is not None:
+            raise self._error
+
+    def enqueue(self, frames: Iterable[Frame]) -> None:
+        """Hand frames to the receiver, or keep the newest; after the end they are dropped."""
+        if self.ended:
+            return
+        if (on_frame := self._on_frame) is None:
+            self._keep(frames)
+            return
+        try:
+            for frame in frames:
+                on_frame(frame)
+        except Exception as error:  # noqa: BLE001 - `receive_frames` raises it
+            self._release(error)
+
+    async def room(self) -> None:
+        """Wait until everything has been received, for networks that can be made to wait."""
+        while self._kept and not self.ended:
+            self._room.clear()
+            await self._room.wait()
+
+    def end(self, error: TransportLost | None = None) -> None:
+        """Enqueue no more frames: the receiver gets what is kept, then the end or `error`. The first call counts."""
+        if self.ended:
+            return
+        self.ended = True
+        self._error = error
+        self._release()
+        self._room.set()
+
+    def close(self) -> None:
+        """End at once and forget what is kept."""
+        self._kept.clear()
+        self._error = None
+        self.end()
+
+    def _keep(self, frames: Iterable[Frame]) -> None:
+        self._kept.extend(frames)
+        while len(self._kept) > self._limit:
+            self._kept.popleft()
+            self.dropped += 1
+
+    def _release(self, error: Exception | None = None) -> None:
+        """Let `receive_frames` go on, with `error` if there is one."""
+        self._on_frame = None
+        if self._over is None or self._over.done():
+            return
+        if error is None:
+            self._over.set_result(None)
+        else:
+            self._over.set_exception(error)

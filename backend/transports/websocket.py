@@ -15,20 +15,19 @@ from starlette.websockets import WebSocketDisconnect
 
 from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
 from backend.errors import TransportLost
-from backend.media.dtx import Quiet
+from backend.media.dtx import DtxSilence
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.media.pacer import Pacer
 from backend.media.playout import Playout
 from backend.runtime.timer import Alarm
-from backend.transports.base import Ear, PlaybackListener
-from backend.transports.receive_queue import Inbox
+from backend.transports.base import OnFrame, OnPlayback, ReceiveQueue
 from backend.transports.websocket_framing import (
     FLUSH,
     READY,
     Audio,
     Bye,
+    MessageRefused,
     Ping,
-    Refused,
     read_binary,
     read_text,
     write_audio,
@@ -43,7 +42,7 @@ SEND_WITHIN_S = 2.0
 """Seconds a message may take to leave; a network that slow carries no conversation."""
 AHEAD_S = 2.0
 """Seconds of audio a client may send ahead of time before silence is due after it."""
-INBOX_FRAMES = 100
+QUEUE_FRAMES = 100
 """Two seconds: the longest message and as much again."""
 NORMAL = 1000
 ORDERLY = frozenset({1000, 1001})
@@ -76,12 +75,12 @@ class WebSocketTransport:
         self._socket = socket
         self._lost_after_s = lost_after_s
         self._send_within_s = send_within_s
-        self._inbox = Inbox(INBOX_FRAMES)
+        self._receive_queue = ReceiveQueue(QUEUE_FRAMES)
         self._pending = bytearray()  # less than a frame
-        self._quiet = Quiet(_now(), ahead_s=AHEAD_S)
+        self._dtx = DtxSilence(_now(), ahead_s=AHEAD_S)
         self._alarm = Alarm(self._fill)
-        self._playout = Playout(listener=self._played)
-        self._listener: PlaybackListener | None = None
+        self._playout = Playout(on_playback=self._played)
+        self._on_playback: OnPlayback | None = None
         self._item = ""
         self._flushed = False
         self._pacer = Pacer()
@@ -91,19 +90,19 @@ class WebSocketTransport:
             asyncio.create_task(self._run(self._hear()), name="websocket in"),
             asyncio.create_task(self._run(self._speak()), name="websocket out"),
         ]
-        self._alarm.set(self._quiet.due)
+        self._alarm.set(self._dtx.due)
 
     def __repr__(self) -> str:
         state = "open" if self._open else "closed"
-        return f"WebSocketTransport({state}, {self._inbox!r}, {self._playout!r}, {self._pacer!r})"
+        return f"WebSocketTransport({state}, {self._receive_queue!r}, {self._playout!r}, {self._pacer!r})"
 
-    async def hear(self, ear: Ear) -> None:
-        """Give `ear` the caller's microphone; see the protocol."""
-        await self._inbox.hear(ear)
+    async def receive_frames(self, on_frame: OnFrame) -> None:
+        """Call `on_frame` with the caller's microphone; see the protocol."""
+        await self._receive_queue.receive_frames(on_frame)
 
-    def listen(self, listener: PlaybackListener) -> None:
-        """Tell `listener` when items start and when the queue drains."""
-        self._listener = listener
+    def listen_to_playback(self, on_playback: OnPlayback) -> None:
+        """Call `on_playback` when items start and when the queue drains."""
+        self._on_playback = on_playback
 
     def play(self, item: str, pcm: bytes) -> bool:
         """Queue reply audio; False when the queue is full."""
@@ -124,7 +123,7 @@ class WebSocketTransport:
 
     async def close(self) -> None:
         """Hang up and release everything."""
-        self._inbox.close()
+        self._receive_queue.close()
         self._alarm.stop()
         for task in self._tasks:
             task.cancel()
@@ -134,8 +133,8 @@ class WebSocketTransport:
     def stats(self) -> dict[str, float]:
         """How the media flows, for metrics."""
         return self._counts | {
-            "inbox_frames": len(self._inbox),
-            "inbox_dropped": self._inbox.dropped,
+            "inbox_frames": len(self._receive_queue),
+            "inbox_dropped": self._receive_queue.dropped,
             "slots_skipped": self._pacer.skipped,
             "worst_gap_ms": self._pacer.worst_gap_ms,
             "queued_ms": self._playout.queued_ms,
@@ -150,7 +149,7 @@ class WebSocketTransport:
             self._end(TransportLost("This call's audio failed."))
 
     async def _hear(self) -> None:
-        while not self._inbox.ended:
+        while not self._receive_queue.ended:
             try:
                 async with asyncio.timeout(self._lost_after_s):
                     received = await self._socket.receive()
@@ -172,7 +171,7 @@ class WebSocketTransport:
                 await self._take_audio(pcm)
             case Bye():
                 self._end(None)
-            case Refused(code, reason):
+            case MessageRefused(code, reason):
                 self._end(None)
                 await self._leave(code, reason)
             case Ping():
@@ -185,20 +184,20 @@ class WebSocketTransport:
         del self._pending[:whole]
         if not frames:
             return
-        self._inbox.put(frames)
-        self._quiet.heard(len(frames), _now())
-        await self._inbox.room()
+        self._receive_queue.enqueue(frames)
+        self._dtx.heard(len(frames), _now())
+        await self._receive_queue.room()
         await asyncio.sleep(0)  # who sends faster than time does not get all of ours
 
     def _fill(self) -> None:
         """The client has fallen silent: hearing goes on by silence."""
-        self._inbox.put(self._quiet.expire(_now()))
-        if not self._inbox.ended:
-            self._alarm.set(self._quiet.due)
+        self._receive_queue.enqueue(self._dtx.expire(_now()))
+        if not self._receive_queue.ended:
+            self._alarm.set(self._dtx.due)
 
     async def _speak(self) -> None:
         await self._send(READY)
-        while not self._inbox.ended:
+        while not self._receive_queue.ended:
             await self._pacer.next_slot()
             if self._flushed:
                 self._flushed = False
@@ -223,11 +222,11 @@ class WebSocketTransport:
     def _played(self, event: PlaybackEvent) -> None:
         if isinstance(event, PlaybackStarted):
             self._item = event.item
-        if self._listener is not None:
-            self._listener(event)
+        if self._on_playback is not None:
+            self._on_playback(event)
 
     def _end(self, error: TransportLost | None) -> None:
-        self._inbox.end(error)
+        self._receive_queue.end(error)
         self._alarm.stop()
 
     async def _leave(self, code: int, reason: str) -> None:

@@ -42,7 +42,7 @@ class Bye:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class MessageRefused:
     """Not a message of ours: close with `code` and say why."""
 
     code: int
@@ -57,17 +57,17 @@ class _Text(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Text)
 
 
-def read_binary(data: bytes) -> Audio | Refused:
+def read_binary(data: bytes) -> Audio | MessageRefused:
     """A binary message."""
     if len(data) > MAX_PCM_BYTES:
-        return Refused(TOO_BIG, "send at most one second of audio in a message")
+        return MessageRefused(TOO_BIG, "send at most one second of audio in a message")
     return Audio(data)
 
 
-def read_text(text: str) -> Audio | Ping | Bye | Refused:
+def read_text(text: str) -> Audio | Ping | Bye | MessageRefused:
     """A JSON message."""
     if len(text) > MAX_TEXT_CHARS:
-        return Refused(TOO_BIG, "send at most one second of audio in a message")
+        return MessageRefused(TOO_BIG, "send at most one second of audio in a message")
     try:
         message = _decoder.decode(text)
         match message.type:
@@ -78,9 +78,9 @@ def read_text(text: str) -> Audio | Ping | Bye | Refused:
             case "audio":
                 return read_binary(base64.b64decode(message.pcm, validate=True))
     except msgspec.MsgspecError:
-        return Refused(UNSUPPORTED, "send JSON with a type of audio, ping or bye, or binary PCM16")
+        return MessageRefused(UNSUPPORTED, "send JSON with a type of audio, ping or bye, or binary PCM16")
     except (binascii.Error, ValueError):
-        return Refused(UNSUPPORTED, "pcm must be base64")
+        return MessageRefused(UNSUPPORTED, "pcm must be base64")
 
 
 def write_audio(item: str, frame: Frame) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from backend.responders.base import Remembered
+from backend.responders.base import PastMessage
 from backend.storage.memory import ContextListener, Memory, Unwatch
 from backend.storage.outbox import Keep
 from backend.users.extraction import stated
@@ -60,7 +60,7 @@ class Knowing:
         self._user_id = user_id
         self._keep = keep
         self._refresh = refresh
-        self._said: deque[Remembered] = deque(maxlen=2 * SUMMARY_TURNS)
+        self._said: deque[PastMessage] = deque(maxlen=2 * SUMMARY_TURNS)
         self._turns = 0
         self._told_turns = 0
         self._news: dict[str, Any] | None = None
@@ -73,7 +73,7 @@ class Knowing:
 
     def heard(self, role: str, text: str) -> None:
         """Something was really said and heard."""
-        self._said.append(Remembered(cast(Literal["user", "assistant"], role), text))
+        self._said.append(PastMessage(cast(Literal["user", "assistant"], role), text))
         if role != "user":
             return
         self._turns += 1

@@ -18,7 +18,7 @@ from typing import Any
 from backend.errors import PeerError
 from backend.models.base import ChatModel, Finished, TextDelta, quoted
 from backend.observability.tracing import NO_TRACER, Tracer, opened, rooted
-from backend.responders.base import Remembered
+from backend.responders.base import PastMessage
 from backend.storage.memory import Memory
 from backend.users.profile import FACT_LIMIT, AddFact, MergeSummary, UserContext, update_user
 
@@ -68,7 +68,7 @@ class Summaries:
         self._memory = memory
         self._tracer = tracer
         self._at_once = asyncio.Semaphore(AT_ONCE)
-        self._said: dict[str, tuple[Remembered, ...]] = {}
+        self._said: dict[str, tuple[PastMessage, ...]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._owners: dict[str, str] = {}
         self.failed = 0
@@ -82,7 +82,7 @@ class Summaries:
         """Sessions with a summary under way."""
         return len(self._tasks)
 
-    def ask(self, session_id: str, user_id: str, said: Sequence[Remembered]) -> None:
+    def ask(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
         """Have what was said in a session merged into what is known of the user; what it had asked before is newer now.
 
         A summary under way is finished first; of those waiting behind it, only the last is made.
@@ -121,7 +121,7 @@ class Summaries:
             del self._tasks[session_id], self._owners[session_id]
             self._said.pop(session_id, None)
 
-    async def _tell(self, session_id: str, user_id: str, said: Sequence[Remembered]) -> None:
+    async def _tell(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
         try:
             async with self._at_once, asyncio.timeout(WITHIN_S):
                 with rooted(self._tracer, "summary", "summary", session_id):
@@ -133,7 +133,7 @@ class Summaries:
             self.failed += 1
             log.error("a summary failed: %s", type(error).__name__)
 
-    async def _merge(self, user_id: str, said: Sequence[Remembered]) -> None:
+    async def _merge(self, user_id: str, said: Sequence[PastMessage]) -> None:
         known = UserContext.read(await self._memory.user_context(user_id))
         notes = notes_from(await self._answer(known, said))
         if notes is None:
@@ -141,7 +141,7 @@ class Summaries:
         facts = (AddFact(fact) for fact in notes.facts)
         await update_user(self._memory, user_id, MergeSummary(notes.summary, over=known.summary), *facts)
 
-    async def _answer(self, known: UserContext, said: Sequence[Remembered]) -> str:
+    async def _answer(self, known: UserContext, said: Sequence[PastMessage]) -> str:
         """The model's words. Raises `ModelUnavailable`."""
         messages = [{"role": "system", "content": TASK}, {"role": "user", "content": material(known, said)}]
         parts: list[str] = []
@@ -159,7 +159,7 @@ class Summaries:
         return "".join(parts)
 
 
-def material(known: UserContext, said: Sequence[Remembered]) -> str:
+def material(known: UserContext, said: Sequence[PastMessage]) -> str:
     """What the model works from, as quoted data."""
     notes = {"summary": known.summary, "facts": list(known.facts)}
     lines = [{"role": "caller" if one.role == "user" else "assistant", "text": one.text[:TEXT_LIMIT]} for one in said]

@@ -18,9 +18,9 @@ from backend.app.client.signalling import Signalling, Ticket
 from backend.media.opus import SILENCE_PACKET
 from backend.media.playout import Playout
 from backend.media.rtp import Packet, write_packet
-from backend.media.send import Outlet
+from backend.media.send import SendPipeline
 from backend.transports.webrtc.aioice_ports import MediaSocket, open_sockets
-from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.offer import asks_for_pauses
 from backend.transports.webrtc.peer import AudioPeer
 from benchmarks import speech
@@ -62,7 +62,7 @@ async def _call(pauses: bool) -> None:
     said = tone.with_pauses.packets if pauses else tone.without_pauses.packets
     left = [SILENCE_PACKET] * 50 + tone.without_pauses.packets
     server = AudioPeer(
-        WireConfig(pauses=pauses),
+        IceConfig(pauses=pauses),
         next_payload=lambda: left.pop(0) if left else SILENCE_PACKET,
         on_packet=at_server.append,
         on_state=lambda _: None,
@@ -98,10 +98,10 @@ def test_in_a_pause_a_caller_knows_by_the_clock_how_long_it_has_been_quiet() -> 
 
 async def _pausing_call() -> None:
     playout = Playout()
-    outlet = Outlet(playout)
+    outlet = SendPipeline(playout)
     outlet.repair(False)
     outlet.pauses = True
-    server = AudioPeer(WireConfig(), next_payload=outlet.next, on_packet=lambda _: None, on_state=lambda _: None)
+    server = AudioPeer(IceConfig(), next_payload=outlet.next, on_packet=lambda _: None, on_state=lambda _: None)
     caller, line = MeasuredCaller(), OneCall(server)
     try:
         await caller.connect(line)
@@ -128,7 +128,7 @@ def test_a_caller_hears_what_comes_to_another_of_its_sockets_than_it_sends_from(
 async def _call_over_two_pairs() -> None:
     left = [SILENCE_PACKET] * 100 + speech.packets(TONE)
     server = AudioPeer(
-        WireConfig(),
+        IceConfig(),
         next_payload=lambda: left.pop(0) if left else SILENCE_PACKET,
         on_packet=lambda _: None,
         on_state=lambda _: None,

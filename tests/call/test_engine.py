@@ -14,7 +14,7 @@ from backend.conversation import events as ev
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, NeverConnected, ResponderRejected, ResponderUnavailable, TransportLost
-from backend.responders.base import Remembered
+from backend.responders.base import PastMessage
 from backend.storage.memory import Call, MemoryJob, Message
 from backend.testing.memory import FakeMemory
 from backend.testing.responder import FakeResponder
@@ -74,8 +74,8 @@ async def test_typed_text_is_added_answered_played_and_remembered() -> None:
 async def test_the_callers_voice_reaches_the_responder_before_it_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
     async with placed_call() as call:
-        monkeypatch.setattr(call.responder, "hear", lambda _frame: order.append("frame"))
-        monkeypatch.setattr(call.responder, "do", lambda command: order.append(type(command).__name__))
+        monkeypatch.setattr(call.responder, "send_audio", lambda _frame: order.append("frame"))
+        monkeypatch.setattr(call.responder, "send", lambda command: order.append(type(command).__name__))
         await call.speak(10, then_silent=3)
     assert order == ["frame"] * 10 + ["CommitInput", "CreateReply"]
 
@@ -183,7 +183,7 @@ async def test_a_broken_line_is_dialled_again_with_the_history() -> None:
         call.responder.fail(ResponderUnavailable("broken"))
         await settle()
         assert [first.closed for first in call.responders] == [True, False]
-        assert call.histories[1] == [Remembered("user", "hello"), Remembered("assistant", "one two three four")]
+        assert call.histories[1] == [PastMessage("user", "hello"), PastMessage("assistant", "one two three four")]
         await type_and_answer(call, "again")
         assert call.done(do.AddUserText) == [do.AddUserText("again")]
 
@@ -210,8 +210,8 @@ async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.Mo
         await settle()
         await play_out(call)
         await until(lambda: len(call.responders) == 2)
-        assert call.histories[1] == [Remembered("user", "hello")]
-        assert call.histories[2] == [Remembered("user", "hello"), Remembered("assistant", "one two three four")]
+        assert call.histories[1] == [PastMessage("user", "hello")]
+        assert call.histories[2] == [PastMessage("user", "hello"), PastMessage("assistant", "one two three four")]
         assert call.done(do.AddNote) == []
 
 
@@ -369,7 +369,7 @@ def broken(*_: object) -> Any:
 async def test_a_fault_in_the_uplink_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     before = holdings().tasks
     async with placed_call() as call:
-        monkeypatch.setattr(call.responder, "hear", broken)
+        monkeypatch.setattr(call.responder, "send_audio", broken)
         await call.speak(1)
         await crashed(call)
     await settle()
@@ -388,7 +388,7 @@ async def test_a_fault_that_a_request_brings_about_ends_the_call_and_not_the_req
         call.session.type_text("hello")
         await begin_reply(call)
         await finish_reply(call)
-        monkeypatch.setattr(call.responder, "do", broken)
+        monkeypatch.setattr(call.responder, "send", broken)
         call.session.type_text("again")
         await crashed(call)
 
@@ -407,7 +407,7 @@ async def test_a_fault_that_the_transports_clock_brings_about_does_not_stop_that
 
 async def test_a_fault_in_what_a_deadline_brings_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async with placed_call(limits=TurnLimits(idle_nudge_s=0.02, idle_disconnect_s=0)) as call:
-        monkeypatch.setattr(call.responder, "do", broken)
+        monkeypatch.setattr(call.responder, "send", broken)
         await crashed(call)
 
 
@@ -459,7 +459,7 @@ async def test_a_call_goes_on_with_a_conversation_begun_by_text_and_adds_to_it()
         Message("assistant", "Hello Ana.", 4.0, "chat"),
     )
     async with placed_call(remembering=memory, conversation="c1") as call:
-        assert call.histories == [[Remembered("user", "I am Ana."), Remembered("assistant", "Hello Ana.")]]
+        assert call.histories == [[PastMessage("user", "I am Ana."), PastMessage("assistant", "Hello Ana.")]]
         assert call.told("session_started")[0]["conversation_id"] == "c1"
         await type_and_answer(call)
         for job in call.jobs:

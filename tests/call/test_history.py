@@ -8,7 +8,7 @@ import pytest
 
 from backend.call.history import TAIL, History
 from backend.call.summary import keep_summary
-from backend.responders.base import Remembered
+from backend.responders.base import PastMessage
 from backend.sessions.registry import Session
 from backend.storage.memory import MemoryJob
 from backend.storage.outbox import careful
@@ -37,7 +37,7 @@ def test_the_tail_is_bounded_and_keeps_the_newest() -> None:
     for number in range(TAIL + 5):
         history.add("user", str(number))
     assert len(history.tail()) == TAIL
-    assert history.tail()[-1] == Remembered("user", str(TAIL + 4))
+    assert history.tail()[-1] == PastMessage("user", str(TAIL + 4))
 
 
 def test_what_was_added_since_is_told_apart() -> None:
@@ -57,7 +57,7 @@ def test_a_memory_that_takes_nothing_is_logged_and_costs_no_more(caplog: pytest.
     history = History("u1", "s1", careful(refuse))
     with caplog.at_level(logging.ERROR):
         history.add("user", "my secret")
-    assert history.tail() == [Remembered("user", "my secret")]
+    assert history.tail() == [PastMessage("user", "my secret")]
     assert caplog.records and "my secret" not in caplog.text
 
 

@@ -13,12 +13,12 @@ from backend.call.prompts import brief
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
 from backend.errors import VoiceError
-from backend.media.endpointing import LocalHearing
+from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import Frame
 from backend.media.segmenter import Segmenter
 from backend.models.base import ChatModel
 from backend.observability.call_metrics import Metrics
-from backend.responders.base import Briefing, Remembered
+from backend.responders.base import Briefing, PastMessage
 from backend.sessions.event_log import PageEvent
 from backend.sessions.registry import Session
 from backend.settings.settings import load_settings
@@ -81,9 +81,9 @@ class LoudnessVad:
         """Nothing is held."""
 
 
-def hearing() -> LocalHearing:
+def hearing() -> LocalEndpointing:
     """No pre-roll, no post-roll, three frames of hangover."""
-    return LocalHearing(LoudnessVad(), Segmenter(0, 0, 3), 0.5)
+    return LocalEndpointing(LoudnessVad(), Segmenter(0, 0, 3), 0.5)
 
 
 @dataclass
@@ -94,7 +94,7 @@ class PlacedCall:
     transport: FakeTransport
     line: Line
     responders: list[FakeResponder]
-    histories: list[list[Remembered]]
+    histories: list[list[PastMessage]]
     jobs: list[MemoryJob]
     task: asyncio.Task[str]
     events: list[PageEvent] = field(default_factory=list)
@@ -142,12 +142,12 @@ async def placed_call(
 ) -> AsyncIterator[PlacedCall]:
     """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for."""
     responders: list[FakeResponder] = []
-    histories: list[list[Remembered]] = []
+    histories: list[list[PastMessage]] = []
     jobs: list[MemoryJob] = []
     memory = remembering or FakeMemory()
     coming: Iterator[Any] = iter(dials)
 
-    async def dial(briefing: Briefing, history: Sequence[Remembered]) -> FakeResponder:
+    async def dial(briefing: Briefing, history: Sequence[PastMessage]) -> FakeResponder:
         histories.append(list(history))
         next_ = next(coming, None)
         if isinstance(next_, VoiceError):
@@ -175,7 +175,7 @@ async def placed_call(
         thinkers=thinkers,
         keep=jobs.append,
         learning=Learning(memory.watch_user, Summaries(model, "fast", memory)),
-        open_hearing=hearing,
+        open_endpointing=hearing,
         limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,
         about={"responder": "fake", "model": "fake", "offline": True},

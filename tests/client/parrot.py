@@ -18,7 +18,7 @@ from backend.sessions.registry import Directory, Session
 from backend.settings.settings import Settings
 from backend.testing.memory import FakeMemory
 from backend.transports.base import Transport
-from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import accept_offer
 from backend.transports.websocket import WebSocketTransport
 from tests.support.chats import chat_over
@@ -44,7 +44,7 @@ async def parrot(session: Session, transport: Transport) -> str:
         if spoken >= 5 and silent == QUESTION_ENDS_AFTER:
             answer(session, transport)
 
-    await transport.hear(ear)
+    await transport.receive_frames(ear)
     return "disconnected"
 
 
@@ -61,7 +61,7 @@ def answer(session: Session, transport: Transport) -> None:
 
 async def mute(session: Session, transport: Transport) -> str:
     """Listen and say nothing."""
-    await transport.hear(lambda frame: None)
+    await transport.receive_frames(lambda frame: None)
     return "disconnected"
 
 
@@ -91,7 +91,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
         directory=directory,
         sessions=LocalSwitchboard(directory),
         memory=memory,
-        accept_offer=partial(accept_offer, wire=WireConfig()),
+        accept_offer=partial(accept_offer, config=IceConfig()),
         attach_socket=WebSocketTransport,
         page_config=lambda: {"ice_servers": []},
         readiness=all_well,

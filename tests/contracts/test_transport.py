@@ -56,7 +56,7 @@ async def test_what_is_played_is_heard(open_rig: OpenRig) -> None:
 async def test_an_item_starts_once_and_the_queue_drains_once(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         events: list[PlaybackEvent] = []
-        rig.transport.listen(events.append)
+        rig.transport.listen_to_playback(events.append)
         rig.transport.play("a", tone(700, 100))
         rig.transport.play("a", tone(700, 100))
         rig.transport.play("b", tone(900, 50))
@@ -80,7 +80,7 @@ async def test_hold_is_silent_within_a_frame(open_rig: OpenRig) -> None:
 async def test_resume_goes_on_without_losing_a_frame(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         events: list[PlaybackEvent] = []
-        rig.transport.listen(events.append)
+        rig.transport.listen_to_playback(events.append)
         speech = tone(700, 400)
         rig.transport.play("a", speech)
         await rig.pass_time(140)
@@ -114,7 +114,7 @@ async def test_flush_tells_how_much_was_really_heard(open_rig: OpenRig) -> None:
 async def test_flush_ends_a_hold_and_drains_nothing(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         events: list[PlaybackEvent] = []
-        rig.transport.listen(events.append)
+        rig.transport.listen_to_playback(events.append)
         rig.transport.play("a", tone(700, 1000))
         rig.transport.hold()
         assert rig.transport.flush() == (Heard("a", 0),)
@@ -160,7 +160,7 @@ async def test_a_fault_of_who_hears_is_raised_there_and_ends_only_the_hearing(op
         raise RuntimeError("a mistake")
 
     async with open_rig() as rig, asyncio.timeout(5):
-        hearing = asyncio.create_task(rig.transport.hear(fail))
+        hearing = asyncio.create_task(rig.transport.receive_frames(fail))
         await rig.say(tone(500, 60))
         with pytest.raises(RuntimeError, match="a mistake"):
             await hearing
@@ -192,7 +192,7 @@ async def test_repr_tells_what_is_queued(open_rig: OpenRig) -> None:
 async def collected(transport: Transport) -> AsyncIterator[list[Frame]]:
     """A transport's frames, collected in the background while the block runs."""
     frames: list[Frame] = []
-    task = asyncio.create_task(transport.hear(frames.append))
+    task = asyncio.create_task(transport.receive_frames(frames.append))
     try:
         yield frames
     finally:
@@ -203,5 +203,5 @@ async def collected(transport: Transport) -> AsyncIterator[list[Frame]]:
 async def read_all(transport: Transport) -> list[Frame]:
     """Every frame until the end."""
     frames: list[Frame] = []
-    await transport.hear(frames.append)
+    await transport.receive_frames(frames.append)
     return frames

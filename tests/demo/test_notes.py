@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.responders.base import Remembered
+from backend.responders.base import PastMessage
 from backend.users.profile import UserContext
 from backend.users.summaries import TASK, material, notes_from
 from demo.offline.chat.mind import think
@@ -11,7 +11,7 @@ from demo.offline.chat.notes import TOPICS_KEPT
 
 def told(known: UserContext, *said: str) -> str:
     """The summary it makes of what the caller said."""
-    lines = [Remembered("user", text) for text in said] + [Remembered("assistant", "It is mild.")]
+    lines = [PastMessage("user", text) for text in said] + [PastMessage("assistant", "It is mild.")]
     messages = [{"role": "system", "content": TASK}, {"role": "user", "content": material(known, lines)}]
     notes = notes_from(think(messages, []).text)
     assert notes is not None and notes.facts == ()

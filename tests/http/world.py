@@ -35,7 +35,7 @@ from backend.tasks.model_call_log import Archive
 from backend.tasks.service import Board
 from backend.testing.memory import FakeMemory
 from backend.testing.model import FakeChatModel
-from backend.transports.base import Ear, PlaybackListener, Transport
+from backend.transports.base import OnFrame, OnPlayback, Transport
 from tests.support.chats import chat_over
 from tests.support.http_server import serve
 
@@ -49,10 +49,10 @@ class Line:
     def __init__(self) -> None:
         self.closed = asyncio.Event()
 
-    async def hear(self, ear: Ear) -> None:
+    async def receive_frames(self, on_frame: OnFrame) -> None:
         await self.closed.wait()
 
-    def listen(self, listener: PlaybackListener) -> None: ...
+    def listen_to_playback(self, on_playback: OnPlayback) -> None: ...
 
     def stats(self) -> dict[str, float]:
         return {"inbox_frames": 0, "queued_ms": 0}
@@ -78,11 +78,11 @@ class SocketLine(Line):
         super().__init__()
         self._websocket = websocket
 
-    async def hear(self, ear: Ear) -> None:
+    async def receive_frames(self, on_frame: OnFrame) -> None:
         try:
             async for data in self._websocket.iter_bytes():
                 await self._websocket.send_bytes(data)
-                ear(Frame(data))
+                on_frame(Frame(data))
         except WebSocketDisconnect:
             return
 
@@ -155,7 +155,7 @@ class World:
 async def _run_call(calls: dict[str, FakeCall], session: Session, transport: Transport) -> str:
     call = calls[session.id] = FakeCall()
     session.call = call
-    listening = asyncio.create_task(transport.hear(lambda frame: None))
+    listening = asyncio.create_task(transport.receive_frames(lambda frame: None))
     listening.add_done_callback(lambda _: call.hang_up("disconnected"))
     try:
         return await call.hung_up

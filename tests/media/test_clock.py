@@ -10,7 +10,7 @@ from math import inf
 
 import pytest
 
-from backend.media.clock import FILL, LATE_S, PHASES, READ_S, TICK_S, Beat, Place, current_beat
+from backend.media.clock import FILL, LATE_S, PHASES, READ_S, TICK_S, MediaClock, Slot, current_media_clock
 from backend.media.pacer import FRAME_S
 
 
@@ -54,7 +54,7 @@ def loop() -> Iterator[LateLoop]:
     loop.close()
 
 
-def joined(beat: Beat) -> tuple[Place, list[int]]:
+def joined(beat: MediaClock) -> tuple[Slot, list[int]]:
     slots: list[int] = []
     return beat.join(slots.append), slots
 
@@ -68,14 +68,14 @@ def noting(loop: LateLoop, reads: list[float]) -> Callable[[float], float]:
 
 
 def test_slots_come_every_20_ms_from_zero(loop: LateLoop) -> None:
-    _, slots = joined(Beat(loop))
+    _, slots = joined(MediaClock(loop))
     loop.pass_time(1.0)
     assert slots == list(range(len(slots)))
     assert len(slots) in (50, 51)
 
 
 def test_a_few_calls_are_served_in_one_row(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     moments: set[float] = set()
     for _ in range(FILL):
         beat.join(lambda slot: moments.add(loop.now))
@@ -84,7 +84,7 @@ def test_a_few_calls_are_served_in_one_row(loop: LateLoop) -> None:
 
 
 def test_many_calls_are_spread_over_the_phases(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     calls = [joined(beat) for _ in range(2 * FILL * PHASES)]
     assert len(loop.timers) == 1
     assert repr([2 * FILL] * PHASES) in repr(beat)
@@ -93,7 +93,7 @@ def test_many_calls_are_spread_over_the_phases(loop: LateLoop) -> None:
 
 
 def test_who_has_left_is_not_called_and_an_empty_phase_sleeps(loop: LateLoop) -> None:
-    place, slots = joined(Beat(loop))
+    place, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
     place.leave()
     place.leave()
@@ -104,7 +104,7 @@ def test_who_has_left_is_not_called_and_an_empty_phase_sleeps(loop: LateLoop) ->
 
 
 def test_who_joins_an_empty_phase_late_has_missed_nothing(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     loop.pass_time(7.013)
     place, slots = joined(beat)
     loop.pass_time(0.1)
@@ -113,7 +113,7 @@ def test_who_joins_an_empty_phase_late_has_missed_nothing(loop: LateLoop) -> Non
 
 
 def test_a_little_lateness_is_caught_up(loop: LateLoop) -> None:
-    place, slots = joined(Beat(loop))
+    place, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
     loop.stall(0.045)
     loop.pass_time(0.1)
@@ -122,7 +122,7 @@ def test_a_little_lateness_is_caught_up(loop: LateLoop) -> None:
 
 
 def test_after_a_stall_slots_are_skipped_and_counted(loop: LateLoop) -> None:
-    place, slots = joined(Beat(loop))
+    place, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
     loop.stall(0.5)
     loop.pass_time(0.1)
@@ -133,7 +133,7 @@ def test_after_a_stall_slots_are_skipped_and_counted(loop: LateLoop) -> None:
 
 
 def test_one_calls_fault_is_its_own(loop: LateLoop, caplog: pytest.LogCaptureFixture) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     asked: list[int] = []
 
     def fail(slot: int) -> None:
@@ -149,7 +149,7 @@ def test_one_calls_fault_is_its_own(loop: LateLoop, caplog: pytest.LogCaptureFix
 
 
 def test_leaving_from_within_a_slot_is_safe(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     place = beat.join(lambda slot: place.leave())
     loop.pass_time(0.5)
     assert repr([0] * PHASES) in repr(beat)
@@ -157,14 +157,14 @@ def test_leaving_from_within_a_slot_is_safe(loop: LateLoop) -> None:
 
 def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
     reads: list[float] = []
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     beat.begin_reading(noting(loop, reads))
     loop.pass_time(1.0)
     assert len(reads) in (99, 100, 101)
 
 
 def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     reads: list[float] = []
     beat.begin_reading(noting(loop, reads))
     for _ in range(2 * FILL):
@@ -175,7 +175,7 @@ def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
 
 
 def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     reads: list[float] = []
     beat.begin_reading(noting(loop, reads))
     for _ in range(FILL * PHASES):
@@ -185,7 +185,7 @@ def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLo
 
 
 def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     reads: list[float] = []
 
     def read(until: float) -> float:
@@ -205,7 +205,7 @@ def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
 
 
 def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     beat.begin_reading(lambda until: loop.now)
     for _ in range(2 * FILL):
         beat.join(lambda slot: None)
@@ -217,7 +217,7 @@ def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> 
 
 
 def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     reads: list[float] = []
     beat.begin_reading(noting(loop, reads))
     calls = [joined(beat) for _ in range(FILL * PHASES)]
@@ -231,7 +231,7 @@ def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop) -> 
 
 
 def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     left: list[float] = []
 
     def read(until: float) -> float:
@@ -249,7 +249,7 @@ def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop) -> None:
 
 
 def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
 
     asked: list[float] = []
 
@@ -272,7 +272,7 @@ def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateL
 
 
 def test_it_tells_up_to_when_everything_has_been_read(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     has_more = False
 
     def read(_until: float) -> float | None:
@@ -287,7 +287,7 @@ def test_it_tells_up_to_when_everything_has_been_read(loop: LateLoop) -> None:
 
 
 def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop) -> None:
-    beat = Beat(loop)
+    beat = MediaClock(loop)
     calls = [joined(beat) for _ in range(FILL * PHASES)]
     loop.pass_time(0.1)
     loop.stall(0.07)
@@ -298,9 +298,9 @@ def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop) -> Non
 @pytest.mark.alone
 async def test_on_a_real_clock_slots_take_as_long_as_they_say() -> None:
     slots: list[int] = []
-    place = current_beat().join(slots.append)
+    place = current_media_clock().join(slots.append)
     begun = time.monotonic()
     await asyncio.sleep(0.5)
     place.leave()
     assert slots[-1] == pytest.approx((time.monotonic() - begun) / 0.02, abs=5)
-    assert current_beat() is current_beat()
+    assert current_media_clock() is current_media_clock()

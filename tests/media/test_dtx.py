@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from backend.media.dtx import FRAME_S, MOST_AT_ONCE, QUIET_AFTER_S, STALLED_AFTER_S, Quiet
+from backend.media.dtx import FRAME_S, MOST_AT_ONCE, QUIET_AFTER_S, STALLED_AFTER_S, DtxSilence
 from backend.media.frame import SILENCE
 
 
 def test_nothing_is_put_in_while_audio_flows() -> None:
-    quiet = Quiet(0.0, ahead_s=0.1)
+    quiet = DtxSilence(0.0, ahead_s=0.1)
     for n in range(1, 200):
         quiet.heard(1, n * 0.02)
         assert quiet.expire(n * 0.02 + 0.019) == []
 
 
 def test_after_a_hundred_milliseconds_the_gap_is_filled_up_to_now() -> None:
-    quiet = Quiet(0.0, ahead_s=0.1)
+    quiet = DtxSilence(0.0, ahead_s=0.1)
     quiet.heard(1, 1.0)
     assert quiet.expire(1.099) == []
     assert quiet.expire(1.1) == [SILENCE] * 5
 
 
 def test_then_silence_comes_at_the_pace_of_frames() -> None:
-    quiet = Quiet(0.0, ahead_s=0.1)
+    quiet = DtxSilence(0.0, ahead_s=0.1)
     now, made = 0.0, 0
     while now < 10.0:
         now = quiet.due
@@ -32,7 +32,7 @@ def test_then_silence_comes_at_the_pace_of_frames() -> None:
 
 
 def test_a_timer_that_rings_late_does_not_slow_the_silence_down() -> None:
-    quiet = Quiet(0.0, ahead_s=0.1)
+    quiet = DtxSilence(0.0, ahead_s=0.1)
     now, made = 0.0, 0
     while now < 10.0:
         now = quiet.due + 0.013
@@ -41,7 +41,7 @@ def test_a_timer_that_rings_late_does_not_slow_the_silence_down() -> None:
 
 
 def test_a_slow_clock_at_the_other_end_never_adds_up_to_a_gap() -> None:
-    quiet = Quiet(0.0, ahead_s=0.1)
+    quiet = DtxSilence(0.0, ahead_s=0.1)
     now = 0.0
     for _ in range(100_000):
         now += 0.0201
@@ -50,26 +50,26 @@ def test_a_slow_clock_at_the_other_end_never_adds_up_to_a_gap() -> None:
 
 
 def test_a_message_of_a_second_covers_a_second() -> None:
-    quiet = Quiet(0.0, ahead_s=2.0)
+    quiet = DtxSilence(0.0, ahead_s=2.0)
     quiet.heard(50, 0.05)
     assert quiet.expire(1.0) == []
     assert len(quiet.expire(1.2)) >= 5
 
 
 def test_a_burst_counts_ahead_only_so_far() -> None:
-    quiet = Quiet(0.0, ahead_s=0.1)
+    quiet = DtxSilence(0.0, ahead_s=0.1)
     quiet.heard(500, 1.0)
     assert quiet.due == pytest.approx(1.2)
 
 
 def test_a_long_stall_of_our_own_is_not_made_up_for_in_full() -> None:
-    quiet = Quiet(0.0, ahead_s=0.1)
+    quiet = DtxSilence(0.0, ahead_s=0.1)
     assert len(quiet.expire(3600.0)) == MOST_AT_ONCE
     assert quiet.expire(3600.01) == []
 
 
 def test_a_pause_that_was_told_of_is_filled_from_its_first_frame_on() -> None:
-    quiet = Quiet(0.0, ahead_s=0.0)
+    quiet = DtxSilence(0.0, ahead_s=0.0)
     quiet.heard(1, 1.0)
     quiet.pause()
     made = [len(quiet.expire(1.014 + visit * 0.02)) for visit in range(6)]
@@ -78,7 +78,7 @@ def test_a_pause_that_was_told_of_is_filled_from_its_first_frame_on() -> None:
 
 @pytest.mark.parametrize("phase", [0.0, 0.003, 0.006, 0.0101, 0.014, 0.0199])
 def test_whenever_somebody_asks_a_pause_lasts_as_long_as_it_does(phase: float) -> None:
-    quiet = Quiet(0.0, ahead_s=0.0)
+    quiet = DtxSilence(0.0, ahead_s=0.0)
     quiet.heard(1, 1.0)
     quiet.pause()
     made = 0
@@ -89,7 +89,7 @@ def test_whenever_somebody_asks_a_pause_lasts_as_long_as_it_does(phase: float) -
 
 
 def test_a_packet_after_a_pause_is_waited_for_as_any_other() -> None:
-    quiet = Quiet(0.0, ahead_s=0.0)
+    quiet = DtxSilence(0.0, ahead_s=0.0)
     quiet.heard(1, 1.0)
     quiet.pause()
     quiet.expire(1.02)
@@ -98,7 +98,7 @@ def test_a_packet_after_a_pause_is_waited_for_as_any_other() -> None:
 
 
 def test_who_tells_of_pauses_is_waited_for_longer_where_nothing_was_told() -> None:
-    quiet = Quiet(0.0, ahead_s=0.0)
+    quiet = DtxSilence(0.0, ahead_s=0.0)
     quiet.heard(1, 1.0)
     quiet.pause()
     quiet.heard(1, 2.0)

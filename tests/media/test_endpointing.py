@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from backend.conversation import events as ev
-from backend.media.endpointing import LocalHearing, OpenHearing, open_hearing
+from backend.media.endpointing import LocalEndpointing, ProviderEndpointing, open_endpointing
 from backend.media.frame import SILENCE, Frame
 from backend.media.segmenter import Segmenter
 from backend.settings.settings import VadSettings
@@ -17,7 +17,7 @@ LOUD = Frame(VOICE)
 
 def heard(frames: list[Frame]) -> list[Frame | ev.SpeechEvent]:
     local = hearing()
-    return [piece for frame in frames for piece in local.hear(frame)]
+    return [piece for frame in frames for piece in local.process(frame)]
 
 
 def test_an_utterance_becomes_events_around_its_frames() -> None:
@@ -38,28 +38,28 @@ def test_silence_is_nothing() -> None:
 
 
 def test_without_local_endpointing_every_frame_goes_on_and_nothing_is_decided() -> None:
-    opened = open_hearing(VadSettings.model_validate({"enabled": False}))
-    assert isinstance(opened, OpenHearing)
+    opened = open_endpointing(VadSettings.model_validate({"enabled": False}))
+    assert isinstance(opened, ProviderEndpointing)
     assert (opened.name, opened.endpointing) == ("provider", "provider")
-    assert [piece for frame in (SILENCE, LOUD) for piece in opened.hear(frame)] == [SILENCE, LOUD]
+    assert [piece for frame in (SILENCE, LOUD) for piece in opened.process(frame)] == [SILENCE, LOUD]
     opened.close()
 
 
 def test_a_voice_begins_with_a_doubtful_sound_but_goes_on_only_with_a_sure_one() -> None:
-    local = LocalHearing(Saying(0.6, 0.6, 0.8, 0.6, 0.6), Segmenter(0, 0, 3), threshold=0.7, onset=0.5)
-    events = [[type(piece) for piece in local.hear(SILENCE) if not isinstance(piece, bytes)] for _ in range(5)]
+    local = LocalEndpointing(Saying(0.6, 0.6, 0.8, 0.6, 0.6), Segmenter(0, 0, 3), threshold=0.7, onset=0.5)
+    events = [[type(piece) for piece in local.process(SILENCE) if not isinstance(piece, bytes)] for _ in range(5)]
     assert events == [[ev.SpeechStarted], [ev.SpeechPaused], [ev.SpeechResumed], [ev.SpeechPaused], []]
 
 
 def test_an_onset_is_never_harder_than_speech() -> None:
-    local = LocalHearing(Saying(0.8), Segmenter(0, 0, 3), threshold=0.7, onset=0.9)
-    assert ev.SpeechStarted() in local.hear(SILENCE)
+    local = LocalEndpointing(Saying(0.8), Segmenter(0, 0, 3), threshold=0.7, onset=0.9)
+    assert ev.SpeechStarted() in local.process(SILENCE)
 
 
 @pytest.mark.parametrize("engine", ["ten", "silero"])
 def test_the_hearing_is_the_engine_that_was_asked_for(engine: str) -> None:
-    opened = open_hearing(VadSettings.model_validate({"engine": engine}))
-    assert isinstance(opened, LocalHearing)
+    opened = open_endpointing(VadSettings.model_validate({"engine": engine}))
+    assert isinstance(opened, LocalEndpointing)
     assert (opened.name, opened.endpointing) == (engine, "local")
-    assert [*opened.hear(SILENCE)] == []
+    assert [*opened.process(SILENCE)] == []
     opened.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.media.fec import CLEAN_AFTER_LOSS, CLEAN_AT_FIRST, Repair
+from backend.media.fec import CLEAN_AFTER_LOSS, CLEAN_AT_FIRST, FecController
 from backend.media.opus import PLAIN_SILENCE_PACKET
 from backend.media.rtp import Packet
 from backend.transports.webrtc.aiortc_media import PacketReceiver
@@ -12,7 +12,7 @@ from tests.support.callers import webrtc_call
 
 
 def test_a_new_call_has_it_until_the_network_has_shown_itself() -> None:
-    repair = Repair()
+    repair = FecController()
     assert repair.wanted
     assert [repair.reported(0) for _ in range(CLEAN_AT_FIRST + 2)] == [False] * (CLEAN_AT_FIRST - 1) + [
         True,
@@ -23,7 +23,7 @@ def test_a_new_call_has_it_until_the_network_has_shown_itself() -> None:
 
 
 def test_any_loss_brings_it_back_for_long() -> None:
-    repair = Repair()
+    repair = FecController()
     for _ in range(CLEAN_AT_FIRST):
         repair.reported(0)
     assert repair.reported(1 / 256)
@@ -34,7 +34,7 @@ def test_any_loss_brings_it_back_for_long() -> None:
 
 
 def test_loss_at_first_is_loss_all_the_same() -> None:
-    repair = Repair()
+    repair = FecController()
     repair.reported(0.3)
     assert not any(repair.reported(0) for _ in range(CLEAN_AFTER_LOSS - 1))
     assert "reports more" in repr(repair)

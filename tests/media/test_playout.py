@@ -153,7 +153,7 @@ def test_half_a_sample_of_another_item_is_dropped() -> None:
 
 
 def test_a_listener_may_flush() -> None:
-    playout = Playout(listener=lambda _event: dropped.append(playout.flush()))
+    playout = Playout(on_playback=lambda _event: dropped.append(playout.flush()))
     dropped: list[tuple[Heard, ...]] = []
     playout.push("a", sound(60))
     assert playout.pull() == sound(20)

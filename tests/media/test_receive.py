@@ -7,7 +7,7 @@ import pytest
 
 from backend.media.frame import SILENCE, Frame
 from backend.media.opus import EMPTY_BYTES, OpusEncoder
-from backend.media.receive import Inlet
+from backend.media.receive import ReceivePipeline
 from benchmarks.microphone import sent
 from tests.support.tones import audible, tone_frames
 
@@ -19,7 +19,7 @@ def speech_packets(frames: int) -> list[bytes]:
     return [encoder.encode(frame) for frame in tone_frames(500, frames)]
 
 
-def feed(inlet: Inlet, packets: list[bytes], numbers: list[int], start: float = 0.0) -> list[Frame]:
+def feed(inlet: ReceivePipeline, packets: list[bytes], numbers: list[int], start: float = 0.0) -> list[Frame]:
     """Packets `numbers`, each at its own time; what came out."""
     out: list[Frame] = []
     for number in numbers:
@@ -30,14 +30,14 @@ def feed(inlet: Inlet, packets: list[bytes], numbers: list[int], start: float = 
 
 
 def test_a_packet_in_order_is_a_frame_at_once() -> None:
-    inlet = Inlet(0.0, lost_after_s=10)
+    inlet = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(50)
     for number, packet in enumerate(packets):
         assert len(inlet.receive(7, number, number * TICKS, packet, number * 0.02)) == 1
 
 
 def test_twenty_percent_loss_still_gives_every_frame() -> None:
-    inlet = Inlet(0.0, lost_after_s=10)
+    inlet = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(500)
     kept = [number for number in range(500) if number % 5 or number == 0]
     out = feed(inlet, packets, [*kept, 499] if kept[-1] != 499 else kept)
@@ -46,18 +46,18 @@ def test_twenty_percent_loss_still_gives_every_frame() -> None:
 
 
 def test_swapped_packets_are_put_in_order() -> None:
-    inlet = Inlet(0.0, lost_after_s=10)
+    inlet = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(20)
     order = [0, 1, 3, 2, 4, 5, 7, 6, *range(8, 20)]
     out = []
     for at, number in enumerate(order):
         out += inlet.receive(7, number, number * TICKS, packets[number], at * 0.02)
-    straight = Inlet(0.0, lost_after_s=10)
+    straight = ReceivePipeline(0.0, lost_after_s=10)
     assert out == feed(straight, packets, list(range(20)))
 
 
 def test_silence_is_put_in_when_packets_stop() -> None:
-    inlet = Inlet(0.0, lost_after_s=10)
+    inlet = ReceivePipeline(0.0, lost_after_s=10)
     feed(inlet, speech_packets(5), [0, 1, 2, 3, 4])
     assert inlet.expire(0.179) == []
     assert inlet.expire(0.181) == [SILENCE] * 5
@@ -66,7 +66,7 @@ def test_silence_is_put_in_when_packets_stop() -> None:
 
 def test_a_pause_is_not_told_twice() -> None:
     """With discontinuous transmission the next packet's timestamp jumps over a pause that was filled already."""
-    inlet = Inlet(0.0, lost_after_s=10)
+    inlet = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(10)
     out = feed(inlet, packets, [0, 1, 2, 3, 4])
     for slot in range(5, 26):
@@ -77,7 +77,7 @@ def test_a_pause_is_not_told_twice() -> None:
 
 
 def test_a_pause_that_was_not_filled_is_told() -> None:
-    inlet = Inlet(0.0, lost_after_s=10)
+    inlet = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(10)
     out = feed(inlet, packets, [0, 1, 2, 3, 4])
     out += inlet.receive(7, 5, 8 * TICKS, packets[5], 0.16)
@@ -85,7 +85,7 @@ def test_a_pause_that_was_not_filled_is_told() -> None:
 
 
 def test_nothing_for_too_long_is_a_lost_caller() -> None:
-    inlet = Inlet(0.0, lost_after_s=2)
+    inlet = ReceivePipeline(0.0, lost_after_s=2)
     feed(inlet, speech_packets(1), [0])
     assert inlet.lost_at == 2.0
     inlet.expire(1.0)
@@ -95,18 +95,18 @@ def test_nothing_for_too_long_is_a_lost_caller() -> None:
 
 
 def test_another_stream_is_decoded_afresh() -> None:
-    inlet = Inlet(0.0, lost_after_s=10)
+    inlet = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(20)
     feed(inlet, packets, list(range(10)))
     out = []
     for number in range(10):
         out += inlet.receive(8, 60_000 + number, number * TICKS, packets[number], 0.2)
-    fresh = feed(Inlet(0.0, lost_after_s=10), packets, list(range(10)))
+    fresh = feed(ReceivePipeline(0.0, lost_after_s=10), packets, list(range(10)))
     assert np.array_equal(np.frombuffer(b"".join(out), "<i2"), np.frombuffer(b"".join(fresh), "<i2"))
 
 
 def test_stats_count_what_was_lost() -> None:
-    inlet = Inlet(0.0, lost_after_s=10)
+    inlet = ReceivePipeline(0.0, lost_after_s=10)
     feed(inlet, speech_packets(20), [n for n in range(20) if n != 10])
     assert inlet.stats() | {"packets_in": 19, "lost": 1} == inlet.stats()
 
@@ -117,7 +117,7 @@ def with_pauses(frames: list[Frame]) -> list[bytes]:
     return sent([encoder.encode(frame) for frame in frames])
 
 
-def hear(inlet: Inlet, packets: list[bytes], asked_after: float) -> list[tuple[float, Frame]]:
+def hear(inlet: ReceivePipeline, packets: list[bytes], asked_after: float) -> list[tuple[float, Frame]]:
     """What comes out, and when; the inlet is asked so long after each packet."""
     out: list[tuple[float, Frame]] = []
     sequence = 0
@@ -135,7 +135,7 @@ def test_a_sender_that_pauses_is_heard_to_be_silent_all_the_time(asked_after: fl
     voice = tone_frames(500, 50)
     packets = with_pauses([*voice, *[SILENCE] * 150, *voice])
     assert sum(map(bool, packets)) < 130
-    out = hear(Inlet(0.0, lost_after_s=10), packets, asked_after)
+    out = hear(ReceivePipeline(0.0, lost_after_s=10), packets, asked_after)
     assert len(out) == pytest.approx(250, abs=10)
     assert [audible(frame) for _, frame in out].count(True) == pytest.approx(100, abs=4)
     fifteenth = [at for at, frame in out if at > 1.0 and not audible(frame)][14]
@@ -145,20 +145,20 @@ def test_a_sender_that_pauses_is_heard_to_be_silent_all_the_time(asked_after: fl
 def test_who_goes_on_after_a_pause_is_heard_from_the_first_packet_on() -> None:
     voice = tone_frames(500, 20)
     packets = with_pauses([*voice, *[SILENCE] * 100, *voice])
-    out = hear(Inlet(0.0, lost_after_s=10), packets, 0.011)
+    out = hear(ReceivePipeline(0.0, lost_after_s=10), packets, 0.011)
     assert next(at for at, frame in out if at > 1.0 and audible(frame)) == pytest.approx(120 * 0.02, abs=0.021)
 
 
 def test_a_stream_that_never_paused_gets_no_silence() -> None:
     packets = speech_packets(50)
-    assert all(frame is not SILENCE for _, frame in hear(Inlet(0.0, lost_after_s=10), packets, 0.019))
+    assert all(frame is not SILENCE for _, frame in hear(ReceivePipeline(0.0, lost_after_s=10), packets, 0.019))
 
 
 @pytest.mark.parametrize("stall", ["late", "never sent"])
 def test_a_stall_does_not_put_silence_into_what_is_being_said(stall: str) -> None:
     voice = tone_frames(500, 50)
     packets = with_pauses([*voice, *[SILENCE] * 50, *voice])
-    inlet, out, sequence = Inlet(0.0, lost_after_s=10), list[Frame](), 0
+    inlet, out, sequence = ReceivePipeline(0.0, lost_after_s=10), list[Frame](), 0
     for number, packet in enumerate(packets):
         stalled = 110 <= number < 130
         now = (130 if stalled else number) * 0.02
@@ -175,7 +175,7 @@ def test_a_stall_does_not_put_silence_into_what_is_being_said(stall: str) -> Non
 def test_where_the_word_of_a_pause_is_lost_what_was_not_sent_is_silence() -> None:
     voice = tone_frames(500, 50)
     packets = with_pauses([*voice, *[SILENCE] * 100])
-    inlet, out, sequence, lost = Inlet(0.0, lost_after_s=10), list[tuple[float, Frame]](), 0, 0
+    inlet, out, sequence, lost = ReceivePipeline(0.0, lost_after_s=10), list[tuple[float, Frame]](), 0, 0
     for number, packet in enumerate(packets):
         now = number * 0.02
         if packet:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from backend.media.opus import EMPTY_BYTES, PLAIN_SILENCE_PACKET, OpusDecoder
 from backend.media.playout import Playout
-from backend.media.send import NOTHING, NOTHING_FOLLOWS, PERIOD, SETTLING, Outlet
+from backend.media.send import NOTHING, NOTHING_FOLLOWS, PERIOD, SETTLING, SendPipeline
 from tests.support.tones import tone
 
 
-def outlet(*, pauses: bool = True, repairing: bool = False) -> tuple[Playout, Outlet]:
+def outlet(*, pauses: bool = True, repairing: bool = False) -> tuple[Playout, SendPipeline]:
     playout = Playout()
-    out = Outlet(playout)
+    out = SendPipeline(playout)
     out.pauses = pauses
     if not repairing:
         out.repair(False)
     return playout, out
 
 
-def sent(out: Outlet, slots: int) -> list[bytes]:
+def sent(out: SendPipeline, slots: int) -> list[bytes]:
     return [out.next() for _ in range(slots)]
 
 

@@ -17,7 +17,7 @@ from backend.coordinator.digest import Happened, Pace
 from backend.errors import ModelUnavailable, VoiceError
 from backend.models.base import Finished
 from backend.observability.tracing import Tracer
-from backend.responders.base import Remembered
+from backend.responders.base import PastMessage
 from backend.testing.memory import FakeMemory
 from backend.testing.model import FakeChatModel
 from backend.testing.tracer import FakeTracer
@@ -109,7 +109,7 @@ async def test_a_summary_is_a_trace_with_its_model() -> None:
     model = FakeChatModel(['{"summary": "Has a dog.", "facts": []}', Finished("stop", 30, 4)], ["no notes"])
     summaries = Summaries(model, "fast", memory, tracer)
     for session in ("s1", "s2"):
-        summaries.ask(session, "ada", [Remembered("user", "I have a dog."), Remembered("assistant", "Nice.")])
+        summaries.ask(session, "ada", [PastMessage("user", "I have a dog."), PastMessage("assistant", "Nice.")])
         await until(lambda: summaries.depth == 0)
     good, bad = tracer.ended("summary")
     assert (good.session_id, good.outcome, good.tokens, bad.outcome) == ("s1", "complete", 34, "failed")

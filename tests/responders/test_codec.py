@@ -14,7 +14,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.errors import ResponderRejected, ResponderUnavailable
-from backend.responders.base import Briefing, Remembered
+from backend.responders.base import Briefing, PastMessage
 from backend.responders.codec import RealtimeCodec, Voice
 
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
@@ -100,7 +100,9 @@ def test_a_hint_joins_the_instructions_of_its_purpose_for_one_reply() -> None:
 
 
 def test_history_is_put_back_as_text_of_the_right_kind() -> None:
-    user, assistant = (sent(text) for text in codec().restore([Remembered("user", "a"), Remembered("assistant", "b")]))
+    user, assistant = (
+        sent(text) for text in codec().restore([PastMessage("user", "a"), PastMessage("assistant", "b")])
+    )
     assert user["item"]["content"] == [{"type": "input_text", "text": "a"}]
     assert assistant["item"]["content"] == [{"type": "output_text", "text": "b"}]
 

@@ -13,9 +13,9 @@ from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.responders.base import Briefing, Remembered
+from backend.responders.base import Briefing, PastMessage
 from backend.responders.codec import Voice
-from backend.responders.realtime import Line, RealtimeResponder, dial
+from backend.responders.realtime import RealtimeEndpoint, RealtimeResponder, connect_realtime
 from tests.support.offline_peer import OfflinePeer, offline_peer, running_peer
 
 VOICE = Voice("gpt-realtime-1.5", "shimmer", "gpt-4o-mini-transcribe")
@@ -28,8 +28,8 @@ def peer() -> Iterator[OfflinePeer]:
         yield running
 
 
-async def connect(peer: OfflinePeer, *history: Remembered, key: str = "k") -> RealtimeResponder:
-    return await dial(Line(peer.realtime_url, key, VOICE), Briefing("be kind"), history)
+async def connect(peer: OfflinePeer, *history: PastMessage, key: str = "k") -> RealtimeResponder:
+    return await connect_realtime(RealtimeEndpoint(peer.realtime_url, key, VOICE), Briefing("be kind"), history)
 
 
 async def until(responder: RealtimeResponder, kind: type[ev.Event]) -> list[ev.Event]:
@@ -43,7 +43,7 @@ async def until(responder: RealtimeResponder, kind: type[ev.Event]) -> list[ev.E
         if isinstance(event, kind):
             found.set()
 
-    listening, finding = asyncio.create_task(responder.listen(hear)), asyncio.create_task(found.wait())
+    listening, finding = asyncio.create_task(responder.receive_events(hear)), asyncio.create_task(found.wait())
     async with asyncio.timeout(5):
         await asyncio.wait([listening, finding], return_when=asyncio.FIRST_COMPLETED)
     for task in (listening, finding):
@@ -59,9 +59,9 @@ async def test_a_turn_goes_out_and_its_reply_comes_back(peer: OfflinePeer) -> No
     await peer.follow({"turns": [{"hear": "hello", "reply": {"text": "Hi there.", "tone": {"ms": 300}}}]})
     responder = await connect(peer)
     for _ in range(10):
-        responder.hear(SPEECH)
-    responder.do(do.CommitInput())
-    responder.do(do.CreateReply(Purpose.ANSWER, "answer-1"))
+        responder.send_audio(SPEECH)
+    responder.send(do.CommitInput())
+    responder.send(do.CreateReply(Purpose.ANSWER, "answer-1"))
     seen = await until(responder, ev.ReplyFinished)
     await responder.close()
     assert ev.ReplyStarted(next(e.reply for e in seen if isinstance(e, ev.ReplyStarted)), "answer-1") in seen
@@ -77,9 +77,9 @@ def audio_bytes(log: dict[str, Any]) -> int:
 
 async def test_the_briefing_is_accepted_before_anything_else_is_sent(peer: OfflinePeer) -> None:
     await peer.follow({})
-    responder = await connect(peer, Remembered("user", "hi"))
-    responder.hear(SPEECH)
-    responder.do(do.ClearInput())
+    responder = await connect(peer, PastMessage("user", "hi"))
+    responder.send_audio(SPEECH)
+    responder.send(do.ClearInput())
     await asyncio.sleep(0.1)
     await responder.close()
     types = [event["type"] for event in (await peer.connections())[-1]["received"]]
@@ -114,7 +114,7 @@ async def test_a_refused_key_is_final_and_a_busy_server_is_not() -> None:
 
 async def test_nobody_there_is_said_so() -> None:
     with pytest.raises(ResponderUnavailable, match="cannot be reached"):
-        await dial(Line("ws://127.0.0.1:9/v1/realtime", "k", VOICE), Briefing("x"), ())
+        await connect_realtime(RealtimeEndpoint("ws://127.0.0.1:9/v1/realtime", "k", VOICE), Briefing("x"), ())
 
 
 async def test_frames_that_pile_up_are_sent_together_and_in_order(peer: OfflinePeer) -> None:
@@ -122,9 +122,9 @@ async def test_frames_that_pile_up_are_sent_together_and_in_order(peer: OfflineP
     responder = await connect(peer)
     frames = [Frame(bytes([n]) * FRAME_BYTES) for n in range(20)]
     for frame in frames:  # faster than the writer gets a turn
-        responder.hear(frame)
+        responder.send_audio(frame)
     assert responder.backlog <= 5
-    responder.do(do.ClearInput())
+    responder.send(do.ClearInput())
     await asyncio.sleep(0.2)
     await responder.close()
     log = (await peer.connections(audio=True))[-1]
@@ -134,11 +134,11 @@ async def test_frames_that_pile_up_are_sent_together_and_in_order(peer: OfflineP
 async def appended(peer: OfflinePeer, frames: int, briefing: Briefing) -> list[int]:
     """The lengths in frames of what reaches the provider of frames that come one at a time, then a commit."""
     await peer.follow({})
-    responder = await dial(Line(peer.realtime_url, "k", VOICE), briefing, ())
+    responder = await connect_realtime(RealtimeEndpoint(peer.realtime_url, "k", VOICE), briefing, ())
     for _ in range(frames):
-        responder.hear(SPEECH)
+        responder.send_audio(SPEECH)
         await asyncio.sleep(0.01)
-    responder.do(do.CommitInput())
+    responder.send(do.CommitInput())
     await asyncio.sleep(0.1)
     await responder.close()
     received = (await peer.connections(audio=True))[-1]["received"]

@@ -18,7 +18,7 @@ from backend.media.frame import FRAME_BYTES, Frame
 from backend.responders import realtime
 from backend.responders.base import Briefing
 from backend.responders.codec import Voice
-from backend.responders.realtime import Line, RealtimeResponder, dial
+from backend.responders.realtime import RealtimeEndpoint, RealtimeResponder, connect_realtime
 from tests.support.waiting import until
 
 Speak = Callable[[ServerConnection], Awaitable[None]]
@@ -42,7 +42,9 @@ async def dialled(speak: Speak) -> AsyncIterator[RealtimeResponder]:
 
     async with serve(provide, "127.0.0.1", 0, compression=None, max_queue=1, close_timeout=0.2) as server:
         port = next(iter(server.sockets)).getsockname()[1]
-        responder = await dial(Line(f"ws://127.0.0.1:{port}", "k", Voice("m", "v", "t")), Briefing("x"), ())
+        responder = await connect_realtime(
+            RealtimeEndpoint(f"ws://127.0.0.1:{port}", "k", Voice("m", "v", "t")), Briefing("x"), ()
+        )
         try:
             yield responder
         finally:
@@ -54,7 +56,7 @@ async def heard(responder: RealtimeResponder) -> list[ev.Event]:
     events: list[ev.Event] = []
     async with asyncio.timeout(5):
         with pytest.raises(ResponderUnavailable):
-            await responder.listen(events.append)
+            await responder.receive_events(events.append)
     return events
 
 
@@ -71,7 +73,7 @@ async def test_what_is_said_before_anybody_listens_is_heard_first() -> None:
 
     async with dialled(speak) as responder:
         await asyncio.sleep(0.05)
-        responder.do(do.ClearInput())
+        responder.send(do.ClearInput())
         assert numbers(await heard(responder)) == [0, 1, 2, 3, 4, 5]
 
 
@@ -83,7 +85,7 @@ async def test_a_message_in_fragments_is_heard_whole_and_in_its_place() -> None:
             await socket.send((text[:10], text[10:20], text[20:]) if number == 1 else text)
 
     async with dialled(speak) as responder:
-        responder.do(do.ClearInput())
+        responder.send(do.ClearInput())
         assert numbers(await heard(responder)) == [0, 1, 2]
 
 
@@ -98,7 +100,7 @@ async def test_the_words_that_end_a_session_are_the_last_that_are_heard() -> Non
         events: list[ev.Event] = []
         with pytest.raises(ResponderUnavailable, match="expired"):
             async with asyncio.timeout(5):
-                await responder.listen(events.append)
+                await responder.receive_events(events.append)
         assert numbers(events) == [0]
 
 
@@ -114,11 +116,11 @@ async def test_behind_a_slow_network_audio_is_joined_and_arrives_whole_and_in_or
         frames = [Frame(n.to_bytes(2, "little") * (FRAME_BYTES // 2)) for n in range(30_000)]
         sent = iter(frames)
         while responder.backlog < 3:  # until the kernel's buffers are full, too
-            responder.hear(next(sent))
+            responder.send_audio(next(sent))
             await asyncio.sleep(0)
         slow.set()
         rest = list(sent)
-        responder.do(do.ClearInput())
+        responder.send(do.ClearInput())
         await until(lambda: not responder.backlog)
         await responder.close()
     assert b"".join(received) == b"".join(frames[: len(frames) - len(rest)])
@@ -134,6 +136,6 @@ async def test_a_network_that_takes_nothing_is_a_lost_line(monkeypatch: pytest.M
     async with dialled(speak) as responder:
         listening = asyncio.create_task(heard(responder))
         while not listening.done():
-            responder.do(do.AddNote("x" * 100_000))
+            responder.send(do.AddNote("x" * 100_000))
             await asyncio.sleep(0.005)
         assert await listening == []

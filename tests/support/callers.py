@@ -17,7 +17,7 @@ from backend.app.client.websocket import WebSocketCaller
 from backend.media.frame import FRAME_MS, Frame
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
-from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
 from backend.transports.websocket import WebSocketTransport
 from tests.support.http_server import serve
@@ -117,11 +117,11 @@ async def webrtc_rig() -> AsyncIterator[Rig]:
 
 
 @asynccontextmanager
-async def webrtc_call(wire: WireConfig | None = None) -> AsyncIterator[tuple[WebRTCTransport, WebRTCCaller]]:
+async def webrtc_call(wire: IceConfig | None = None) -> AsyncIterator[tuple[WebRTCTransport, WebRTCCaller]]:
     """A connected call; both ends are closed at the end."""
     caller = WebRTCCaller()
     try:
-        answer, transport = await accept_offer(await caller.offer(), wire or WireConfig())
+        answer, transport = await accept_offer(await caller.offer(), wire or IceConfig())
         try:
             await caller.accept(answer)
             await caller.connected()

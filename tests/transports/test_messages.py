@@ -16,8 +16,8 @@ from backend.transports.websocket_framing import (
     UNSUPPORTED,
     Audio,
     Bye,
+    MessageRefused,
     Ping,
-    Refused,
     read_binary,
     read_text,
     write_audio,
@@ -28,7 +28,7 @@ from backend.transports.websocket_framing import (
 def test_binary_is_audio_up_to_a_second() -> None:
     assert read_binary(b"\1\2") == Audio(b"\1\2")
     assert read_binary(bytes(MAX_PCM_BYTES)) == Audio(bytes(48_000))
-    assert isinstance(read_binary(bytes(MAX_PCM_BYTES + 1)), Refused)
+    assert isinstance(read_binary(bytes(MAX_PCM_BYTES + 1)), MessageRefused)
 
 
 def test_json_audio_is_base64() -> None:
@@ -47,7 +47,7 @@ def test_ping_and_bye_need_nothing_more() -> None:
 )
 def test_other_text_is_refused_as_unsupported(text: str) -> None:
     refused = read_text(text)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, MessageRefused)
     assert refused.code == UNSUPPORTED == 1003
     assert "audio" in refused.reason
 
@@ -55,13 +55,13 @@ def test_other_text_is_refused_as_unsupported(text: str) -> None:
 @pytest.mark.parametrize("pcm", ["%%%%", "abc", "ü"])
 def test_audio_that_is_not_base64_is_refused(pcm: str) -> None:
     refused = read_text(json.dumps({"type": "audio", "pcm": pcm}, ensure_ascii=False))
-    assert refused == Refused(UNSUPPORTED, "pcm must be base64")
+    assert refused == MessageRefused(UNSUPPORTED, "pcm must be base64")
 
 
 def test_more_than_a_second_is_refused_as_too_big() -> None:
     for text in ("x" * 100_000, json.dumps({"type": "audio", "pcm": base64.b64encode(bytes(48_003)).decode()})):
         refused = read_text(text)
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, MessageRefused)
         assert refused.code == TOO_BIG == 1009
 
 
@@ -76,5 +76,5 @@ def test_what_is_sent_is_what_the_framing_says() -> None:
 
 def test_close_reasons_fit_into_a_close_frame() -> None:
     for refused in (read_binary(bytes(99_999)), read_text("?"), read_text('{"type":"audio","pcm":"%"}')):
-        assert isinstance(refused, Refused)
+        assert isinstance(refused, MessageRefused)
         assert len(refused.reason.encode()) <= 123  # RFC 6455, 5.5

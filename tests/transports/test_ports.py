@@ -15,11 +15,11 @@ from aioice import stun
 from backend.app.client.webrtc import WebRTCCaller
 from backend.errors import SettingsError, TooMany
 from backend.transports.webrtc.aioice_ports import Binding, choose_bindings, open_sockets, own_addresses
-from backend.transports.webrtc.ice import IceServer, WireConfig
+from backend.transports.webrtc.ice import IceConfig, IceServer
 from backend.transports.webrtc.transport import accept_offer
 from tests.support.callers import webrtc_call
 
-LOOPBACK_ONLY = WireConfig(force_host="127.0.0.1")
+LOOPBACK_ONLY = IceConfig(force_host="127.0.0.1")
 
 
 def advertised(sdp: str) -> list[tuple[str, int]]:
@@ -92,7 +92,7 @@ def test_an_exhausted_range_says_when_to_try_again() -> None:
 
 async def test_calls_stay_within_the_port_range_and_the_last_one_is_refused() -> None:
     with free_ports(2) as ports:
-        wire = WireConfig(force_host="127.0.0.1", port_range=ports)
+        wire = IceConfig(force_host="127.0.0.1", port_range=ports)
         caller = WebRTCCaller(LOOPBACK_ONLY)
         offer = await caller.offer()
         calls = [await accept_offer(offer, wire) for _ in range(2)]
@@ -108,7 +108,7 @@ async def test_calls_stay_within_the_port_range_and_the_last_one_is_refused() ->
 
 async def test_the_forced_address_is_the_only_one_advertised() -> None:
     caller = WebRTCCaller(LOOPBACK_ONLY)
-    answer, transport = await accept_offer(await caller.offer(), WireConfig(force_host="203.0.113.7"))
+    answer, transport = await accept_offer(await caller.offer(), IceConfig(force_host="203.0.113.7"))
     assert [host for host, _ in advertised(answer)] == ["203.0.113.7"]
     assert "c=IN IP4 203.0.113.7" in answer
     await transport.close()
@@ -123,7 +123,7 @@ async def test_a_call_over_loopback_alone_connects() -> None:
 async def test_a_call_to_a_socket_on_every_interface_connects() -> None:
     """As in a container: what is advertised is not ours, and packets come in by whatever interface."""
     caller = WebRTCCaller(LOOPBACK_ONLY)
-    answer, transport = await accept_offer(await caller.offer(), WireConfig(force_host="203.0.113.7"))
+    answer, transport = await accept_offer(await caller.offer(), IceConfig(force_host="203.0.113.7"))
     await caller.accept(answer.replace("203.0.113.7", "127.0.0.1"))
     await caller.connected()
     await caller.close()
@@ -132,7 +132,7 @@ async def test_a_call_to_a_socket_on_every_interface_connects() -> None:
 
 async def test_without_ice_servers_nothing_but_own_addresses_is_offered() -> None:
     caller = WebRTCCaller()
-    answer, transport = await accept_offer(await caller.offer(), WireConfig())
+    answer, transport = await accept_offer(await caller.offer(), IceConfig())
     assert {host for host, _ in advertised(answer)} == set(own_addresses() or ["127.0.0.1"])
     assert "srflx" not in answer
     await transport.close()
@@ -142,7 +142,7 @@ async def test_without_ice_servers_nothing_but_own_addresses_is_offered() -> Non
 async def test_a_stun_server_adds_the_address_it_sees() -> None:
     caller = WebRTCCaller(LOOPBACK_ONLY)
     async with stun_server("203.0.113.44") as url:
-        answer, transport = await accept_offer(await caller.offer(), WireConfig(ice_servers=(IceServer((url,)),)))
+        answer, transport = await accept_offer(await caller.offer(), IceConfig(ice_servers=(IceServer((url,)),)))
     assert ("203.0.113.44", 40_404) in advertised(answer)
     assert "typ srflx" in answer
     await transport.close()
@@ -152,7 +152,7 @@ async def test_a_stun_server_adds_the_address_it_sees() -> None:
 async def test_a_forced_address_needs_no_stun_server() -> None:
     caller = WebRTCCaller(LOOPBACK_ONLY)
     async with stun_server("203.0.113.44") as url:
-        wire = WireConfig(ice_servers=(IceServer((url,)),), force_host="203.0.113.7")
+        wire = IceConfig(ice_servers=(IceServer((url,)),), force_host="203.0.113.7")
         answer, transport = await accept_offer(await caller.offer(), wire)
     assert {host for host, _ in advertised(answer)} == {"203.0.113.7"}
     await transport.close()
@@ -190,9 +190,9 @@ async def stun_server(seen_as: str) -> AsyncIterator[str]:
 @pytest.mark.parametrize("host", ["voice.example.com", "0.0.0.0", "224.0.0.1", "10.0.0"])
 def test_an_address_nobody_can_call_is_a_settings_error(host: str) -> None:
     with pytest.raises(SettingsError, match="RTC_FORCE_HOST"):
-        WireConfig(force_host=host)
+        IceConfig(force_host=host)
 
 
 def test_a_malformed_ice_server_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="ICE_SERVERS"):
-        WireConfig(ice_servers=(IceServer(("http://stun.example.com",)),))
+        IceConfig(ice_servers=(IceServer(("http://stun.example.com",)),))

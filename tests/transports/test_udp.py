@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from backend.transports.webrtc.udp import AT_ONCE, ClockedSocket, current_intake
+from backend.transports.webrtc.udp import AT_ONCE, ClockedSocket, current_socket_reader
 
 
 class Heard(asyncio.DatagramProtocol):
@@ -42,7 +42,7 @@ def bound() -> socket.socket:
 
 
 def opened(heard: asyncio.DatagramProtocol) -> ClockedSocket:
-    return ClockedSocket(bound(), heard, current_intake())
+    return ClockedSocket(bound(), heard, current_socket_reader())
 
 
 def open_files() -> int:
@@ -70,7 +70,7 @@ async def test_every_datagram_arrives_whole_and_in_order_with_its_address() -> N
 
 
 async def test_when_time_is_up_the_rest_waits_and_everybody_gets_a_turn() -> None:
-    intake, loop = current_intake(), asyncio.get_running_loop()
+    intake, loop = current_socket_reader(), asyncio.get_running_loop()
     heard = [Heard() for _ in range(3 * AT_ONCE)]
     here = [opened(each) for each in heard]
     there = bound()
@@ -112,7 +112,7 @@ async def test_a_closed_one_tells_its_protocol_once_and_frees_its_port() -> None
     await until(lambda: heard.lost == 1)
     assert here.is_closing()
     assert sock.fileno() == -1
-    assert "0 sockets" in repr(current_intake())
+    assert "0 sockets" in repr(current_socket_reader())
     assert "closed" in repr(here)
 
 

@@ -19,10 +19,10 @@ from backend.conversation.events import PlaybackEvent
 from backend.errors import BadOffer, NeverConnected, TransportLost
 from backend.media.frame import SILENCE, Frame
 from backend.transports.webrtc import peer as peers
-from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.srtp import Protection
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
-from backend.transports.webrtc.udp import current_intake
+from backend.transports.webrtc.udp import current_socket_reader
 from tests.support.bad_network import Network, vanish
 from tests.support.callers import webrtc_call
 from tests.support.leaks import holdings, released
@@ -38,7 +38,7 @@ class Reader:
 
     def __init__(self, transport: WebRTCTransport) -> None:
         self.frames: list[tuple[float, Frame]] = []
-        self.task = asyncio.create_task(transport.hear(self._hear))
+        self.task = asyncio.create_task(transport.receive_frames(self._hear))
 
     def _hear(self, frame: Frame) -> None:
         self.frames.append((asyncio.get_running_loop().time(), frame))
@@ -52,7 +52,7 @@ class Reader:
 
 
 @asynccontextmanager
-async def read_call(wire: WireConfig | None = None) -> AsyncIterator[tuple[WebRTCTransport, WebRTCCaller, Reader]]:
+async def read_call(wire: IceConfig | None = None) -> AsyncIterator[tuple[WebRTCTransport, WebRTCCaller, Reader]]:
     async with webrtc_call(wire) as (transport, caller):
         reader = Reader(transport)
         try:
@@ -68,7 +68,7 @@ async def connect_seconds(candidates: list[str]) -> float:
     caller = WebRTCCaller()
     offer = with_candidates(await caller.offer(), candidates)
     begun = loop.time()
-    answer, transport = await accept_offer(offer, WireConfig())
+    answer, transport = await accept_offer(offer, IceConfig())
     try:
         await caller.accept(answer)
         await caller.connected()
@@ -93,7 +93,7 @@ async def test_browsers_candidates_do_not_delay_the_connection(candidates: list[
 
 @pytest.mark.parametrize("offer", [CHROMIUM, FIREFOX], ids=["chromium", "firefox"])
 async def test_browsers_offers_are_answered_with_opus_alone_and_all_candidates(offer: str) -> None:
-    answer, transport = await accept_offer(offer, WireConfig())
+    answer, transport = await accept_offer(offer, IceConfig())
     await transport.close()
     assert re.findall(r"a=rtpmap:\d+ (\S+)", answer) == ["opus/48000/2"]
     assert "useinbandfec=1" in answer and "usedtx=1" in answer
@@ -121,7 +121,7 @@ async def test_eight_calls_at_once_keep_their_voices_apart() -> None:
 
 async def test_a_caller_that_never_connects_is_lost() -> None:
     caller = WebRTCCaller()
-    _, transport = await accept_offer(await caller.offer(), WireConfig(connect_within_s=0.3))
+    _, transport = await accept_offer(await caller.offer(), IceConfig(connect_within_s=0.3))
     with pytest.raises(NeverConnected, match="did not connect"):
         await read_all(transport, within_s=1)
     await transport.close()
@@ -131,7 +131,7 @@ async def test_a_caller_that_never_connects_is_lost() -> None:
 async def test_a_caller_with_another_certificate_is_lost_at_once() -> None:
     caller = WebRTCCaller()
     offer = re.sub(r"sha-(256|384|512) ..", r"sha-\1 00", await caller.offer())
-    answer, transport = await accept_offer(offer, WireConfig())
+    answer, transport = await accept_offer(offer, IceConfig())
     await caller.accept(answer)
     with pytest.raises(NeverConnected, match="failed"):
         await read_all(transport, within_s=5)
@@ -175,7 +175,7 @@ async def test_what_waits_to_be_read_is_not_taken_for_missing(monkeypatch: pytes
     async with read_call() as (_, caller, reader):
         caller.say(tone(500, 2000))
         await until(lambda: len(reader.speech()) > 10, 5)
-        intake = current_intake()
+        intake = current_socket_reader()
         reads, read = intake._beat._readers, intake._read
         monkeypatch.setitem(reads, lambda _until: None, None)
         del reads[read]
@@ -235,7 +235,7 @@ async def test_a_strangers_datagrams_do_not_end_a_call(datagram: bytes) -> None:
 
 
 async def test_a_caller_that_dies_silently_is_lost() -> None:
-    async with webrtc_call(WireConfig(lost_after_s=0.5)) as (transport, caller):
+    async with webrtc_call(IceConfig(lost_after_s=0.5)) as (transport, caller):
         begun = asyncio.get_running_loop().time()
         vanish(caller)
         with pytest.raises(TransportLost, match="Nothing comes"):
@@ -288,7 +288,7 @@ async def test_our_path_adds_less_than_a_frame_and_a_bit_each_way() -> None:
 async def test_a_caller_that_asked_is_sent_pauses_and_its_clock_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     caller, came = WebRTCCaller(), list[RtpPacket]()
     offer = re.sub(r"(a=rtpmap:(\d+) opus/48000/2\r\n)", r"\1a=fmtp:\2 usedtx=1\r\n", await caller.offer())
-    answer, transport = await accept_offer(offer, WireConfig())
+    answer, transport = await accept_offer(offer, IceConfig())
 
     def take_off(protection: Protection, data: bytes) -> bytes | None:
         if (plain := taken_off(protection, data)) and protection is ours:
@@ -317,7 +317,7 @@ async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
         raise RuntimeError("a mistake")
 
     async with webrtc_call() as (transport, _):
-        transport.listen(stumble)
+        transport.listen_to_playback(stumble)
         transport.play("a", tone(500, 100))
         with pytest.raises(TransportLost, match="audio failed"):
             await read_all(transport, within_s=2)
@@ -371,7 +371,7 @@ async def test_no_damaged_offer_raises_anything_but_bad_offer() -> None:
 async def accepted(offer: str) -> bool:
     """Whether an offer is taken (aiortc can do without some lines); the call is closed at once."""
     try:
-        _, transport = await accept_offer(offer, WireConfig(force_host="127.0.0.1"))
+        _, transport = await accept_offer(offer, IceConfig(force_host="127.0.0.1"))
     except BadOffer:
         return False
     await transport.close()
@@ -407,7 +407,7 @@ async def test_an_abandoned_offer_leaves_nothing_behind() -> None:
 
 async def abandoned(steps: int) -> bool:
     """Cancel the answering after some turns of the loop; whether it was in time."""
-    answering = asyncio.create_task(accept_offer(CHROMIUM, WireConfig()))
+    answering = asyncio.create_task(accept_offer(CHROMIUM, IceConfig()))
     for _ in range(steps):
         await asyncio.sleep(0)
     answering.cancel()
@@ -445,5 +445,5 @@ async def test_a_peer_that_will_not_close_loses_its_sockets(monkeypatch: pytest.
 async def read_all(transport: WebRTCTransport, within_s: float) -> list[Frame]:
     frames: list[Frame] = []
     async with asyncio.timeout(within_s):
-        await transport.hear(frames.append)
+        await transport.receive_frames(frames.append)
     return frames

@@ -54,7 +54,7 @@ async def raw_call(**options: float) -> AsyncIterator[tuple[WebSocketTransport, 
 async def read_all(transport: WebSocketTransport, within_s: float = 3.0) -> list[Frame]:
     frames: list[Frame] = []
     async with asyncio.timeout(within_s):
-        await transport.hear(frames.append)
+        await transport.receive_frames(frames.append)
     return frames
 
 
@@ -213,7 +213,7 @@ async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
         raise RuntimeError("a mistake")
 
     async with raw_call() as (transport, _):
-        transport.listen(stumble)
+        transport.listen_to_playback(stumble)
         transport.play("a", tone(500, 100))
         with pytest.raises(TransportLost, match="audio failed"):
             await read_all(transport)

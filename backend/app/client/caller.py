@@ -31,7 +31,7 @@ class HeardFrame:
         return max(samples) > AUDIBLE or min(samples) < -AUDIBLE
 
 
-class Ear:
+class HeardAudio:
     """What a caller has heard, oldest first."""
 
     def __init__(self) -> None:
@@ -39,9 +39,9 @@ class Ear:
         self.last_audible_at: float | None = None
 
     def __repr__(self) -> str:
-        return f"Ear({len(self.frames)} frames)"
+        return f"HeardAudio({len(self.frames)} frames)"
 
-    def hear(self, frame: Frame, at: float) -> None:
+    def add(self, frame: Frame, at: float) -> None:
         """Keep one frame."""
         heard = HeardFrame(at, frame)
         self.frames.append(heard)
@@ -62,7 +62,7 @@ class Ear:
 class Caller(Protocol):
     """One program's end of a call."""
 
-    ear: Ear
+    ear: HeardAudio
 
     def say(self, pcm: bytes) -> None:
         """Speak 24 kHz mono PCM16 after what is being said; before and after it there is silence."""

@@ -21,7 +21,7 @@ from backend.app.client.websocket import WebSocketCaller
 from backend.errors import TransportLost, VoiceError
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.media.wav import read_wav, write_wav
-from backend.transports.webrtc.ice import IceServer, WireConfig
+from backend.transports.webrtc.ice import IceConfig, IceServer
 
 LEAD_IN_MS = 300
 """Milliseconds of silence before the file, as before anybody's first word."""
@@ -92,7 +92,7 @@ async def _place(
         ticket = await signalling.open_session(conversation)
         await socket.connect(signalling.socket_url(ticket))
         return socket, ticket
-    peer = WebRTCCaller(WireConfig(ice_servers=_servers(await signalling.config())))
+    peer = WebRTCCaller(IceConfig(ice_servers=_servers(await signalling.config())))
     stack.push_async_callback(peer.close)
     answer, ticket = await signalling.offer(await peer.offer(), conversation)
     await peer.accept(answer)

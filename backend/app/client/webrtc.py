@@ -6,12 +6,12 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from backend.app.client.caller import KEPT_FRAMES, Ear, cut_frames
+from backend.app.client.caller import KEPT_FRAMES, HeardAudio, cut_frames
 from backend.errors import TransportLost
 from backend.media.opus import SILENCE_PACKET, SILENCE_PACKETS, OpusEncoder
 from backend.media.rtp import Packet
 from backend.media.voice_decoder import VoiceDecoder
-from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import AudioPeer, PeerState
 
 
@@ -28,8 +28,8 @@ class ArrivedPacket:
 class WebRTCCaller:
     """One call: `offer`, give it to the server, `accept` the answer, wait until `connected`. See `Caller`."""
 
-    def __init__(self, wire: WireConfig | None = None) -> None:
-        self.ear = Ear()
+    def __init__(self, config: IceConfig | None = None) -> None:
+        self.ear = HeardAudio()
         self.packets: deque[ArrivedPacket] = deque(maxlen=KEPT_FRAMES)
         self._speech: deque[bytes] = deque()
         self._silent = asyncio.Event()
@@ -38,7 +38,7 @@ class WebRTCCaller:
         self._decoder = VoiceDecoder()
         self._closed = False
         self.peer = AudioPeer(
-            wire or WireConfig(),
+            config or IceConfig(),
             next_payload=self._next_payload,
             on_packet=self._on_packet,
             on_state=self._on_state,
@@ -114,4 +114,4 @@ class WebRTCCaller:
         frames = self._decoder.expire(now)
         frames += self._decoder.receive(packet.sequence_number, packet.timestamp, packet.payload, now)
         for frame in frames:
-            self.ear.hear(frame, now)
+            self.ear.add(frame, now)

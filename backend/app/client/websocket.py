@@ -11,7 +11,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 
-from backend.app.client.caller import Ear, cut_frames
+from backend.app.client.caller import HeardAudio, cut_frames
 from backend.errors import TransportLost
 from backend.media.frame import SILENCE, Frame
 from backend.media.pacer import Pacer
@@ -24,7 +24,7 @@ class WebSocketCaller:
     """One call: `connect` it, then see `Caller`."""
 
     def __init__(self) -> None:
-        self.ear = Ear()
+        self.ear = HeardAudio()
         self.flushes = 0
         self.farewell: str | None = None
         self._speech: deque[Frame] = deque()
@@ -94,7 +94,7 @@ class WebSocketCaller:
                     case "ready":
                         self._ready.set()
                     case "audio":
-                        self.ear.hear(Frame(base64.b64decode(message["pcm"])), loop.time())
+                        self.ear.add(Frame(base64.b64decode(message["pcm"])), loop.time())
                     case "flush":
                         self.flushes += 1
                     case "bye":

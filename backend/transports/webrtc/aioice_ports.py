@@ -21,7 +21,7 @@ from aioice.candidate import candidate_foundation, candidate_priority
 from aioice.ice import StunProtocol, get_host_addresses, server_reflexive_candidate
 
 from backend.errors import TooMany
-from backend.transports.webrtc.udp import ClockedSocket, current_intake
+from backend.transports.webrtc.udp import ClockedSocket, current_socket_reader
 
 LOOPBACK = "127.0.0.1"
 """Enough for programs. Chromium gathers nothing on a machine that has only this, unless it is started with
@@ -181,7 +181,7 @@ async def _listen(
     port = sock.getsockname()[1]
     protocol = MediaSocket(connection)
     if clocked:
-        ClockedSocket(sock, protocol, current_intake())
+        ClockedSocket(sock, protocol, current_socket_reader())
     else:
         await asyncio.get_running_loop().create_datagram_endpoint(lambda: protocol, sock=sock)
     protocol.local_candidate = Candidate(

@@ -27,7 +27,7 @@ from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtp import AnyRtcpPacket, RtcpRrPacket, RtcpSrPacket, RtpPacket
 from aiortc.utils import random16, random32
 
-from backend.media.clock import Place, current_beat
+from backend.media.clock import Slot, current_media_clock
 from backend.media.opus import EMPTY_BYTES
 from backend.media.rtp import MARKER, Packet, is_media, read_packet, write_packet
 from backend.transports.webrtc.srtp import Protection
@@ -110,7 +110,7 @@ class PacketSender(RTCRtpSender):
         self._dtls = transport
         self._next_payload = next_payload
         self._on_loss = on_loss
-        self._place: Place | None = None
+        self._place: Slot | None = None
         self._payload_type = 0
         self._marker = 0
         self._sequence = random16() % 32768  # see aiortc's own `random_sequence_number`
@@ -135,7 +135,7 @@ class PacketSender(RTCRtpSender):
         self._payload_type = codec.payloadType
         self._protection = Protection(self._dtls._tx_srtp)
         self._pairs = self._dtls.transport._connection._nominated
-        self._place = current_beat().join(self._play)
+        self._place = current_media_clock().join(self._play)
         _inside(self, RTCRtpSender, "rtp_started").set()
         try:
             await asyncio.get_running_loop().create_future()

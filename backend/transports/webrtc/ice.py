@@ -21,7 +21,7 @@ class IceServer:
 
 
 @dataclass(frozen=True, slots=True)
-class WireConfig:
+class IceConfig:
     """How calls reach us. Raises `SettingsError` at start-up rather than at the first call."""
 
     ice_servers: tuple[IceServer, ...] = ()

@@ -25,7 +25,7 @@ from aiortc.exceptions import InternalError, OperationError
 from backend.errors import BadOffer
 from backend.transports.webrtc import aioice_ports
 from backend.transports.webrtc.aiortc_media import LossHandler, NextPayload, PacketHandler, PacketSender, take_over
-from backend.transports.webrtc.ice import WireConfig
+from backend.transports.webrtc.ice import IceConfig
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class AudioPeer:
 
     def __init__(
         self,
-        wire: WireConfig,
+        config: IceConfig,
         *,
         next_payload: NextPayload,
         on_packet: PacketHandler,
@@ -75,13 +75,13 @@ class AudioPeer:
         clocked: bool = False,
     ) -> None:
         """`clocked`: one of many calls of a server, whose sockets are read together; see `udp`."""
-        self._connection = RTCPeerConnection(RTCConfiguration(iceServers=wire.rtc_servers()))
+        self._connection = RTCPeerConnection(RTCConfiguration(iceServers=config.rtc_servers()))
         self._transceiver = self._add_audio()
         self._sender: PacketSender = take_over(self._transceiver, on_packet, next_payload, on_loss)
         ice = self._transceiver.receiver.transport.transport
         self._ice = ice._connection
-        aioice_ports.bind_within(self._ice, wire.force_host, wire.port_range, clocked=clocked)
-        self._wishes = OPUS_WISHES | PAUSES_WISH if wire.pauses else OPUS_WISHES
+        aioice_ports.bind_within(self._ice, config.force_host, config.port_range, clocked=clocked)
+        self._wishes = OPUS_WISHES | PAUSES_WISH if config.pauses else OPUS_WISHES
         self._on_state = on_state
         self._closing: asyncio.Task[None] | None = None
         self._connection.on("connectionstatechange", self._state_changed)

@@ -1,9 +1,9 @@
-"""UDP sockets that are read by the beat instead of each by the event loop: see `beat` for why.
+"""UDP sockets that are read by the media clock instead of each by the event loop: see `media.clock` for why.
 
-An `Intake` asks the system once which of all its sockets have something, and empties those. A `ClockedSocket` is what
-asyncio calls a datagram transport, so that aioice does not know the difference, except that nothing ever waits in it:
-what the network does not take at once is dropped, since audio that waited would be too late, and STUN and DTLS repeat
-what is not answered.
+A `SocketReader` asks the system once which of all its sockets have something, and empties those. A `ClockedSocket` is
+an asyncio datagram transport, so that aioice does not know the difference, except that nothing ever waits in it: what
+the network does not take at once is dropped, since audio that waited would be too late, and STUN and DTLS repeat what
+is not answered.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from backend.media.clock import Beat, current_beat
+from backend.media.clock import MediaClock, current_media_clock
 
 log = logging.getLogger(__name__)
 
@@ -29,10 +29,10 @@ The system tells of the others first the next time, so that none is forgotten; a
 which drops what it cannot hold."""
 
 
-class Intake:
-    """All clocked sockets of one event loop; see `current_intake`."""
+class SocketReader:
+    """All clocked sockets of one event loop; see `current_socket_reader`."""
 
-    def __init__(self, beat: Beat, clock: Callable[[], float]) -> None:
+    def __init__(self, beat: MediaClock, clock: Callable[[], float]) -> None:
         """`clock`: the event loop's."""
         self._beat = beat
         self._clock = clock
@@ -42,7 +42,7 @@ class Intake:
         self._sockets: dict[int, ClockedSocket] = {}
 
     def __repr__(self) -> str:
-        return f"Intake({len(self._sockets)} sockets)"
+        return f"SocketReader({len(self._sockets)} sockets)"
 
     def add(self, clocked: ClockedSocket, descriptor: int) -> None:
         """Read it from now on."""
@@ -74,7 +74,7 @@ class Intake:
 class ClockedSocket(asyncio.DatagramTransport):
     """A bound UDP socket that tells `protocol` of each datagram when the beat comes to it."""
 
-    def __init__(self, sock: socket.socket, protocol: asyncio.DatagramProtocol, intake: Intake) -> None:
+    def __init__(self, sock: socket.socket, protocol: asyncio.DatagramProtocol, intake: SocketReader) -> None:
         super().__init__({"socket": sock, "sockname": sock.getsockname()})
         self._socket = sock
         self._descriptor = sock.fileno()
@@ -130,13 +130,13 @@ class ClockedSocket(asyncio.DatagramTransport):
         self.close()
 
 
-_intakes: WeakKeyDictionary[asyncio.AbstractEventLoop, Intake] = WeakKeyDictionary()
+_intakes: WeakKeyDictionary[asyncio.AbstractEventLoop, SocketReader] = WeakKeyDictionary()
 
 
-def current_intake() -> Intake:
+def current_socket_reader() -> SocketReader:
     """The running event loop's."""
     loop = asyncio.get_running_loop()
     intake = _intakes.get(loop)
     if intake is None:
-        intake = _intakes[loop] = Intake(current_beat(), loop.time)
+        intake = _intakes[loop] = SocketReader(current_media_clock(), loop.time)
     return intake
