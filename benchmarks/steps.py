@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.middleware.base import Asked
-from backend.middleware.discovery import discover
 from backend.middleware.pipeline import NO_STEPS, Pipeline
+from backend.middleware.plan import discover
 from backend.storage.embedded import open_memory
 from backend.storage.memory import Memory, Message
 from backend.testing.memory import FakeMemory

@@ -24,7 +24,7 @@ from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
     ModelAsked,
-    State,
+    SessionState,
     StateChanged,
     Token,
     ToolFinished,
@@ -49,18 +49,18 @@ MESSAGES: list[dict[str, Any]] = [
 ]
 LEGS = {"turn": 1, "hangover_ms": 300, "commit_ms": 1, "reply_started_ms": 50, "first_audio_ms": 100, "played_ms": 20}
 EVENTS: list[AgentEvent] = [
-    StateChanged(State.PROCESSING),
+    StateChanged(SessionState.PROCESSING),
     ModelAsked("a-model", MESSAGES, 2),
     ModelAnswered("a-model", "", ("a_tool",), "tool_calls", 100, 5, None),
-    StateChanged(State.TOOL_CALLING),
+    StateChanged(SessionState.TOOL_CALLING),
     ToolStarted("t", "a_tool", '{"location": "Seattle"}'),
     ToolFinished("t", "a_tool", "{}" * 400, None, False, 80),
-    StateChanged(State.PROCESSING),
+    StateChanged(SessionState.PROCESSING),
     ModelAsked("a-model", MESSAGES, 2),
-    StateChanged(State.GENERATING),
+    StateChanged(SessionState.GENERATING),
     *[Token("word ")] * 40,
     ModelAnswered("a-model", "word " * 40, (), "stop", 300, 40, 12.0),
-    StateChanged(State.COMPLETE),
+    StateChanged(SessionState.COMPLETE),
 ]
 
 

@@ -14,21 +14,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from backend.agent.context import MESSAGE_LIMIT, ContextMessage, ConversationContext
+from backend.agent.context import MESSAGE_LIMIT, ContextMessage, ConversationContext, Situation, system_prompt
 from backend.agent.events import (
     AgentEvent,
     Final,
-    State,
+    SessionState,
     StateChanged,
     ThinkerResponse,
     Token,
     ToolFinished,
     ToolStarted,
 )
-from backend.agent.prompt import Situation, system_prompt
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import AgentTrace
-from backend.agent.turn import ROUND_LIMIT, Metrics, Turn
+from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.tools.base import Client, Principal
@@ -168,10 +167,10 @@ class ThinkerSession:
         self._hand_out = emit
         self._client = client
         self._revise = revise
-        self._state = State.IDLE
+        self._state = SessionState.IDLE
         self._context: ConversationContext | None = None
         self._history: History = "none" if agent.store is None else "kept"
-        self._metrics = Metrics()
+        self._metrics = TurnMetrics()
         self._busy = False
         self._running: asyncio.Task[ThinkerResponse] | None = None
         self._released: asyncio.Future[None] | None = None
@@ -183,7 +182,7 @@ class ThinkerSession:
         return f"ThinkerSession({self._conversation_id[:6]}… {self._state}, {self._turns} turns)"
 
     @property
-    def state(self) -> State:
+    def state(self) -> SessionState:
         """Where the session stands."""
         return self._state
 
@@ -216,7 +215,7 @@ class ThinkerSession:
         if not self._busy or self._cancelled:
             return
         self._cancelled = True
-        self._move(State.CANCELLED)
+        self._move(SessionState.CANCELLED)
         if self._running is not None and self._released is not None:
             self._running.cancel()
             asyncio.get_running_loop().call_later(STOP_WITHIN_S, _release, self._released)
@@ -229,7 +228,7 @@ class ThinkerSession:
         """The conversation so far."""
         return self._context or ConversationContext()
 
-    def get_metrics(self) -> Metrics:
+    def get_metrics(self) -> TurnMetrics:
         """Tokens and calls of all turns, times of the last."""
         return replace(self._metrics)
 
@@ -303,11 +302,11 @@ class ThinkerSession:
                 response = self._interrupted(turn)
             elif error := task.exception():
                 turn.keep_partial()
-                self._move(State.ERROR)
+                self._move(SessionState.ERROR)
                 raise error
             else:
                 response = await self._revised(task.result(), turn)
-                self._move(State.COMPLETE)
+                self._move(SessionState.COMPLETE)
         finally:
             turn.settle()
             await self._save(turn)
@@ -332,7 +331,7 @@ class ThinkerSession:
             tool_calls_made=len(turn.results),
             latency_ms=round(self._metrics.total_ms),
             tokens_used=turn.tokens,
-            state=State.CANCELLED,
+            state=SessionState.CANCELLED,
             cacheable=False,
         )
 
@@ -344,7 +343,7 @@ class ThinkerSession:
             self._state = event.state
         self._hand_out(event)
 
-    def _move(self, state: State) -> None:
+    def _move(self, state: SessionState) -> None:
         if state is not self._state:
             self._state = state
             self._hand_out(StateChanged(state))
@@ -364,7 +363,7 @@ class ThinkerSession:
 
     async def _save(self, turn: Turn) -> None:
         """Add the turn to the stored conversation; of one that failed, nothing unless something came of it."""
-        if self._agent.store is None or (self._state is State.ERROR and len(turn.added) < 2):
+        if self._agent.store is None or (self._state is SessionState.ERROR and len(turn.added) < 2):
             return
         try:
             async with asyncio.timeout(STORE_WITHIN_S):

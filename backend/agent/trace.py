@@ -11,7 +11,7 @@ from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
     ModelAsked,
-    State,
+    SessionState,
     StateChanged,
     Token,
     ToolFinished,
@@ -23,7 +23,7 @@ from backend.tools.runner import Toolbox, ToolResult
 
 UNKNOWN_TOOL = "unknown_tool"
 """A name the model made up stays out of the trace."""
-BROKEN_OFF: dict[State, Outcome] = {State.CANCELLED: "cancelled", State.ERROR: "failed"}
+BROKEN_OFF: dict[SessionState, Outcome] = {SessionState.CANCELLED: "cancelled", SessionState.ERROR: "failed"}
 
 
 class AgentTrace:

@@ -20,19 +20,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from backend.agent.context import CALLS_LIMIT, ContextMessage, ConversationContext, without_calls
+from backend.agent.context import CALLS_LIMIT, ContextMessage, ConversationContext, Exchange, without_calls
 from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
     ModelAsked,
-    State,
+    SessionState,
     StateChanged,
     ThinkerResponse,
     Token,
     ToolFinished,
     ToolStarted,
 )
-from backend.agent.given import Exchange
 from backend.agent.speech import speakable
 from backend.errors import NoAnswer
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
@@ -71,7 +70,7 @@ class Said:
 
 
 @dataclass
-class Metrics:
+class TurnMetrics:
     """Counts and times of a session's turns so far; times in milliseconds, of the last turn."""
 
     total_tokens: int = 0
@@ -96,7 +95,7 @@ class Turn:
     system: str
     mode: Literal["voice", "chat"]
     emit: Callable[[AgentEvent], None]
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: TurnMetrics = field(default_factory=TurnMetrics)
     exchanges: Sequence[Exchange] = ()
     """Tool calls that were made for the model before it is asked."""
     rounds: int = ROUND_LIMIT
@@ -141,7 +140,7 @@ class Turn:
 
     async def _ask(self, *, tools: bool) -> Said:
         """One request to the model, its words handed out as they come."""
-        self.emit(StateChanged(State.PROCESSING))
+        self.emit(StateChanged(SessionState.PROCESSING))
         self.partial, calls, end = "", [], Finished("stop")
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
         messages = [{"role": "system", "content": system}, *self.context.as_api()]
@@ -171,7 +170,7 @@ class Turn:
 
     def _spoke(self, text: str) -> None:
         if not self.partial:
-            self.emit(StateChanged(State.GENERATING))
+            self.emit(StateChanged(SessionState.GENERATING))
             now = self._spoke_at = time.perf_counter()
             if self.metrics.first_token_ms is None:
                 self.metrics.first_token_ms = (now - self._began) * 1000
@@ -183,7 +182,7 @@ class Turn:
 
     async def _round(self, said: Said) -> bool:
         """Make the calls, side by side, and add them with their results. True when all were made in vain."""
-        self.emit(StateChanged(State.TOOL_CALLING))
+        self.emit(StateChanged(SessionState.TOOL_CALLING))
         self.metrics.rounds += 1
         calls = _distinct(said.calls[:CALLS_LIMIT])
         refused = [self._refusal(call) for call in calls]
@@ -258,7 +257,7 @@ class Turn:
             tool_calls_made=len(self.results),
             latency_ms=round((time.perf_counter() - self._began) * 1000),
             tokens_used=self.tokens,
-            state=State.COMPLETE,
+            state=SessionState.COMPLETE,
             incomplete=incomplete,
             sample=sample,
             live=any(result.error is None and not result.sample for result in self.results),

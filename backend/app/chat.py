@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
 from backend.app.thinkers import ThinkerSubsystem
-from backend.chat.answering import House
 from backend.chat.chat import Chat
-from backend.chat.learning import Learning
+from backend.chat.profile_updater import ChatProfileUpdater
+from backend.chat.turn_runner import ChatDependencies
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import Tracer
 from backend.settings.settings import Settings
@@ -27,13 +27,13 @@ async def open_chat(
 ) -> AsyncIterator[Chat]:
     """Open the chat; turns that still run at the end of the block are cancelled."""
     chat = Chat(
-        House(
+        ChatDependencies(
             thinkers.registry,
             thinkers.pipeline,
             stores.memory,
             settings.chat_deadline_s,
             tasks.handover,
-            Learning(stores.outbox.put, thinkers.summaries, tasks.coordinating.overhear),
+            ChatProfileUpdater(stores.outbox.put, thinkers.summaries, tasks.coordinating.overhear),
             tracer,
             stores.turns,
         )

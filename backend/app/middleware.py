@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx2
 
-from backend.middleware.discovery import discover
 from backend.middleware.pipeline import Pipeline
+from backend.middleware.plan import discover
 from backend.models.base import ChatModel
 from backend.notifications.webhooks import Webhooks, hosts_of
 from backend.settings.settings import Settings

@@ -26,7 +26,7 @@ from backend.tasks.service import Board
 from backend.tasks.task import Results
 from backend.tasks.thinking import Thinking, background_kinds
 from backend.tasks.worker import Worker
-from backend.thinkers.registry import Thinkers
+from backend.thinkers.registry import ThinkerRegistry
 
 DAY_S = 86_400
 ARCHIVE_WAITS = 200
@@ -84,7 +84,11 @@ def open_records(settings: BackgroundSettings, store: Store, results: Results | 
 
 
 def a_worker(
-    settings: BackgroundSettings, records: Records, thinkers: Thinkers, archive: Archive, concurrency: int | None = None
+    settings: BackgroundSettings,
+    records: Records,
+    thinkers: ThinkerRegistry,
+    archive: Archive,
+    concurrency: int | None = None,
 ) -> Worker:
     """A worker over the Thinkers, not yet at work."""
     limits = RunLimits(settings.retries, settings.retry_after_s, settings.soft_limit_s, settings.hard_limit_s)
@@ -102,7 +106,7 @@ async def open_background(
     settings: BackgroundSettings,
     store: Store,
     *,
-    thinkers: Thinkers,
+    thinkers: ThinkerRegistry,
     archive: Archive,
     registry: CollectorRegistry,
     results: Results | None = None,

@@ -16,7 +16,7 @@ from backend.notifications.dispatcher import Teller
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import Tracer
 from backend.settings.settings import Settings
-from backend.tasks.handoff import Handover
+from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.thinking import background_kinds
 
 
@@ -27,7 +27,7 @@ class TaskSubsystem:
     background: Background
     teller: Teller
     coordinating: Coordinating
-    handover: Handover
+    handover: BackgroundHandoff
     """The way of calls and typed turns to the tasks."""
 
 
@@ -83,6 +83,6 @@ async def open_tasks(
                 tracer=tracer,
             )
         )
-        handover = Handover(background.board)
+        handover = BackgroundHandoff(background.board)
         stack.push_async_callback(handover.close)
         yield TaskSubsystem(background, teller, coordinating, handover)

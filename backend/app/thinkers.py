@@ -19,8 +19,8 @@ from backend.app.models import Models
 from backend.app.stores import Stores
 from backend.calendar.calendars import Calendars, open_calendars
 from backend.errors import BadPlugin
-from backend.middleware.discovery import steps_of
 from backend.middleware.pipeline import NO_STEPS, Pipeline
+from backend.middleware.plan import steps_of
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder, EmbeddingsAPI
 from backend.notifications.service import Reminding
@@ -31,8 +31,8 @@ from backend.storage.memory import Memory
 from backend.tasks.queries import Asking
 from backend.thinkers.preferences import MemoryPreferences
 from backend.thinkers.profiles import ModeProfiles
-from backend.thinkers.registry import ROUTE_TOOL, Thinkers
-from backend.thinkers.work import Desk
+from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
+from backend.thinkers.run import ThinkerDependencies
 from backend.tools import registry as tools
 from backend.tools.background_tasks import NoTasks, UserTasks
 from backend.tools.clock import Clock
@@ -54,7 +54,7 @@ SUMMARIES_WITHIN_S = 2.0
 class ThinkerSubsystem:
     """The Thinkers of a process, and what their tools reach."""
 
-    registry: Thinkers
+    registry: ThinkerRegistry
     pipeline: Pipeline
     others: OtherServers | None
     """The tools of other MCP servers; None when the settings name none."""
@@ -115,7 +115,7 @@ def build_thinkers(
     user_tasks: UserTasks | None = None,
     services: Mapping[Any, Any] | None = None,
     clock: Callable[[], float] = time.time,
-) -> Thinkers:
+) -> ThinkerRegistry:
     """Return all Thinkers with their tools and services. `folders` hold further Thinker and tool files.
 
     `tool_sources` have the tools of other servers; `services` are further ones for tools, by type.
@@ -141,8 +141,10 @@ def build_thinkers(
     profiles.modes = modes
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
-    desk = Desk(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, _router(settings, model))
-    return Thinkers.discover(desk, folders=folders)
+    desk = ThinkerDependencies(
+        agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, _router(settings, model)
+    )
+    return ThinkerRegistry.discover(desk, folders=folders)
 
 
 def _services(stores: Stores, models: Models) -> dict[Any, Any]:

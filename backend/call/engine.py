@@ -40,8 +40,8 @@ from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
 from backend.storage.memory import Message
 from backend.storage.outbox import Keep, careful
-from backend.tasks.handoff import Handover
-from backend.thinkers.registry import Thinkers
+from backend.tasks.handoff import BackgroundHandoff
+from backend.thinkers.registry import ThinkerRegistry
 from backend.transports.base import Transport
 from backend.users.modes import Mode
 from backend.users.profile_learner import Knowing, Learning
@@ -65,7 +65,7 @@ class Line:
     """`await known(user_id)`: that, within half a second, `{}` when memory is slow."""
     earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
     """`await earlier(user_id, conversation_id)`: what was said before, within half a second; None: memory is slow."""
-    thinkers: Thinkers
+    thinkers: ThinkerRegistry
     keep: Keep
     learning: Learning
     open_endpointing: Callable[[], Endpointing]
@@ -76,7 +76,7 @@ class Line:
     """Told to the page when the call begins: responder, model, offline."""
     metrics: Metrics
     tracer: Tracer = NO_TRACER
-    handover: Handover | None = None
+    handover: BackgroundHandoff | None = None
     """Takes work that goes on without its call."""
     attend: Attend | None = None
     """What is to be told unasked: see `notifications.dispatcher`."""

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from backend.agent.prompt import standing
+from backend.agent.context import standing
 from backend.conversation.commands import Purpose
 from backend.models.base import quoted
 from backend.responders.base import Briefing
-from backend.thinkers.registry import Thinkers
+from backend.thinkers.registry import ThinkerRegistry
 from backend.users.modes import Mode
 from backend.users.profile import instructions_of
 
@@ -51,7 +51,7 @@ PURPOSES = {
 
 
 def brief(
-    thinkers: Thinkers,
+    thinkers: ThinkerRegistry,
     known: Mapping[str, Any],
     *,
     mode: Mode | None = None,

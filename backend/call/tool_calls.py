@@ -13,10 +13,9 @@ from typing import Any
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.errors import BadRequest, NoAnswer, NotFound, TookTooLong, VoiceError
 from backend.observability.call_metrics import Metrics
-from backend.tasks.handoff import GOES_ON, STARTED, Handover
-from backend.thinkers.base import Answer, Manifest, Progress, Question
-from backend.thinkers.checkpoints import LocalSteps
-from backend.thinkers.registry import Thinkers
+from backend.tasks.handoff import GOES_ON, STARTED, BackgroundHandoff
+from backend.thinkers.base import Answer, LocalCheckpoints, Manifest, Question, ThinkerProgress
+from backend.thinkers.registry import ThinkerRegistry
 from backend.users.modes import Mode
 
 log = logging.getLogger(__name__)
@@ -57,7 +56,7 @@ class Work:
     event: str = ""
     """How the turn machine took it, once it has."""
     question: Question | None = None
-    steps: LocalSteps = field(default_factory=LocalSteps)
+    steps: LocalCheckpoints = field(default_factory=LocalCheckpoints)
     task_id: str = ""
     """Of the background task it went on as."""
 
@@ -91,7 +90,7 @@ class Desk:
 
     def __init__(
         self,
-        thinkers: Thinkers,
+        thinkers: ThinkerRegistry,
         *,
         session_id: str,
         user_id: str,
@@ -102,7 +101,7 @@ class Desk:
         publish: Callable[[str, dict[str, Any]], None],
         metrics: Metrics,
         turn_age_ms: Callable[[], int] = lambda: 0,
-        handover: Handover | None = None,
+        handover: BackgroundHandoff | None = None,
     ) -> None:
         """`handover` takes work that goes on in the background; None: none does."""
         self._handover = handover
@@ -212,7 +211,7 @@ class Desk:
         if full:
             raise NoAnswer("Too many questions at once. Ask again when one is answered.")
 
-        def on_progress(progress: Progress) -> None:
+        def on_progress(progress: ThinkerProgress) -> None:
             self._publish("thinker", work.shown("working") | progress.shown())
 
         self._publish("thinker", work.shown("working"))

@@ -19,9 +19,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from backend.chat.answering import Answering, House
-from backend.chat.base import Reply, TypedTurn
-from backend.chat.running import RunningTurn
+from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
+from backend.chat.turn_runner import ChatDependencies, TurnRunner
 from backend.errors import BadRequest, Conflict, NoAnswer, PeerError, TooMany, VoiceError
 from backend.storage.memory import HISTORY_TTL_S
 from backend.users.modes import Modes
@@ -48,11 +47,11 @@ Key = tuple[str, str]
 class Chat:
     """All typed turns of this process. Whoever makes it closes it."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: ChatDependencies) -> None:
         self._house = house
-        self._by_message: OrderedDict[Key, RunningTurn] = OrderedDict()
-        self._by_conversation: dict[Key, RunningTurn] = {}
-        self._tasks: dict[asyncio.Task[None], RunningTurn] = {}
+        self._by_message: OrderedDict[Key, ChatTurn] = OrderedDict()
+        self._by_conversation: dict[Key, ChatTurn] = {}
+        self._tasks: dict[asyncio.Task[None], ChatTurn] = {}
         self._elsewhere = house.elsewhere
         self._elsewhere.on_stop(self._unwanted)
 
@@ -74,7 +73,7 @@ class Chat:
         if name:
             self._house.modes.get(name)
 
-    async def begin(self, asked: TypedTurn) -> RunningTurn:
+    async def begin(self, asked: ChatRequest) -> ChatTurn:
         """The turn that answers `asked`: a new one, or, for a message id sent again, the one it already has.
 
         Raises `NotFound` for an unknown mode, `Conflict` when another turn of the conversation is running,
@@ -129,14 +128,14 @@ class Chat:
         """Stop all."""
         await self._stop(list(self._tasks.items()))
 
-    def _known(self, asked: TypedTurn) -> RunningTurn | None:
+    def _known(self, asked: ChatRequest) -> ChatTurn | None:
         """The turn of this message that is running, or ended lately with a reply."""
         turn = self._by_message.get((asked.user_id, asked.message_id))
         if turn is not None:
             _check_same(asked, turn.asked.text, turn.asked.conversation_id)
         return turn
 
-    async def _stored(self, asked: TypedTurn) -> RunningTurn | None:
+    async def _stored(self, asked: ChatRequest) -> ChatTurn | None:
         """A turn that has ended already, with the reply memory has for this message."""
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
@@ -152,20 +151,20 @@ class Chat:
             log.warning("a stored reply cannot be read; it is answered anew")
             return None
         _check_same(asked, question, reply.conversation_id)
-        turn = RunningTurn(asked)
+        turn = ChatTurn(asked)
         turn.finish(reply)
         return turn
 
-    def _check_room(self, asked: TypedTurn) -> None:
+    def _check_room(self, asked: ChatRequest) -> None:
         if (asked.user_id, asked.conversation_id) in self._by_conversation:
             raise _busy(asked)
         if len(self._tasks) >= AT_ONCE:
             raise TooMany("Too many answers are being written.", retry_after_s=2)
 
     def _start(
-        self, asked: TypedTurn, run: Callable[[RunningTurn], Coroutine[Any, Any, None]], *, ours: bool
-    ) -> RunningTurn:
-        turn = RunningTurn(asked)
+        self, asked: ChatRequest, run: Callable[[ChatTurn], Coroutine[Any, Any, None]], *, ours: bool
+    ) -> ChatTurn:
+        turn = ChatTurn(asked)
         self._by_message[asked.user_id, asked.message_id] = turn
         if asked.conversation_id and ours:
             self._by_conversation[asked.user_id, asked.conversation_id] = turn
@@ -174,11 +173,11 @@ class Chat:
         task.add_done_callback(lambda task: self._ended(task, turn))
         return turn
 
-    async def _run(self, turn: RunningTurn) -> None:
+    async def _run(self, turn: ChatTurn) -> None:
         """Answer; whatever goes wrong is the turn's end, and nobody else's."""
         try:
             async with self._kept(turn.asked):
-                reply = await Answering(self._house, turn).run()
+                reply = await TurnRunner(self._house, turn).run()
                 if reply.state == "complete":
                     await self._store(turn.asked, reply)
             turn.finish(reply)
@@ -191,7 +190,7 @@ class Chat:
             log.error("a typed turn failed: %s", type(error).__name__)
             turn.fail(NoAnswer(BROKEN, hint="Send the message again; the server's log says more."))
 
-    async def _follow(self, turn: RunningTurn) -> None:
+    async def _follow(self, turn: ChatTurn) -> None:
         """Wait for the reply of a turn that runs in another process."""
         asked = turn.asked
         try:
@@ -202,7 +201,7 @@ class Chat:
         except VoiceError as error:
             turn.fail(error)
 
-    async def _claimed(self, asked: TypedTurn) -> str:
+    async def _claimed(self, asked: ChatRequest) -> str:
         """The message another process answers in this conversation; empty: none, and it is ours now."""
         if not asked.conversation_id:
             return ""
@@ -213,7 +212,7 @@ class Chat:
             return ""
 
     @asynccontextmanager
-    async def _kept(self, asked: TypedTurn) -> AsyncIterator[None]:
+    async def _kept(self, asked: ChatRequest) -> AsyncIterator[None]:
         """A block in which the conversation is ours; it is let go before anybody has the reply."""
         if not asked.conversation_id:
             yield
@@ -227,7 +226,7 @@ class Chat:
             keeping.cancel()
             await self._let_go(asked)
 
-    async def _let_go(self, asked: TypedTurn) -> None:
+    async def _let_go(self, asked: ChatRequest) -> None:
         with suppress(PeerError, TimeoutError):
             async with asyncio.timeout(MEMORY_WITHIN_S):
                 await self._elsewhere.release(asked.user_id, asked.conversation_id or "", asked.message_id)
@@ -263,7 +262,7 @@ class Chat:
         if turn := self._by_conversation.get((user_id, conversation_id)):
             turn.cancel()
 
-    def _ended(self, task: asyncio.Task[None], turn: RunningTurn) -> None:
+    def _ended(self, task: asyncio.Task[None], turn: ChatTurn) -> None:
         asked = turn.asked
         del self._tasks[task]
         if self._by_conversation.get((asked.user_id, asked.conversation_id or "")) is turn:
@@ -278,7 +277,7 @@ class Chat:
             oldest = next(key for key, each in self._by_message.items() if each.over)
             del self._by_message[oldest]
 
-    async def _store(self, asked: TypedTurn, reply: Reply) -> None:
+    async def _store(self, asked: ChatRequest, reply: ChatReply) -> None:
         value = json.dumps({"question": asked.text, "reply": reply.shown()}, ensure_ascii=False)
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
@@ -286,7 +285,7 @@ class Chat:
         except (PeerError, TimeoutError):
             log.warning("a reply could not be stored: a retry of its message after a restart is answered anew")
 
-    async def _stop(self, turns: list[tuple[asyncio.Task[None], RunningTurn]]) -> None:
+    async def _stop(self, turns: list[tuple[asyncio.Task[None], ChatTurn]]) -> None:
         for _, turn in turns:
             turn.cancel()
         tasks = [task for task, _ in turns]
@@ -298,24 +297,24 @@ class Chat:
                 await asyncio.wait(late, timeout=STOP_WITHIN_S)
 
 
-def _busy(asked: TypedTurn) -> Conflict:
+def _busy(asked: ChatRequest) -> Conflict:
     return Conflict(
         "This conversation is still busy with its last message.",
         hint=f"Wait for its answer, or POST /api/conversations/{asked.conversation_id}/cancel.",
     )
 
 
-def _key(asked: TypedTurn) -> str:
+def _key(asked: ChatRequest) -> str:
     return f"turn:{asked.message_id}"
 
 
-def _read(stored: Mapping[str, Any]) -> Reply:
+def _read(stored: Mapping[str, Any]) -> ChatReply:
     """Raises `TypeError` when it is none."""
     lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
-    return Reply(**{**stored, **lists})
+    return ChatReply(**{**stored, **lists})
 
 
-def _check_same(asked: TypedTurn, text: str, conversation_id: str | None) -> None:
+def _check_same(asked: ChatRequest, text: str, conversation_id: str | None) -> None:
     if asked.text != text or (asked.named_conversation and asked.conversation_id != conversation_id):
         raise BadRequest(
             "This message_id belongs to another message.", hint="Give every message an id of its own, or none."

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-HearStop = Callable[[str, str], None]
+OnStop = Callable[[str, str], None]
 """User id, conversation id: a turn that runs here is not wanted any more. Returns at once."""
 
 
-class Elsewhere(Protocol):
+class PeerTurns(Protocol):
     """See above. A turn is named by its user, its conversation and its message."""
 
     async def claim(self, user_id: str, conversation_id: str, message_id: str) -> str:
@@ -36,16 +36,16 @@ class Elsewhere(Protocol):
         """Have the other processes stop that turn, in a moment."""
         ...
 
-    def on_stop(self, hear: HearStop) -> None:
+    def on_stop(self, hear: OnStop) -> None:
         """Have `hear` called when another process wants a turn stopped."""
         ...
 
 
-class Alone:
+class NoPeers:
     """There is no other process."""
 
     def __repr__(self) -> str:
-        return "Alone()"
+        return "NoPeers()"
 
     async def claim(self, user_id: str, conversation_id: str, message_id: str) -> str:
         """It is ours."""
@@ -64,8 +64,8 @@ class Alone:
     async def stop(self, user_id: str, conversation_id: str) -> None:
         """Nothing."""
 
-    def on_stop(self, hear: HearStop) -> None:
+    def on_stop(self, hear: OnStop) -> None:
         """Nothing."""
 
 
-ALONE = Alone()
+NO_PEERS = NoPeers()

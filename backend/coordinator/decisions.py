@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from backend.agent.events import AgentEvent, State, ToolFinished
+from backend.agent.events import AgentEvent, SessionState, ToolFinished
 from backend.agent.session import Agent
 from backend.coordinator.actions import ACTION_TOOLS, Action, Draft
 from backend.coordinator.digest import NOTHING, PROMPT, Happened, Pace, Thought, question
@@ -88,7 +88,7 @@ class Mind:
                     response = await session.think(question(happened, history, shown, self._pace), "voice")
         except TimeoutError:
             raise NoAnswer(f"No decision within {self._within_s:g} seconds.") from None
-        if response.state is not State.COMPLETE or response.incomplete:
+        if response.state is not SessionState.COMPLETE or response.incomplete:
             raise NoAnswer("The digest's thinking broke off.")
         text = "" if response.text.strip(" .!").upper() == NOTHING else response.text
         return Decision(text, tuple(draft.actions), tuple(f"{each['tool']}: {each['error']}" for each in draft.invalid))

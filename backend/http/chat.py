@@ -14,7 +14,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from backend.chat.running import RunningTurn
+from backend.chat.turn import ChatTurn
 from backend.errors import MemoryUnavailable, NotFound
 from backend.http.bodies import documented, read_body
 from backend.http.chat_bodies import MultiTurn, SingleTurn
@@ -126,13 +126,13 @@ def _take(request: Request, here: Context) -> None:
     here.turns.take(identity.user if identity.known else address_key(request), here.now())
 
 
-async def _answered(here: Context, turn: RunningTurn, *, stream: bool) -> Response:
+async def _answered(here: Context, turn: ChatTurn, *, stream: bool) -> Response:
     if stream:
         return EventStream(_stream(turn, here.heartbeat_s), headers={"X-Accel-Buffering": "no"})
     return JSONResponse((await turn.wait()).shown())
 
 
-async def _stream(turn: RunningTurn, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+async def _stream(turn: ChatTurn, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
     async with aclosing(turn.follow(heartbeat_s)) as stream:
         async for events in stream:
             yield encode(events)

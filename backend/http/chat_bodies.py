@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from backend.chat.base import TypedTurn
+from backend.chat.turn import ChatRequest
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId
 from backend.storage.memory import new_message_id
@@ -56,9 +56,9 @@ class SingleTurn(BaseModel):
         """What the caller brings along."""
         return tuple((message.role, message.content) for message in self.messages[:-1])
 
-    def turn(self, user_id: str) -> TypedTurn:
+    def turn(self, user_id: str) -> ChatRequest:
         """What is asked, in no conversation."""
-        return TypedTurn(user_id, self.text, earlier=self.earlier, platform=self.platform, mode=self.mode)
+        return ChatRequest(user_id, self.text, earlier=self.earlier, platform=self.platform, mode=self.mode)
 
 
 class MultiTurn(SingleTurn):
@@ -67,7 +67,7 @@ class MultiTurn(SingleTurn):
     conversation_id: ConversationId | None = None
     message_id: MessageId | None = None
 
-    def turn(self, user_id: str, own: str | None = None) -> TypedTurn:
+    def turn(self, user_id: str, own: str | None = None) -> ChatRequest:
         """What is asked, in `conversation_id`, or a new one; `own` is the only one this caller may name.
 
         Raises `NotFound` for another.
@@ -75,7 +75,7 @@ class MultiTurn(SingleTurn):
         if own is not None and self.conversation_id not in (None, own):
             raise NotFound("No such conversation.", hint="A session's token opens that session's conversation only.")
         named = self.conversation_id or own
-        return TypedTurn(
+        return ChatRequest(
             user_id,
             self.text,
             named or secrets.token_urlsafe(16),

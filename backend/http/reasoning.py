@@ -20,7 +20,7 @@ from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Here
 from backend.http.events import HEARTBEAT, EventStream, with_heartbeat
 from backend.http.limits import address_key
-from backend.reasoning.base import Reasoned, Stage, Task
+from backend.reasoning.base import Reasoned, ReasoningRequest, Stage
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
 from backend.tools.base import Principal
 
@@ -52,7 +52,7 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     if reasoner is None:
         raise NotFound("Nobody reasons here.")
     body = await read_body(request, ReasoningTask)
-    task = Task(body.task, body.strategy, Principal(caller.user if caller.known else "", "reasoning"))
+    task = ReasoningRequest(body.task, body.strategy, Principal(caller.user if caller.known else "", "reasoning"))
     if not body.stream:
         return JSONResponse(shown(await reasoner.infer(task)))
     return EventStream(_stream(reasoner, task, here.heartbeat_s), headers={"X-Accel-Buffering": "no"})
@@ -63,13 +63,13 @@ def shown(reasoned: Reasoned) -> dict[str, Any]:
     return {name: value for name, value in asdict(reasoned).items() if name != "cacheable"}
 
 
-async def _stream(reasoner: Reasoner, task: Task, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+async def _stream(reasoner: Reasoner, task: ReasoningRequest, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
     async with aclosing(with_heartbeat(_events(reasoner, task), heartbeat_s)) as events:
         async for event in events:
             yield HEARTBEAT if event is None else event
 
 
-async def _events(reasoner: Reasoner, task: Task) -> AsyncGenerator[bytes, None]:
+async def _events(reasoner: Reasoner, task: ReasoningRequest) -> AsyncGenerator[bytes, None]:
     """Stages as they come, then the outcome. A reader who leaves ends the work."""
     stages: deque[Stage] = deque(maxlen=STAGES_KEPT)
     news = asyncio.Event()

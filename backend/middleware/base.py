@@ -19,8 +19,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, get_type_hints
 
-from backend.agent.context import SourceMode
-from backend.agent.given import Exchange, Note
+from backend.agent.context import Exchange, Note, SourceMode
 from backend.errors import BadPlugin
 
 Stage = Literal["pre", "post"]
@@ -101,7 +100,7 @@ Function = Callable[..., Awaitable[Output | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MiddlewareStep:
     """One step, ready to be run."""
 
     name: str
@@ -154,7 +153,7 @@ def step(
         if stage not in ("pre", "post"):
             raise BadPlugin(f"Step {name} has the stage {stage!r}.", hint="A stage is 'pre' or 'post'.")
         usual_s = PRE_DEADLINE_S if stage == "pre" else POST_DEADLINE_S
-        declared = Step(
+        declared = MiddlewareStep(
             name=name,
             stage=stage,
             function=function,

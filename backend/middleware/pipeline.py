@@ -21,13 +21,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from backend.agent.given import Exchange, Note
-from backend.agent.prompt import Situation
+from backend.agent.context import Exchange, Note, Situation
 from backend.errors import BadPlugin
-from backend.middleware.base import Amended, Asked, Output, Stage, Step, StepOptions, WholeTurn
-from backend.middleware.metrics import StepCounts
+from backend.middleware.base import Amended, Asked, MiddlewareStep, Output, Stage, StepOptions, WholeTurn
 from backend.middleware.plan import HINT, chosen, ordered, unknown
-from backend.middleware.run import Outcome, run_steps
+from backend.middleware.run import StepMetrics, StepOutcome, run_steps
 from backend.tools.injection import injected, provided, service_type
 
 log = logging.getLogger(__name__)
@@ -53,7 +51,7 @@ class Prepared:
 
     asked: Asked
     outputs: Mapping[str, Output] = field(default_factory=dict)
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[StepOutcome, ...] = ()
 
     def __repr__(self) -> str:
         return f"Prepared({', '.join(self.outputs) or 'nothing'})"
@@ -98,7 +96,7 @@ class Pipeline:
 
     def __init__(
         self,
-        steps: Iterable[Step],
+        steps: Iterable[MiddlewareStep],
         services: Mapping[Any, Any] | None = None,
         *,
         options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -111,7 +109,7 @@ class Pipeline:
         self.check_names(options or {})
         for step in self._order:
             self._check_services(step)
-        self.counts = StepCounts()
+        self.counts = StepMetrics()
         self._waiting: deque[_Later] = deque()
         self._working: dict[asyncio.Task[None], str] = {}
         self._closed = False
@@ -141,7 +139,7 @@ class Pipeline:
         if not steps:
             return Prepared(asked)
 
-        def call(step: Step, earlier: Mapping[str, Output]) -> Any:
+        def call(step: MiddlewareStep, earlier: Mapping[str, Output]) -> Any:
             return step.function(**self._arguments(step, replace(asked, earlier=earlier)))
 
         outcomes = await run_steps(steps, call, within_s=PRE_WITHIN_S)
@@ -184,7 +182,7 @@ class Pipeline:
         self._waiting.clear()
         await _stopped(list(self._working))
 
-    def _chosen(self, stage: Stage, asked: Asked, names: Collection[str] | None) -> tuple[Step, ...]:
+    def _chosen(self, stage: Stage, asked: Asked, names: Collection[str] | None) -> tuple[MiddlewareStep, ...]:
         return chosen(self._order, stage, mode=asked.mode, domain=asked.domain, names=names, platform=asked.platform)
 
     async def _attached(self, turn: WholeTurn, names: Collection[str] | None) -> WholeTurn:
@@ -195,11 +193,11 @@ class Pipeline:
         steps = [step for step in self._chosen("post", turn.asked, names) if step.detached]
         await self._run_post(steps, turn, DETACHED_WITHIN_S)
 
-    async def _run_post(self, steps: Sequence[Step], turn: WholeTurn, within_s: float) -> WholeTurn:
+    async def _run_post(self, steps: Sequence[MiddlewareStep], turn: WholeTurn, within_s: float) -> WholeTurn:
         if not steps:
             return turn
 
-        def call(step: Step, earlier: Mapping[str, Output]) -> Any:
+        def call(step: MiddlewareStep, earlier: Mapping[str, Output]) -> Any:
             return step.function(**self._arguments(step, _as_amended(turn, step, earlier)))
 
         outcomes = await run_steps(steps, call, within_s=within_s, given=turn.earlier)
@@ -218,11 +216,11 @@ class Pipeline:
         self._waiting.append(later)
         self._work_on()
 
-    def _arguments(self, step: Step, turn: Asked | WholeTurn) -> dict[str, Any]:
+    def _arguments(self, step: MiddlewareStep, turn: Asked | WholeTurn) -> dict[str, Any]:
         services = {**self._services, type(turn): turn, StepOptions: self._options[step.name]}
         return {name: injected(hint, services) for name, hint in step.parameters.items()}
 
-    def _check_services(self, step: Step) -> None:
+    def _check_services(self, step: MiddlewareStep) -> None:
         there = {**self._services, Asked: None, WholeTurn: None, StepOptions: None}
         for parameter, hint in step.parameters.items():
             if not provided(hint, there):
@@ -255,17 +253,17 @@ class Pipeline:
             log.error("the post-steps of a turn failed: %s", type(error).__name__)
 
 
-def _options(step: Step, options: Mapping[str, Mapping[str, Any]], models: Mapping[str, str]) -> StepOptions:
+def _options(step: MiddlewareStep, options: Mapping[str, Mapping[str, Any]], models: Mapping[str, str]) -> StepOptions:
     return StepOptions({**step.options, **options.get(step.name, {})}, models.get(step.model, step.model))
 
 
-def _outputs(steps: Sequence[Step], outcomes: Iterable[Outcome]) -> dict[str, Output]:
+def _outputs(steps: Sequence[MiddlewareStep], outcomes: Iterable[StepOutcome]) -> dict[str, Output]:
     """What was given, in the steps' own order: the same turn reads the same, however its steps were timed."""
     by_name = {outcome.name: outcome.output for outcome in outcomes}
     return {step.name: output for step in steps if (output := by_name.get(step.name)) is not None}
 
 
-def _as_amended(turn: WholeTurn, step: Step, earlier: Mapping[str, Output]) -> WholeTurn:
+def _as_amended(turn: WholeTurn, step: MiddlewareStep, earlier: Mapping[str, Output]) -> WholeTurn:
     """The turn as a step sees it: the answer in the words of the last step it depends on that amended it."""
     texts = [one.text for name in step.depends_on if isinstance(one := earlier.get(name), Amended) and one.text.strip()]
     return replace(turn, answer=texts[-1] if texts else turn.answer, earlier=earlier)

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from types import ModuleType
 
 from backend.errors import BadPlugin
-from backend.middleware.base import Stage, Step
+from backend.middleware.base import MiddlewareStep, Stage
+from backend.tools.discovery import folder_modules, package_modules
 
 HINT = "Steps are files in backend/middleware/steps and in PLUGIN_FOLDERS; depends_on names other steps."
 
 
-def ordered(steps: Iterable[Step]) -> tuple[Step, ...]:
+def ordered(steps: Iterable[MiddlewareStep]) -> tuple[MiddlewareStep, ...]:
     """The steps so that each comes after those it depends on, otherwise by name. Raises `BadPlugin`."""
     steps = sorted(steps, key=lambda step: step.name)
     _check_names(steps)
@@ -32,14 +35,14 @@ def ordered(steps: Iterable[Step]) -> tuple[Step, ...]:
 
 
 def chosen(
-    order: Iterable[Step],
+    order: Iterable[MiddlewareStep],
     stage: Stage,
     *,
     mode: str,
     domain: str,
     names: Collection[str] | None,
     platform: str = "",
-) -> tuple[Step, ...]:
+) -> tuple[MiddlewareStep, ...]:
     """The steps of one stage that run in this turn, in order.
 
     With `names`, only those run, and what they depend on. A step's own `modes`, `domains` and `platforms` hold in any
@@ -58,20 +61,20 @@ def chosen(
     )
 
 
-def graph_of(steps: Iterable[Step]) -> Mapping[str, tuple[str, ...]]:
+def graph_of(steps: Iterable[MiddlewareStep]) -> Mapping[str, tuple[str, ...]]:
     """Name → the names it waits for, among `steps`: one that does not run is not waited for."""
     steps = tuple(steps)
     there = {step.name for step in steps}
     return {step.name: tuple(name for name in step.depends_on if name in there) for step in steps}
 
 
-def unknown(order: Iterable[Step], names: Iterable[str]) -> tuple[str, ...]:
+def unknown(order: Iterable[MiddlewareStep], names: Iterable[str]) -> tuple[str, ...]:
     """Those of `names` that are no steps."""
     known = {step.name for step in order}
     return tuple(name for name in names if name not in known)
 
 
-def _with_dependencies(order: tuple[Step, ...], names: Collection[str]) -> set[str]:
+def _with_dependencies(order: tuple[MiddlewareStep, ...], names: Collection[str]) -> set[str]:
     wanted = set(names)
     for step in reversed(order):
         if step.name in wanted:
@@ -79,13 +82,13 @@ def _with_dependencies(order: tuple[Step, ...], names: Collection[str]) -> set[s
     return wanted
 
 
-def _check_names(steps: list[Step]) -> None:
+def _check_names(steps: list[MiddlewareStep]) -> None:
     twice = [name for name, count in Counter(step.name for step in steps).items() if count > 1]
     if twice:
         raise BadPlugin(f"Two steps are called {twice[0]}.", hint=HINT)
 
 
-def _check_dependencies(step: Step, by_name: Mapping[str, Step]) -> None:
+def _check_dependencies(step: MiddlewareStep, by_name: Mapping[str, MiddlewareStep]) -> None:
     for name in step.depends_on:
         if name not in by_name:
             raise BadPlugin(
@@ -102,3 +105,22 @@ def _check_dependencies(step: Step, by_name: Mapping[str, Step]) -> None:
                 f"Step {step.name} is waited for and depends on {name}, which is detached: {step.name} → {name}.",
                 hint=HINT,
             )
+
+
+PACKAGE = "backend.middleware.steps"
+
+
+def discover(folders: Iterable[Path] = ()) -> list[MiddlewareStep]:
+    """All steps there are, in no order. Raises `BadPlugin` on a broken file."""
+    modules = [*package_modules(PACKAGE), *(module for folder in folders for module in folder_modules(folder))]
+    return [step for module in modules for step in steps_of(module)]
+
+
+def steps_of(module: ModuleType) -> list[MiddlewareStep]:
+    """The steps declared in `module` itself, not those it imports."""
+    declared = (
+        getattr(value, "__step__", None)
+        for value in vars(module).values()
+        if getattr(value, "__module__", None) == module.__name__
+    )
+    return [step for step in declared if isinstance(step, MiddlewareStep)]

@@ -10,14 +10,16 @@ import asyncio
 import logging
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import Any, Literal
 
-from backend.agent.given import Exchange, Note
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from backend.agent.context import Exchange, Note
 from backend.errors import VoiceError
-from backend.middleware.base import Amended, Aside, Output, Step
+from backend.middleware.base import Amended, Aside, MiddlewareStep, Output
 from backend.middleware.plan import graph_of
 from backend.models.base import quoted
 
@@ -29,7 +31,7 @@ STOP_WITHIN_S = 0.05
 """Seconds a cancelled step gets to put its things away before it is left behind."""
 
 Kind = Literal["done", "nothing", "failed", "timeout"]
-Call = Callable[[Step, Mapping[str, Output]], Any]
+Call = Callable[[MiddlewareStep, Mapping[str, Output]], Any]
 """Begins a step, given what the steps it depends on have given: a coroutine."""
 
 _left_behind: set[asyncio.Task[Any]] = set()
@@ -37,7 +39,7 @@ _left_behind: set[asyncio.Task[Any]] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """What became of one step."""
 
     name: str
@@ -47,12 +49,12 @@ class Outcome:
 
 
 async def run_steps(
-    steps: Sequence[Step],
+    steps: Sequence[MiddlewareStep],
     call: Call,
     *,
     within_s: float | None = None,
     given: Mapping[str, Output] | None = None,
-) -> list[Outcome]:
+) -> list[StepOutcome]:
     """Run `steps`, all of one stage; gives their outcomes in the order they ended.
 
     `given` are outputs of an earlier stage. What is not done after `within_s` seconds is a timeout. Raises nothing
@@ -67,17 +69,19 @@ async def run_steps(
 class _Run:
     """One stage under way."""
 
-    def __init__(self, steps: Sequence[Step], call: Call, given: dict[str, Output], ends_at: float | None) -> None:
+    def __init__(
+        self, steps: Sequence[MiddlewareStep], call: Call, given: dict[str, Output], ends_at: float | None
+    ) -> None:
         self._by_name = {step.name: step for step in steps}
         self._call = call
         self._outputs = given
         self._ends_at = ends_at
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[StepOutcome] = []
 
-    async def all(self) -> list[Outcome]:
+    async def all(self) -> list[StepOutcome]:
         sorter = TopologicalSorter(graph_of(self._by_name.values()))
         sorter.prepare()
-        working: dict[asyncio.Task[Outcome], str] = {}
+        working: dict[asyncio.Task[StepOutcome], str] = {}
         try:
             while sorter.is_active():
                 for name in sorter.get_ready():
@@ -91,22 +95,22 @@ class _Run:
                 task.cancel()
         return self._outcomes
 
-    async def _one(self, step: Step) -> Outcome:
+    async def _one(self, step: MiddlewareStep) -> StepOutcome:
         began = time.monotonic()
         left_s = step.deadline_s if self._ends_at is None else min(step.deadline_s, self._ends_at - began)
         if left_s <= 0:
-            return Outcome(step.name, "timeout", 0.0)
+            return StepOutcome(step.name, "timeout", 0.0)
         earlier = {name: self._outputs[name] for name in step.depends_on if name in self._outputs}
         kind, output = await _finished(step, self._call(step, earlier), left_s)
-        return Outcome(step.name, kind, time.monotonic() - began, output)
+        return StepOutcome(step.name, kind, time.monotonic() - began, output)
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: StepOutcome) -> None:
         self._outcomes.append(outcome)
         if outcome.output is not None:
             self._outputs[outcome.name] = outcome.output
 
 
-async def _finished(step: Step, work: Any, within_s: float) -> tuple[Kind, Output | None]:
+async def _finished(step: MiddlewareStep, work: Any, within_s: float) -> tuple[Kind, Output | None]:
     """The step's output; of a step that is late, that it is, even if it will not stop."""
     task: asyncio.Task[Any] = asyncio.ensure_future(work)
     try:
@@ -124,7 +128,7 @@ async def _finished(step: Step, work: Any, within_s: float) -> tuple[Kind, Outpu
     return _judged(step, task)
 
 
-def _judged(step: Step, task: asyncio.Task[Any]) -> tuple[Kind, Output | None]:
+def _judged(step: MiddlewareStep, task: asyncio.Task[Any]) -> tuple[Kind, Output | None]:
     if task.cancelled():
         log.warning("step %s cancelled itself and is skipped", step.name)
         return "failed", None
@@ -145,7 +149,7 @@ def _judged(step: Step, task: asyncio.Task[Any]) -> tuple[Kind, Output | None]:
     return "done", output
 
 
-def _trouble(step: Step, output: object) -> str:
+def _trouble(step: MiddlewareStep, output: object) -> str:
     """Why this cannot be its output; '' when it can."""
     right = (Note, Exchange, Aside) if step.stage == "pre" else (Aside,) if step.detached else (Amended, Aside)
     if not isinstance(output, right):
@@ -176,3 +180,41 @@ def _forgotten(task: asyncio.Task[Any]) -> None:
     _left_behind.discard(task)
     if not task.cancelled():
         task.exception()  # looked at, so that asyncio does not report it as overlooked
+
+
+BUCKETS_S = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)
+
+
+class StepMetrics:
+    """Counts outcomes; shown once `show_in` has been told where."""
+
+    def __init__(self) -> None:
+        self._outcomes = Counter(
+            "voice_pipeline_steps", "Steps run around turns, by name and outcome.", ["step", "outcome"], registry=None
+        )
+        self._seconds = Histogram(
+            "voice_pipeline_step_seconds", "How long steps took.", ["step"], buckets=BUCKETS_S, registry=None
+        )
+        self._lost = Counter(
+            "voice_pipeline_turns_dropped", "Turns whose post-steps were given up: the queue was full.", registry=None
+        )
+        self.lost = 0
+
+    def __repr__(self) -> str:
+        return f"StepMetrics({self.lost} turns lost)"
+
+    def show_in(self, registry: CollectorRegistry) -> None:
+        """Have `/metrics` show them."""
+        for metric in (self._outcomes, self._seconds, self._lost):
+            registry.register(metric)
+
+    def ran(self, outcomes: Iterable[StepOutcome]) -> None:
+        """These steps have run."""
+        for outcome in outcomes:
+            self._outcomes.labels(outcome.name, outcome.kind).inc()
+            self._seconds.labels(outcome.name).observe(outcome.elapsed_s)
+
+    def dropped(self) -> None:
+        """A turn's post-steps will not run."""
+        self.lost += 1
+        self._lost.inc()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from backend.agent.prompt import Situation
+from backend.agent.context import Situation
+from backend.agent.events import AgentEvent, SessionState, ThinkerResponse, ToolFinished, ToolStarted
+from backend.agent.session import Agent, ThinkerSession
+from backend.agent.turn import say_sample
+from backend.errors import NoAnswer
+from backend.models.tags import THINK, THINK_END
 from backend.tools.base import Principal
 
 Strategy = Literal["mono", "dual"]
-State = Literal["complete", "incomplete"]
 ROUND_LIMIT = 20
 """Rounds of planner and executor, at most."""
 REFLECTION_LIMIT = 3
@@ -19,7 +23,7 @@ NOT_FINISHED = "I did not get to the end of this."
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Task:
+class ReasoningRequest:
     """Something to think through."""
 
     text: str
@@ -35,7 +39,7 @@ class Task:
     """What whoever writes the outcome is told besides."""
 
     def __repr__(self) -> str:
-        return f"Task({self.strategy}, {len(self.text)} characters)"
+        return f"ReasoningRequest({self.strategy}, {len(self.text)} characters)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Reasoned:
     """The outcome. Nothing of how it came about is in it but figures."""
 
     text: str
-    state: State
+    state: Literal["complete", "incomplete"]
     """`incomplete`: the rounds or the time ran out; `text` says so."""
     strategy: Strategy
     rounds: int = 0
@@ -71,3 +75,82 @@ class Reasoned:
 
     def __repr__(self) -> str:
         return f"Reasoned({self.state}, {self.strategy}, {self.rounds} rounds, {self.tokens} tokens)"
+
+
+@dataclass(repr=False)
+class ReasoningRun:
+    """One task under way. Its sessions are private: what is thought in them is told to nobody."""
+
+    agent: Agent
+    task: ReasoningRequest
+    on_stage: OnStage
+    round: int = 0
+    responses: list[ThinkerResponse] = field(default_factory=list)
+    best: str = ""
+    """The best there is to say so far, should the time run out."""
+
+    def __repr__(self) -> str:
+        return f"ReasoningRun({self.task!r}, round {self.round}, {self.tokens} tokens)"
+
+    @property
+    def tokens(self) -> int:
+        """Spent so far."""
+        return sum(response.tokens_used for response in self.responses)
+
+    def session(self, part: str, prompt: str, *, tools: bool, model: str = "", situated: bool = True) -> ThinkerSession:
+        """A conversation with one of the models, with the task's tools or none."""
+        names = (self.task.tools if self.task.tools is not None else self.agent.toolbox.names) if tools else ()
+        agent = replace(self.agent.with_(toolbox=self.agent.toolbox.only(names), model_name=model or None), store=None)
+        return agent.create_session(
+            f"{self.task.principal.conversation_id}:{part}",
+            system_prompt=prompt,
+            user_id=self.task.principal.user_id,
+            on_event=self._tell,
+            situation=self.task.situation if situated else None,
+            private=True,
+        )
+
+    async def think(
+        self, session: ThinkerSession, text: str, mode: Literal["voice", "chat"] = "chat"
+    ) -> ThinkerResponse:
+        """One turn of it. Raises `NoAnswer` or `ModelUnavailable`."""
+        response = await session.think(text, mode)
+        response = replace(response, text=without_thoughts(response.text))
+        self.responses.append(response)
+        if response.state is not SessionState.COMPLETE or not response.text:
+            raise NoAnswer("The reasoning was stopped.")
+        return response
+
+    def stage(self, detail: str) -> None:
+        """Tell what is being done."""
+        self.on_stage(Stage(detail, self.round))
+
+    def reasoned(self, text: str, *, complete: bool) -> Reasoned:
+        """The outcome, with the figures of all turns."""
+        sample = any(response.sample for response in self.responses)
+        text = text if complete else f"{NOT_FINISHED} {text}".strip()
+        return Reasoned(
+            text=say_sample(text) if sample else text,
+            state="complete" if complete else "incomplete",
+            strategy=self.task.strategy,
+            rounds=self.round,
+            tool_calls=sum(response.tool_calls_made for response in self.responses),
+            tokens=self.tokens,
+            citations=tuple(dict.fromkeys(one for response in self.responses for one in response.citations)),
+            sample=sample,
+            live=any(response.live for response in self.responses),
+            cacheable=complete and all(response.cacheable for response in self.responses),
+        )
+
+    def _tell(self, event: AgentEvent) -> None:
+        match event:
+            case ToolStarted(_, name) if name in self.agent.toolbox.names:
+                self.stage(f"calling {name}")
+            case ToolFinished(_, name, error=error) if error and name in self.agent.toolbox.names:
+                self.stage(f"{name}: {error.replace('_', ' ')}")
+
+
+def without_thoughts(text: str) -> str:
+    """`text` without what some models think aloud in front of it; of thoughts without beginning, too."""
+    behind = text.rpartition(THINK_END)[2]
+    return behind.partition(THINK)[0].strip() if behind.strip() or THINK in text else text.strip()

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from backend.agent.speech import speakable
 from backend.models.base import quoted
-from backend.reasoning.base import Reasoned
-from backend.reasoning.bench import Bench
+from backend.reasoning.base import Reasoned, ReasoningRun
 
 OPEN, CLOSE = "<deliverable>", "</deliverable>"
 PLANNER = (
@@ -35,7 +34,7 @@ BEST_LIMIT = 2_000
 """Characters told of a report that is no deliverable."""
 
 
-async def think_dual(bench: Bench, *, planner: str, executor: str, rounds: int) -> Reasoned:
+async def think_dual(bench: ReasoningRun, *, planner: str, executor: str, rounds: int) -> Reasoned:
     """`planner` and `executor` are models' names. Raises `NoAnswer` or `ModelUnavailable`."""
     task = quoted(bench.task.text)
     planning = bench.session("planner", PLANNER.format(task=task), tools=False, model=planner)
@@ -61,5 +60,5 @@ def deliverable(text: str) -> str | None:
     return result if opened and result else None
 
 
-def _worded(bench: Bench, text: str) -> str:
+def _worded(bench: ReasoningRun, text: str) -> str:
     return speakable(text) if bench.task.source_mode == "voice" else text.strip()

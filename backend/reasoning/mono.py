@@ -13,8 +13,7 @@ from __future__ import annotations
 import re
 
 from backend.models.base import quoted
-from backend.reasoning.base import Reasoned
-from backend.reasoning.bench import Bench
+from backend.reasoning.base import Reasoned, ReasoningRun
 
 DRAFT = (
     "Think the task through carefully, step by step, and check every step before you go on. Use the tools for what "
@@ -33,7 +32,7 @@ AGAIN = (
 _FINE = re.compile(r"\W*correct\b\W*", re.IGNORECASE)
 
 
-async def think_mono(bench: Bench, *, reflections: int) -> Reasoned:
+async def think_mono(bench: ReasoningRun, *, reflections: int) -> Reasoned:
     """Raises `NoAnswer` or `ModelUnavailable`."""
     task = bench.task
     bench.stage("drafting")

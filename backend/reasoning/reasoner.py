@@ -14,8 +14,15 @@ from typing import Any
 
 from backend.agent.session import Agent
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer, TooMany
-from backend.reasoning.base import REFLECTION_LIMIT, ROUND_LIMIT, Reasoned, Stage, Strategy, Task
-from backend.reasoning.bench import Bench
+from backend.reasoning.base import (
+    REFLECTION_LIMIT,
+    ROUND_LIMIT,
+    Reasoned,
+    ReasoningRequest,
+    ReasoningRun,
+    Stage,
+    Strategy,
+)
 from backend.reasoning.dual import think_dual
 from backend.reasoning.mono import think_mono
 from backend.settings.reasoning import ReasoningSettings
@@ -49,32 +56,32 @@ class Reasoner:
 
     async def infer(
         self,
-        task: str | Task,
+        task: str | ReasoningRequest,
         strategy: Strategy = "mono",
         *,
         on_stage: Callable[[Stage], None] | None = None,
         deadline_s: float | None = None,
         **details: Any,
     ) -> Reasoned:
-        """Think `task` through; `details` are further fields of `Task`.
+        """Think `task` through; `details` are further fields of `ReasoningRequest`.
 
         When the time runs out, or a model goes away on the way, what there is is given as `incomplete`. Raises
         `NoAnswer` or `ModelUnavailable` when there is nothing, `BadRequest` for a task that is empty or too long,
         `TooMany` when as many are under way as may be.
         """
         if isinstance(task, str):
-            task = Task(task, strategy, **details)
+            task = ReasoningRequest(task, strategy, **details)
         if not task.text.strip() or len(task.text) > TEXT_LIMIT:
             raise BadRequest(f"A task has 1 to {TEXT_LIMIT:,} characters.")
         if self._working >= AT_ONCE:
             raise TooMany("Too much is being thought about at once.", retry_after_s=10)
         self._working += 1
         try:
-            return await self._within(Bench(self._agent, task, on_stage or _nobody), deadline_s)
+            return await self._within(ReasoningRun(self._agent, task, on_stage or _nobody), deadline_s)
         finally:
             self._working -= 1
 
-    async def _within(self, bench: Bench, deadline_s: float | None) -> Reasoned:
+    async def _within(self, bench: ReasoningRun, deadline_s: float | None) -> Reasoned:
         began = time.monotonic()
         within_s = self._deadline_s if deadline_s is None else min(deadline_s, self._deadline_s)
         try:
@@ -90,7 +97,7 @@ class Reasoner:
             reasoned = bench.reasoned(bench.best, complete=False)
         return replace(reasoned, elapsed_ms=round((time.monotonic() - began) * 1000))
 
-    async def _think(self, bench: Bench) -> Reasoned:
+    async def _think(self, bench: ReasoningRun) -> Reasoned:
         if bench.task.strategy == "dual":
             return await think_dual(bench, planner=self._planner, executor=self._executor, rounds=self._rounds)
         return await think_mono(bench, reflections=self._reflections)

@@ -8,8 +8,7 @@ from typing import Any
 
 from backend.errors import VoiceError
 from backend.tasks.task import Task, Tasks
-from backend.thinkers.base import Manifest, Question
-from backend.thinkers.checkpoints import LocalSteps
+from backend.thinkers.base import LocalCheckpoints, Manifest, Question
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +20,7 @@ STARTED = "I've started on it in the background. I'll tell you when it's done."
 GOES_ON = "It takes longer than expected, so I go on with it in the background. I'll tell you when it's done."
 
 
-class Handover:
+class BackgroundHandoff:
     """Shared by all calls; owns what is on its way, so that the end of a call waits for nothing."""
 
     def __init__(self, tasks: Tasks) -> None:
@@ -29,13 +28,13 @@ class Handover:
         self._on_their_way: set[asyncio.Task[Any]] = set()
 
     def __repr__(self) -> str:
-        return f"Handover({len(self._on_their_way)} on their way)"
+        return f"BackgroundHandoff({len(self._on_their_way)} on their way)"
 
     def takes(self, manifest: Manifest, user_id: str) -> bool:
         """Whether that Thinker's work can go on without its call, for that user."""
         return manifest.background and bool(user_id)
 
-    async def give(self, question: Question, steps: LocalSteps) -> Task:
+    async def give(self, question: Question, steps: LocalCheckpoints) -> Task:
         """Have it done in the background, from the steps that are done. Raises `VoiceError` or `TimeoutError`."""
         async with asyncio.timeout(GIVE_WITHIN_S):
             return await self._tasks.create(
@@ -47,7 +46,7 @@ class Handover:
                 steps=steps.values,
             )
 
-    def give_later(self, question: Question, steps: LocalSteps) -> None:
+    def give_later(self, question: Question, steps: LocalCheckpoints) -> None:
         """The same for a call that is ending: it is on its way when this returns."""
         if len(self._on_their_way) >= WAITING_LIMIT:
             log.warning("the work of a call that has ended is lost: too much is on its way to the background")
@@ -61,7 +60,7 @@ class Handover:
         if self._on_their_way:
             await asyncio.wait(set(self._on_their_way), timeout=GIVE_WITHIN_S)
 
-    async def _give(self, question: Question, steps: LocalSteps) -> None:
+    async def _give(self, question: Question, steps: LocalCheckpoints) -> None:
         try:
             await self.give(question, steps)
         except (VoiceError, TimeoutError) as error:

@@ -6,8 +6,8 @@ from backend.tasks import keys
 from backend.tasks.model_call_log import Archive
 from backend.tasks.run import Run
 from backend.tasks.task import Outcome
-from backend.thinkers.base import Manifest, Progress, Question
-from backend.thinkers.registry import Thinkers
+from backend.thinkers.base import Manifest, Question, ThinkerProgress
+from backend.thinkers.registry import ThinkerRegistry
 
 
 def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
@@ -18,7 +18,7 @@ def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
 class Thinking:
     """`run.Work` over the Thinkers."""
 
-    def __init__(self, thinkers: Thinkers, archive: Archive) -> None:
+    def __init__(self, thinkers: ThinkerRegistry, archive: Archive) -> None:
         self._thinkers = thinkers
         self._archive = archive
 
@@ -26,10 +26,10 @@ class Thinking:
         return f"Thinking({self._thinkers!r})"
 
     async def __call__(self, run: Run) -> Outcome:
-        """The answer to a task's instruction. Raises what `Thinkers.answer` raises."""
+        """The answer to a task's instruction. Raises what `ThinkerRegistry.answer` raises."""
         task = run.task
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: ThinkerProgress) -> None:
             if progress.detail:
                 run.progress(progress.detail)
 

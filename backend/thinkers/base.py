@@ -1,15 +1,16 @@
 """What a Thinker is, what it is asked, and what it gives back.
 
 A Thinker is one file in this folder that holds `MANIFEST`, and, only where a single conversation between model
-and tools is not enough, `async def think(work: Consultation) -> Answer`. The registry finds it; the routing tool,
+and tools is not enough, `async def think(run: Consultation) -> Answer`. The registry finds it; the routing tool,
 the Responder's guide and the page's labels are derived from the manifest.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from backend.errors import BadPlugin
 
@@ -58,7 +59,7 @@ class ToolStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ThinkerProgress:
     """A step worth showing on the page, e.g. 'calling get_current_weather'. Never holds the user's words."""
 
     detail: str
@@ -121,3 +122,40 @@ class Manifest:
                 raise BadPlugin(f"The manifest of {self.domain} has no {name}.")
         if self.deadline_s is not None and self.deadline_s <= 0:
             raise BadPlugin(f"The manifest of {self.domain} has a deadline that is not positive.")
+
+
+class Checkpoints(Protocol):
+    """What a piece of work has kept of its own steps. Values are JSON data."""
+
+    @property
+    def hurried(self) -> bool:
+        """Whether time is short: give the answer that what is there allows."""
+        ...
+
+    def kept(self, name: str) -> Any | None:
+        """What the step came to when it was last done, or None."""
+        ...
+
+    async def keep(self, name: str, value: Any) -> None:
+        """Keep what it came to."""
+        ...
+
+
+class LocalCheckpoints:
+    """Kept as long as this object is."""
+
+    hurried = False
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self.values: dict[str, Any] = dict(values or {})
+
+    def __repr__(self) -> str:
+        return f"LocalCheckpoints({', '.join(self.values)})"
+
+    def kept(self, name: str) -> Any | None:
+        """See `Checkpoints.kept`."""
+        return self.values.get(name)
+
+    async def keep(self, name: str, value: Any) -> None:
+        """See `Checkpoints.keep`."""
+        self.values[name] = value

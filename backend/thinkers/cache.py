@@ -18,12 +18,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.agent.given import Exchange, Note
-from backend.agent.prompt import Situation
+from backend.agent.context import Exchange, Note, Situation
 from backend.errors import MemoryUnavailable
 from backend.observability.tracing import current_span
 from backend.storage.memory import Memory
-from backend.thinkers.base import Answer, Manifest, Progress, Question
+from backend.thinkers.base import Answer, Manifest, Question, ThinkerProgress
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ CACHE_WITHIN_S = 0.2
 """How long the cache may take; a slow one is no cache."""
 SHARED = "shared"
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[ThinkerProgress], None]
 Compute = Callable[[OnProgress], Awaitable[tuple[Answer, bool]]]
 """Works the answer out, and says whether it may be kept."""
 
@@ -116,7 +115,7 @@ class AnswerCache:
         if (kept := await self._kept(slot)) is not None:
             text, citations = kept
             current_span().note(cache="hit")
-            on_progress(Progress("found in the cache"))
+            on_progress(ThinkerProgress("found in the cache"))
             return Answer(text, "cache", citations, latency_ms=round((time.perf_counter() - began) * 1000))
         flight = self._flights.get(slot)
         current_span().note(cache="joined" if flight else "miss")
@@ -135,7 +134,7 @@ class AnswerCache:
     def _take_off(self, slot: Slot, ttl_s: int, compute: Compute) -> _Flight:
         listeners: list[OnProgress] = []
 
-        def tell_all(progress: Progress) -> None:
+        def tell_all(progress: ThinkerProgress) -> None:
             for listener in listeners:
                 listener(progress)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backend.thinkers.base import Answer, Manifest
-from backend.thinkers.work import Consultation
+from backend.thinkers.run import ThinkerRun
 
 MANIFEST = Manifest(
     domain="medical",
@@ -30,9 +30,9 @@ MANIFEST = Manifest(
 NO_DOCTOR = "I am not a doctor, so please check this with one."
 
 
-async def think(work: Consultation) -> Answer:
+async def think(run: ThinkerRun) -> Answer:
     """The usual way, with the limits of it always said."""
-    answer = await work.consult()
+    answer = await run.consult()
     if "doctor" in answer.text.lower():
         return answer
     return replace(answer, text=f"{answer.text} {NO_DOCTOR}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from backend.errors import NoAnswer
-from backend.reasoning.base import Stage, Task
+from backend.reasoning.base import ReasoningRequest, Stage
 from backend.thinkers.base import Answer, Manifest
-from backend.thinkers.work import Consultation
+from backend.thinkers.run import ThinkerRun
 
 MANIFEST = Manifest(
     domain="reason",
@@ -26,23 +26,23 @@ WITHIN_S = 60.0
 """Seconds to think in; what there is by then is told within the deadline."""
 
 
-async def think(work: Consultation) -> Answer:
+async def think(run: ThinkerRun) -> Answer:
     """One task for the reasoner."""
-    reasoner = work.desk.reasoner
+    reasoner = run.desk.reasoner
     if reasoner is None:
         raise NoAnswer("Nobody reasons here.")
 
     def on_stage(stage: Stage) -> None:
-        work.progress(f"round {stage.round}: {stage.detail}" if stage.round > 1 else stage.detail)
+        run.progress(f"round {stage.round}: {stage.detail}" if stage.round > 1 else stage.detail)
 
-    task = Task(
-        work.question.query,
-        work.desk.settings.reasoning.voice_strategy,
-        work.principal,
-        work.question.source_mode,
-        tools=work.manifest.tools,
-        situation=await work.situation(),
-        guidance=work.manifest.prompt,
+    task = ReasoningRequest(
+        run.question.query,
+        run.desk.settings.reasoning.voice_strategy,
+        run.principal,
+        run.question.source_mode,
+        tools=run.manifest.tools,
+        situation=await run.situation(),
+        guidance=run.manifest.prompt,
     )
     reasoned = await reasoner.infer(task, on_stage=on_stage, deadline_s=WITHIN_S)
     return Answer(

@@ -16,13 +16,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from backend.agent.prompt import local_day
+from backend.agent.context import local_day
 from backend.errors import BadPlugin, BadRequest, NoAnswer, TookTooLong, VoiceError
 from backend.observability.tracing import current_span
-from backend.thinkers.base import Answer, Manifest, Progress, Question
+from backend.thinkers.base import Answer, Checkpoints, LocalCheckpoints, Manifest, Question, ThinkerProgress
 from backend.thinkers.cache import AnswerCache, slot_for
-from backend.thinkers.checkpoints import LocalSteps, Steps
-from backend.thinkers.work import Consultation, Desk
+from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.tools.discovery import folder_modules, package_modules
 
 log = logging.getLogger(__name__)
@@ -31,7 +30,7 @@ ROUTE_TOOL = "route_to_thinker"
 QUERY_LIMIT = 2_000
 """Characters of a question."""
 
-Think = Callable[[Consultation], Awaitable[Answer]]
+Think = Callable[[ThinkerRun], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,10 @@ class Thinker:
     think: Think
 
 
-class Thinkers:
+class ThinkerRegistry:
     """The registry, built once. `answer` may be called any number of times at once."""
 
-    def __init__(self, thinkers: Iterable[Thinker], desk: Desk) -> None:
+    def __init__(self, thinkers: Iterable[Thinker], desk: ThinkerDependencies) -> None:
         self._desk = desk
         self._cache = AnswerCache(desk.memory)
         self._by_domain: dict[str, Thinker] = {}
@@ -57,10 +56,12 @@ class Thinkers:
         self._catch_all = catch_all[0] if catch_all else None
 
     def __repr__(self) -> str:
-        return f"Thinkers({', '.join(self._by_domain)})"
+        return f"ThinkerRegistry({', '.join(self._by_domain)})"
 
     @classmethod
-    def discover(cls, desk: Desk, package: str = "backend.thinkers", folders: Iterable[Path] = ()) -> Thinkers:
+    def discover(
+        cls, desk: ThinkerDependencies, package: str = "backend.thinkers", folders: Iterable[Path] = ()
+    ) -> ThinkerRegistry:
         """Every module of `package` and every file of `folders` that holds a `MANIFEST`.
 
         Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
@@ -70,7 +71,7 @@ class Thinkers:
         return cls([thinker for thinker in found if _is_set_up(thinker.manifest, desk)], desk)
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> ThinkerDependencies:
         """What all Thinkers share: the agent, the tools, the modes, the pipeline, the reasoner."""
         return self._desk
 
@@ -147,9 +148,9 @@ class Thinkers:
     async def answer(
         self,
         question: Question,
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[ThinkerProgress], None],
         *,
-        steps: Steps | None = None,
+        steps: Checkpoints | None = None,
         patient: bool = False,
     ) -> Answer:
         """Think about `question` within the Thinker's deadline, or, if `patient`, for as long as the caller lets it.
@@ -163,7 +164,7 @@ class Thinkers:
         deadline_s = self.deadline_s(question)
         try:
             async with asyncio.timeout(None if patient else deadline_s):
-                return await self._served(thinker, question, on_progress, steps or LocalSteps())
+                return await self._served(thinker, question, on_progress, steps or LocalCheckpoints())
         except TimeoutError as error:
             raise TookTooLong(f"{manifest.label} took longer than {deadline_s:g} seconds.") from error
         except NoAnswer:
@@ -184,17 +185,17 @@ class Thinkers:
         return min(own, limit) if limit else own
 
     async def _served(
-        self, thinker: Thinker, question: Question, on_progress: Callable[[Progress], None], steps: Steps
+        self, thinker: Thinker, question: Question, on_progress: Callable[[ThinkerProgress], None], steps: Checkpoints
     ) -> Answer:
         """From the cache, or thought out."""
-        work = Consultation(self._desk, thinker.manifest, question, on_progress, steps=steps)
+        work = ThinkerRun(self._desk, thinker.manifest, question, on_progress, steps=steps)
         current_span().note(domain=thinker.manifest.domain, tier=thinker.manifest.tier, cache="off")
         day = local_day(self._desk.clock(), (situation := await work.situation()).zone)
         slot = slot_for(thinker.manifest, question, situation, day)
         if slot is None:
             return await thinker.think(work)
 
-        async def compute(tell: Callable[[Progress], None]) -> tuple[Answer, bool]:
+        async def compute(tell: Callable[[ThinkerProgress], None]) -> tuple[Answer, bool]:
             work.on_progress = tell
             answer = await thinker.think(work)
             return answer, work.cacheable and answer.source != "sample"
@@ -230,7 +231,7 @@ class Thinkers:
         return ", ".join(sorted(self._by_domain))
 
 
-def _is_set_up(manifest: Manifest, desk: Desk) -> bool:
+def _is_set_up(manifest: Manifest, desk: ThinkerDependencies) -> bool:
     return not manifest.needs_set_up or all(name in desk.toolbox for name in manifest.tools)
 
 
@@ -238,4 +239,4 @@ def _thinker(module: ModuleType) -> Thinker:
     manifest = module.MANIFEST
     if not isinstance(manifest, Manifest):
         raise BadPlugin(f"MANIFEST in {module.__name__} is not a Manifest.")
-    return Thinker(manifest, getattr(module, "think", Consultation.consult))
+    return Thinker(manifest, getattr(module, "think", ThinkerRun.consult))

@@ -16,7 +16,7 @@ from typing import Any
 from backend.agent.turn import say_sample
 from backend.models.base import quoted
 from backend.thinkers.base import Answer, Manifest
-from backend.thinkers.work import Consultation
+from backend.thinkers.run import ThinkerRun
 from backend.tools.runner import ToolResult
 
 MANIFEST = Manifest(
@@ -83,39 +83,39 @@ class Finding:
         return {"query": self.search.query, "source": self.search.source, "found": json.loads(self.result.content)}
 
 
-async def think(work: Consultation) -> Answer:
+async def think(run: ThinkerRun) -> Answer:
     """Plan, gather, fill the gaps, write."""
     findings: list[Finding] = []
     for number in range(ROUND_LIMIT):
-        if work.steps.hurried:
+        if run.steps.hurried:
             break
-        work.progress("planning the search" if number == 0 else "checking what is missing")
-        planned = await _planned(work, number, findings)
+        run.progress("planning the search" if number == 0 else "checking what is missing")
+        planned = await _planned(run, number, findings)
         searches = [search for search in planned if search not in [finding.search for finding in findings]]
         if not searches:
             break
-        findings += await _gather(work, searches)
+        findings += await _gather(run, searches)
         if not any(finding.result.error is None for finding in findings):
             break  # nothing works: a second plan would not either
-    await _delay(work)
-    return await _write(work, findings)
+    await _delay(run)
+    return await _write(run, findings)
 
 
-async def _planned(work: Consultation, number: int, findings: list[Finding]) -> list[Search]:
+async def _planned(run: ThinkerRun, number: int, findings: list[Finding]) -> list[Search]:
     """The plan of that round, an earlier run's if there was one."""
 
     async def plan() -> list[dict[str, str]]:
-        return [asdict(search) for search in await _plan(work, findings)]
+        return [asdict(search) for search in await _plan(run, findings)]
 
-    return [Search(**search) for search in await work.step(f"plan {number}", plan)]
+    return [Search(**search) for search in await run.step(f"plan {number}", plan)]
 
 
-async def _plan(work: Consultation, findings: list[Finding]) -> list[Search]:
+async def _plan(run: ThinkerRun, findings: list[Finding]) -> list[Search]:
     """The next searches. In the first round, a plan that cannot be read is the question itself, searched everywhere."""
-    question = work.question.query
+    question = run.question.query
     task = (GAPS if findings else PLAN).format(limit=SEARCH_LIMIT)
     text = f"{question}\n\nFindings (data): {_quoted(findings)}" if findings else question
-    response = await work.ask(task, text, tools=(), mode="chat", quiet=True)
+    response = await run.ask(task, text, tools=(), mode="chat", quiet=True)
     planned = read_plan(response.text)
     if planned is None and not findings:
         return [Search(question[:300], source) for source in ("web", "news", "documents")]
@@ -141,17 +141,17 @@ def read_plan(text: str) -> list[Search] | None:
     return searches
 
 
-async def _gather(work: Consultation, searches: list[Search]) -> list[Finding]:
+async def _gather(run: ThinkerRun, searches: list[Search]) -> list[Finding]:
     """All searches at the same time, each told as it ends."""
     done = 0
 
     async def look(search: Search) -> Finding:
         nonlocal done
         place = TOOLS[search.source][1]
-        result = await _searched(work, search)
+        result = await _searched(run, search)
         done += 1
         outcome = "searched" if result.error is None else "could not search"
-        work.progress(f"{outcome} {place} ({done} of {len(searches)})")
+        run.progress(f"{outcome} {place} ({done} of {len(searches)})")
         return Finding(search, result)
 
     async with asyncio.TaskGroup() as group:
@@ -159,26 +159,26 @@ async def _gather(work: Consultation, searches: list[Search]) -> list[Finding]:
     return [task.result() for task in tasks]
 
 
-async def _searched(work: Consultation, search: Search) -> ToolResult:
+async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
     """What the search came to, once: an earlier run's finding is as good, a failure is worth another try."""
     name = f"{search.source}: {search.query}"
-    if (kept := work.steps.kept(name)) is not None:
+    if (kept := run.steps.kept(name)) is not None:
         return ToolResult(**(kept | {"citations": tuple(kept["citations"])}))
     tool, _, parameter = TOOLS[search.source]
-    result = await work.call(tool, {parameter: search.query[:200]})
+    result = await run.call(tool, {parameter: search.query[:200]})
     if result.error is None:
-        await work.steps.keep(name, asdict(result))
+        await run.steps.keep(name, asdict(result))
     return result
 
 
-async def _write(work: Consultation, findings: list[Finding]) -> Answer:
-    work.progress("writing the answer")
-    situation = await work.situation()
-    text = f"{work.question.query}\n\nFindings (data):\n{_quoted(findings)}"
-    response = await work.ask(work.manifest.prompt, text, situation=situation, tools=(), quiet=True)
-    answer = work.answer_from(response)
+async def _write(run: ThinkerRun, findings: list[Finding]) -> Answer:
+    run.progress("writing the answer")
+    situation = await run.situation()
+    text = f"{run.question.query}\n\nFindings (data):\n{_quoted(findings)}"
+    response = await run.ask(run.manifest.prompt, text, situation=situation, tools=(), quiet=True)
+    answer = run.answer_from(response)
     useful = [finding.result for finding in findings if finding.result.error is None]
-    work.cacheable = work.cacheable and bool(useful) and all(result.cacheable for result in useful)
+    run.cacheable = run.cacheable and bool(useful) and all(result.cacheable for result in useful)
     sample = any(result.sample for result in useful)
     live = any(not result.sample for result in useful)
     citations = tuple(dict.fromkeys(citation for result in useful for citation in result.citations))
@@ -188,7 +188,7 @@ async def _write(work: Consultation, findings: list[Finding]) -> Answer:
         source="sample" if sample else "live" if live else "model",
         citations=citations[:CITATION_LIMIT],
         tool_calls=len(findings),
-        tokens=work.tokens,
+        tokens=run.tokens,
     )
 
 
@@ -198,9 +198,9 @@ def _quoted(findings: list[Finding]) -> str:
     return "\n".join(quoted(finding.shown())[:share] for finding in findings) or "none"
 
 
-async def _delay(work: Consultation) -> None:
+async def _delay(run: ThinkerRun) -> None:
     """For demonstrations: not done before the set number of seconds has passed, with a word every few of them."""
-    until = work.began + work.desk.settings.research_delay_s
-    while (left := until - time.perf_counter()) > 0 and not work.steps.hurried:
-        work.progress(f"comparing the sources, {round(left)} seconds to go")
+    until = run.began + run.desk.settings.research_delay_s
+    while (left := until - time.perf_counter()) > 0 and not run.steps.hurried:
+        run.progress(f"comparing the sources, {round(left)} seconds to go")
         await asyncio.sleep(min(left, DELAY_STEP_S))

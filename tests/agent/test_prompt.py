@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from backend.agent.prompt import CHAT_STYLE, HONESTY, VOICE_STYLE, Situation, system_prompt, today
+from backend.agent.context import CHAT_STYLE, HONESTY, VOICE_STYLE, Situation, system_prompt, today
 from backend.models.base import quoted
 
 SATURDAY_NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC

@@ -19,7 +19,7 @@ from backend.storage.memory import Call, MemoryJob, Message
 from backend.testing.memory import FakeMemory
 from backend.testing.responder import FakeResponder
 from backend.thinkers.base import Answer
-from backend.thinkers.work import Consultation
+from backend.thinkers.run import ThinkerRun
 from tests.call.world import TONE, PlacedCall, placed_call, settle, think_at_once, thinkers
 from tests.support.leaks import holdings
 from tests.support.waiting import until
@@ -342,7 +342,7 @@ async def test_nothing_is_left_of_an_ended_call() -> None:
     assert holdings().tasks == before.tasks
 
 
-async def _never(_: Consultation) -> Answer:
+async def _never(_: ThinkerRun) -> Answer:
     await asyncio.Event().wait()
     raise AssertionError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.agent.given import Note
+from backend.agent.context import Note
 from backend.call.post_turn import TurnsOver
 from backend.middleware.base import Amended, Asked, WholeTurn, step
 from backend.middleware.pipeline import Pipeline
@@ -13,8 +13,8 @@ from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
 from backend.testing.model import FakeChatModel
 from backend.thinkers.base import Manifest, Question
-from backend.thinkers.registry import Thinker, Thinkers
-from backend.thinkers.work import Consultation, Desk
+from backend.thinkers.registry import Thinker, ThinkerRegistry
+from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.users.modes import Mode
 from tests.call.test_engine import type_and_answer
 from tests.call.world import placed_call
@@ -154,10 +154,10 @@ async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_persona
     assert not [key for key in await memory.everything_of("bo") if "cache" in key]
 
 
-def house(steps: Pipeline, model: FakeChatModel | None = None, memory: FakeMemory | None = None) -> Thinkers:
+def house(steps: Pipeline, model: FakeChatModel | None = None, memory: FakeMemory | None = None) -> ThinkerRegistry:
     """One Thinker, with these steps around it."""
     manifest = Manifest("tips", "Tips", "tips", "What is good?", "Give a tip.")
-    desk = Desk(
+    desk = ThinkerDependencies(
         agent(model or FakeChatModel()), toolbox(), memory or FakeMemory(), load_settings(_env_file=None), steps
     )
-    return Thinkers([Thinker(manifest, Consultation.consult)], desk)
+    return ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], desk)

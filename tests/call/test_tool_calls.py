@@ -16,29 +16,29 @@ from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.errors import NoAnswer
 from backend.observability.call_metrics import Metrics
 from backend.thinkers.base import Answer, ToolStep
-from backend.thinkers.work import Consultation
+from backend.thinkers.run import ThinkerRun
 from tests.call.world import settle, think_at_once, thinkers
 
 TOOL = "route_to_thinker"
 
 
-async def crash(_: Consultation) -> Answer:
+async def crash(_: ThinkerRun) -> Answer:
     raise RuntimeError("the caller's secret")
 
 
-async def refuse(_: Consultation) -> Answer:
+async def refuse(_: ThinkerRun) -> Answer:
     raise NoAnswer("Nobody knows.")
 
 
-async def never(_: Consultation) -> Answer:
+async def never(_: ThinkerRun) -> Answer:
     await asyncio.Event().wait()
     raise AssertionError
 
 
-async def step_by_step(work: Consultation) -> Answer:
-    work.progress("looking it up")
-    work.progress("", ToolStep("t1", "atlas", "started"))
-    work.progress("", ToolStep("t1", "atlas", "finished"))
+async def step_by_step(run: ThinkerRun) -> Answer:
+    run.progress("looking it up")
+    run.progress("", ToolStep("t1", "atlas", "started"))
+    run.progress("", ToolStep("t1", "atlas", "finished"))
     return Answer("Done.", "cache")
 
 
@@ -75,7 +75,7 @@ class Office:
             turn_age_ms=lambda: 740,
         )
 
-    async def think_later(self, _: Consultation) -> Answer:
+    async def think_later(self, _: ThinkerRun) -> Answer:
         """Answers when the test says so."""
         await self.answered.wait()
         return Answer("Old news.", "live")
@@ -263,7 +263,7 @@ async def test_closing_does_not_wait_for_a_thinker_that_will_not_stop(monkeypatc
     monkeypatch.setattr(desks, "STOP_WITHIN_S", 0.02)
     let_go = asyncio.Event()
 
-    async def deaf(_: Consultation) -> Answer:
+    async def deaf(_: ThinkerRun) -> Answer:
         while not let_go.is_set():
             try:
                 await let_go.wait()

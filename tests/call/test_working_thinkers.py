@@ -13,7 +13,7 @@ from backend.conversation.commands import AddNote, CreateReply, Purpose, SubmitR
 from backend.conversation.limits import TurnLimits
 from backend.errors import BadRequest, NotFound
 from backend.thinkers.base import Answer
-from backend.thinkers.work import Consultation
+from backend.thinkers.run import ThinkerRun
 from tests.call.world import PlacedCall, placed_call, settle, thinkers
 from tests.support.waiting import until
 
@@ -35,7 +35,7 @@ async def ask_chess(call: PlacedCall) -> None:
 
 
 async def test_a_filler_is_worded_like_the_thinker_at_work() -> None:
-    async def think(_: Consultation) -> Answer:
+    async def think(_: ThinkerRun) -> Answer:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -55,7 +55,7 @@ async def test_an_answer_is_submitted_once_and_without_its_content_only_if_late_
 ) -> None:
     known = asyncio.Event()
 
-    async def think(_: Consultation) -> Answer:
+    async def think(_: ThinkerRun) -> Answer:
         await known.wait()
         return Answer("White wins.", "model")
 
@@ -77,7 +77,7 @@ async def test_an_answer_is_submitted_once_and_without_its_content_only_if_late_
 async def test_a_late_answer_can_be_asked_for_whatever_the_thinker_does_with_late_ones() -> None:
     known = asyncio.Event()
 
-    async def think(_: Consultation) -> Answer:
+    async def think(_: ThinkerRun) -> Answer:
         await known.wait()
         return Answer("White wins.", "model")
 
@@ -106,7 +106,7 @@ async def test_a_late_answer_can_be_asked_for_whatever_the_thinker_does_with_lat
 async def test_a_thinker_the_caller_cancels_stops_and_says_so() -> None:
     stopped = asyncio.Event()
 
-    async def think(_: Consultation) -> Answer:
+    async def think(_: ThinkerRun) -> Answer:
         try:
             await asyncio.Event().wait()
         finally:

@@ -28,29 +28,29 @@ from backend.testing.model import FakeChatModel
 from backend.testing.responder import FakeResponder
 from backend.testing.transport import FakeTransport
 from backend.thinkers.base import Answer, Manifest
-from backend.thinkers.registry import Thinker, Thinkers
-from backend.thinkers.work import Consultation, Desk
+from backend.thinkers.registry import Thinker, ThinkerRegistry
+from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.users.modes import Mode
 from backend.users.profile_learner import Learning
 from backend.users.summaries import Summaries
 from tests.support.minds import agent, toolbox
 from tests.support.tones import audible, tone
 
-Think = Callable[[Consultation], Awaitable[Answer]]
+Think = Callable[[ThinkerRun], Awaitable[Answer]]
 VOICE = tone(300, 20)
 TONE = tone(440, 200)
 
 
-async def think_at_once(work: Consultation) -> Answer:
+async def think_at_once(run: ThinkerRun) -> Answer:
     """The shortest way to an answer."""
-    return Answer(f"About {work.question.query}.", "live", ("a book",))
+    return Answer(f"About {run.question.query}.", "live", ("a book",))
 
 
-def thinkers(**thinks: Think | tuple[Think, dict[str, Any]]) -> Thinkers:
+def thinkers(**thinks: Think | tuple[Think, dict[str, Any]]) -> ThinkerRegistry:
     """A registry with a Thinker for each name, given with fields of its manifest or without; none for no name."""
-    desk = Desk(agent(FakeChatModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
+    desk = ThinkerDependencies(agent(FakeChatModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
     given = {domain: think if isinstance(think, tuple) else (think, {}) for domain, think in thinks.items()}
-    return Thinkers([Thinker(_manifest(domain, **more), think) for domain, (think, more) in given.items()], desk)
+    return ThinkerRegistry([Thinker(_manifest(domain, **more), think) for domain, (think, more) in given.items()], desk)
 
 
 def _manifest(domain: str, **more: Any) -> Manifest:
@@ -133,7 +133,7 @@ async def settle() -> None:
 @asynccontextmanager
 async def placed_call(
     *dials: FakeResponder | VoiceError | asyncio.Event,
-    thinkers: Thinkers = thinkers(),  # noqa: B008 - nothing in it changes
+    thinkers: ThinkerRegistry = thinkers(),  # noqa: B008 - nothing in it changes
     limits: TurnLimits | None = None,
     remembering: FakeMemory | None = None,
     model: ChatModel = FakeChatModel(),  # noqa: B008 - without scenes it only fails

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from backend.agent.prompt import standing
+from backend.agent.context import standing
 from backend.models.embedding import Embedder
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.agent.given import Note
-from backend.agent.prompt import Situation, system_prompt
+from backend.agent.context import Note, Situation, system_prompt
 from backend.middleware.steps.due_notes import TITLE
 from demo.offline.chat.mind import Thought, think
 from demo.offline.demonstration.intents import Question, understand

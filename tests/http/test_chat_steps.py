@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.agent.given import Note
+from backend.agent.context import Note
 from backend.middleware.base import Amended, Asked, WholeTurn, step
 from tests.http.test_chat import ROUTE, say
 from tests.http.world import world

@@ -18,7 +18,7 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
 from backend.chat.chat import Chat
-from backend.chat.peer_turns import ALONE, Elsewhere
+from backend.chat.peer_turns import NO_PEERS, PeerTurns
 from backend.conversation.events import Heard
 from backend.http.app import build_app
 from backend.http.services import Keeper, Services
@@ -184,7 +184,7 @@ async def world(
     folders: tuple[Path, ...] = (),
     pipeline: Pipeline = NO_STEPS,
     memory: Memory | None = None,
-    elsewhere: Elsewhere = ALONE,
+    elsewhere: PeerTurns = NO_PEERS,
     embedder: Embedder | None = None,
     tasks: Board | None = None,
     archive: Archive | None = None,

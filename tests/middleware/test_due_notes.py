@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from backend.agent.given import Note
+from backend.agent.context import Note
 from backend.middleware.base import Asked
-from backend.middleware.discovery import discover
 from backend.middleware.pipeline import Pipeline
+from backend.middleware.plan import discover
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.users.notes import Notes, RedisNotes

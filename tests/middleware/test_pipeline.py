@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from backend.agent.given import Exchange, Note
-from backend.agent.prompt import Situation
+from backend.agent.context import Exchange, Note, Situation
 from backend.errors import BadPlugin, MemoryUnavailable
 from backend.middleware.base import Amended, Aside, Asked, StepOptions, WholeTurn, step
 from backend.middleware.pipeline import LATER_LIMIT, NO_STEPS, Pipeline

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import BadPlugin
-from backend.middleware.base import Step
+from backend.middleware.base import MiddlewareStep
 from backend.middleware.plan import chosen, graph_of, ordered
 from tests.middleware.world import bare
 
@@ -17,10 +17,10 @@ NAMES = [f"step_{letter}" for letter in "abcdefgh"]
 
 
 @st.composite
-def acyclic(draw: st.DrawFn) -> list[Step]:
+def acyclic(draw: st.DrawFn) -> list[MiddlewareStep]:
     """Steps that depend only on earlier ones of a hidden order, then shuffled."""
     hidden = draw(st.permutations(NAMES))[: draw(st.integers(1, len(NAMES)))]
-    steps: list[Step] = []
+    steps: list[MiddlewareStep] = []
     for index, name in enumerate(hidden):
         needs = draw(st.lists(st.sampled_from(hidden[:index]), unique=True, max_size=3)) if index else []
         stage = "post" if any(step.stage == "post" for step in steps if step.name in needs) else None
@@ -31,7 +31,7 @@ def acyclic(draw: st.DrawFn) -> list[Step]:
 
 
 @given(acyclic())
-def test_every_step_comes_after_what_it_depends_on(steps: list[Step]) -> None:
+def test_every_step_comes_after_what_it_depends_on(steps: list[MiddlewareStep]) -> None:
     names = [step.name for step in ordered(steps)]
     assert sorted(names) == sorted(step.name for step in steps)
     for step in steps:
@@ -39,14 +39,14 @@ def test_every_step_comes_after_what_it_depends_on(steps: list[Step]) -> None:
 
 
 @given(acyclic(), st.randoms())
-def test_the_order_does_not_depend_on_how_steps_were_found(steps: list[Step], random: object) -> None:
+def test_the_order_does_not_depend_on_how_steps_were_found(steps: list[MiddlewareStep], random: object) -> None:
     again = list(steps)
     random.shuffle(again)  # type: ignore[attr-defined]
     assert [step.name for step in ordered(steps)] == [step.name for step in ordered(again)]
 
 
 @given(acyclic(), st.data())
-def test_a_circle_is_refused_with_its_path(steps: list[Step], data: st.DataObject) -> None:
+def test_a_circle_is_refused_with_its_path(steps: list[MiddlewareStep], data: st.DataObject) -> None:
     order = [step.name for step in ordered(steps)]
     circle = order[: data.draw(st.integers(1, len(order)))]
     turned = [bare(name, [circle[index - 1]], "post") for index, name in enumerate(circle)]
@@ -61,7 +61,7 @@ def test_a_circle_is_refused_with_its_path(steps: list[Step], data: st.DataObjec
 
 @given(acyclic(), st.sampled_from(["", "work", "away"]), st.none() | st.lists(st.sampled_from(NAMES), unique=True))
 def test_what_runs_fits_the_turn_and_waits_only_for_what_runs(
-    steps: list[Step], mode: str, names: list[str] | None
+    steps: list[MiddlewareStep], mode: str, names: list[str] | None
 ) -> None:
     order = ordered(steps)
     for stage in ("pre", "post"):

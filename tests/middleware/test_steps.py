@@ -8,11 +8,11 @@ from typing import Any
 
 from fakeredis import FakeAsyncRedis
 
-from backend.agent.given import Note
+from backend.agent.context import Note
 from backend.errors import PeerError
 from backend.middleware.base import Asked
-from backend.middleware.discovery import discover
 from backend.middleware.pipeline import Pipeline, Prepared
+from backend.middleware.plan import discover
 from backend.models.embedding import Embedder
 from backend.storage.memory import Memory, Message
 from backend.testing.memory import FakeMemory

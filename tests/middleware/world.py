@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from backend.middleware.base import Step, step
+from backend.middleware.base import MiddlewareStep, step
 from backend.middleware.pipeline import Pipeline
 
 
-def declared(*functions: Any) -> list[Step]:
+def declared(*functions: Any) -> list[MiddlewareStep]:
     """The steps that these `@step` functions declare."""
     return [function.__step__ for function in functions]
 
@@ -19,7 +19,7 @@ def pipeline(*functions: Any, services: Mapping[Any, Any] | None = None, **more:
     return Pipeline(declared(*functions), services, **more)
 
 
-def bare(name: str, depends_on: Sequence[str] = (), stage: Any = "pre", **more: Any) -> Step:
+def bare(name: str, depends_on: Sequence[str] = (), stage: Any = "pre", **more: Any) -> MiddlewareStep:
     """A step that does nothing."""
 
     async def function() -> None:

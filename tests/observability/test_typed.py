@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.chat.base import Reply, TypedTurn
 from backend.chat.chat import Chat
+from backend.chat.turn import ChatReply, ChatRequest
 from backend.coordinator.channels import Entry
 from backend.coordinator.decisions import Mind
 from backend.coordinator.digest import Happened, Pace
@@ -34,8 +34,8 @@ SECRET = "my very private question"
 ROUTE = call("route_to_thinker", '{"domain": "knowledge", "query": "Why is the sky blue?"}')
 
 
-async def answered(chat: Chat, text: str = SECRET, conversation: str | None = "c1", **more: Any) -> Reply:
-    turn = await chat.begin(TypedTurn("ada", text, conversation, **more))
+async def answered(chat: Chat, text: str = SECRET, conversation: str | None = "c1", **more: Any) -> ChatReply:
+    turn = await chat.begin(ChatRequest("ada", text, conversation, **more))
     reply = await turn.wait()
     await chat.close()
     return reply
@@ -96,7 +96,7 @@ async def test_how_a_turn_ends_is_told(tmp_path: Path) -> None:
     tracer = FakeTracer()
     model = FakeChatModel(["One", 30.0])
     chat = chat_over(settings_with(data_dir=tmp_path), FakeMemory(), model, tracer=tracer)
-    turn = await chat.begin(TypedTurn("ada", SECRET, "c1"))
+    turn = await chat.begin(ChatRequest("ada", SECRET, "c1"))
     await until(lambda: bool(model.requests))
     assert await chat.cancel("ada", "c1")
     assert (await turn.wait()).state == "cancelled"

@@ -12,8 +12,7 @@ import pytest
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer
 from backend.models.chat_completions import ChatCompletions
 from backend.observability.tracing import within
-from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, Stage, Task
-from backend.reasoning.bench import without_thoughts
+from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, ReasoningRequest, Stage, without_thoughts
 from backend.reasoning.dual import deliverable
 from backend.settings.reasoning import ReasoningSettings
 from backend.testing.model import FakeChatModel
@@ -110,7 +109,7 @@ async def test_a_model_that_goes_away_costs_what_was_not_done() -> None:
 
 async def test_a_spoken_outcome_is_fit_to_be_spoken() -> None:
     model = Cast(planner=[["Go."]], executor=[["<deliverable>**21°C**, see [here](http://a.b/c)</deliverable>"]])
-    task = Task("x", "dual", Principal("ada", "c"), "voice")
+    task = ReasoningRequest("x", "dual", Principal("ada", "c"), "voice")
     assert (await reasoner(model).infer(task)).text == "21 degrees Celsius, see here"
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import httpx2
 
 from backend.app.thinkers import build_thinkers
-from backend.chat.answering import House
 from backend.chat.chat import Chat
-from backend.chat.peer_turns import ALONE, Elsewhere
+from backend.chat.peer_turns import NO_PEERS, PeerTurns
+from backend.chat.turn_runner import ChatDependencies
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer
@@ -29,7 +29,7 @@ def chat_over(
     pipeline: Pipeline = NO_STEPS,
     folders: tuple[Path, ...] = (),
     tracer: Tracer = NO_TRACER,
-    elsewhere: Elsewhere = ALONE,
+    elsewhere: PeerTurns = NO_PEERS,
 ) -> Chat:
     """A chat with all Thinkers, whose only model is `model`."""
     thinkers = build_thinkers(
@@ -41,4 +41,6 @@ def chat_over(
         pipeline=pipeline,
         modes_file=settings.modes_file,
     )
-    return Chat(House(thinkers, pipeline, memory, settings.chat_deadline_s, tracer=tracer, elsewhere=elsewhere))
+    return Chat(
+        ChatDependencies(thinkers, pipeline, memory, settings.chat_deadline_s, tracer=tracer, elsewhere=elsewhere)
+    )

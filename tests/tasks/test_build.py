@@ -16,7 +16,7 @@ from backend.settings.tasks import BackgroundSettings
 from backend.storage import embedded
 from backend.storage.embedded import OpenedMemory, join_memory, open_memory
 from backend.tasks.task import Task, TaskState
-from backend.thinkers.registry import Thinkers
+from backend.thinkers.registry import ThinkerRegistry
 from tests.call.world import think_at_once, thinkers
 from tests.support.waiting import until
 
@@ -24,7 +24,7 @@ HERE = BackgroundSettings(lease_s=0.6)  # type: ignore[call-arg]
 ELSEWHERE = BackgroundSettings(lease_s=0.6, worker="off")  # type: ignore[call-arg]
 
 
-def minds() -> Thinkers:
+def minds() -> ThinkerRegistry:
     return thinkers(research=(think_at_once, {"background": True}), weather=think_at_once)
 
 

@@ -12,20 +12,20 @@ from fakeredis import FakeAsyncRedis
 from backend.call.tool_calls import Desk, ThinkerEvent
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.observability.call_metrics import Metrics
-from backend.tasks.handoff import GOES_ON, STARTED, Handover
+from backend.tasks.handoff import GOES_ON, STARTED, BackgroundHandoff
 from backend.tasks.queue import FakeQueue
 from backend.tasks.repository import Records
 from backend.tasks.service import Board
 from backend.tasks.task import Task
 from backend.thinkers.base import Answer
-from backend.thinkers.work import Consultation
+from backend.thinkers.run import ThinkerRun
 from demo.offline.demonstration.intents import Question as Wish
 from demo.offline.demonstration.routing import routing_of
 from tests.call.world import settle, think_at_once, thinkers
 
 
-async def plans_and_waits(work: Consultation) -> Answer:
-    await work.steps.keep("plan", ["the web"])
+async def plans_and_waits(run: ThinkerRun) -> Answer:
+    await run.steps.keep("plan", ["the web"])
     await asyncio.Event().wait()
     raise AssertionError
 
@@ -41,7 +41,7 @@ class Office:
     def __post_init__(self) -> None:
         self.records = Records(FakeAsyncRedis())
         self.board = Board(self.records, FakeQueue(), kinds={"research", "slow"})
-        self.handover = Handover(self.board)
+        self.handover = BackgroundHandoff(self.board)
         self.registry = thinkers(
             research=(plans_and_waits, {"background": True}),
             slow=(plans_and_waits, {"background": True, "deadline_s": 0.05}),

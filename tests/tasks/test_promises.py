@@ -29,7 +29,7 @@ from backend.tasks.run import Run, RunLimits, Runner
 from backend.tasks.task import Outcome, Task, TaskState
 from backend.testing.memory import FakeMemory
 from backend.testing.model import FakeChatModel
-from backend.thinkers.registry import Thinkers
+from backend.thinkers.registry import ThinkerRegistry
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox
 from demo.services.server import Reply, Request, serving
@@ -297,5 +297,5 @@ def _task() -> Task:
     return Task("t1", USER, "", "research", "bees", 1.0, 1.0, state=TaskState.RUNNING)
 
 
-def _no_thinkers() -> Thinkers:
+def _no_thinkers() -> ThinkerRegistry:
     return None  # type: ignore[return-value]

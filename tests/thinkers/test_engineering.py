@@ -10,8 +10,8 @@ import pytest
 from backend.errors import BadPlugin
 from backend.settings.settings import Settings, load_settings
 from backend.thinkers.base import Manifest
-from backend.thinkers.registry import Thinker, Thinkers
-from backend.thinkers.work import Consultation
+from backend.thinkers.registry import Thinker, ThinkerRegistry
+from backend.thinkers.run import ThinkerRun
 from backend.tools import confirmations
 from demo.services.github import REPO, TOKEN, GitHub, furnished
 from demo.services.server import serving
@@ -58,4 +58,4 @@ async def test_any_other_thinker_without_its_tools_is_a_mistake() -> None:
     manifest = Manifest("moon", "Moon", "phases", "Is it full?", "You know the moon.", tools=("moon_phase",))
     async with world() as w:
         with pytest.raises(BadPlugin, match="moon_phase"):
-            Thinkers([Thinker(manifest, Consultation.consult)], w.thinkers.desk)
+            ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], w.thinkers.desk)

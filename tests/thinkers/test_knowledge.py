@@ -9,7 +9,7 @@ import pytest
 
 from backend.storage.memory import Message
 from backend.testing.memory import FakeMemory
-from backend.thinkers import work
+from backend.thinkers import run as work
 from tests.thinkers.world import world
 
 

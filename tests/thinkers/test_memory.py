@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from fakeredis import FakeAsyncRedis
 
-from backend.agent.prompt import HONESTY
+from backend.agent.context import HONESTY
 from backend.app.thinkers import build_thinkers
-from backend.chat.answering import House
-from backend.chat.base import TypedTurn
 from backend.chat.chat import Chat
-from backend.middleware.discovery import discover
+from backend.chat.turn import ChatRequest
+from backend.chat.turn_runner import ChatDependencies
 from backend.middleware.pipeline import Pipeline
+from backend.middleware.plan import discover
 from backend.settings.settings import load_settings
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
@@ -115,9 +115,9 @@ async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_b
     await w.ask("memory", "Remember that the bike is in the cellar.", session="s1")
     await w.ask("knowledge", "Where did I leave the bike?", session="s2")
     assert '{"from": "memory", "text": "The bike is in the cellar."}' in w.system()
-    chat = Chat(House(thinkers, pipeline, memory, 10.0))
+    chat = Chat(ChatDependencies(thinkers, pipeline, memory, 10.0))
     try:
-        await (await chat.begin(TypedTurn("ada", "Where did I leave the bike?", "c1"))).wait()
+        await (await chat.begin(ChatRequest("ada", "Where did I leave the bike?", "c1"))).wait()
     finally:
         await chat.close()
     assert '{"from": "memory", "text": "The bike is in the cellar."}' in w.system()

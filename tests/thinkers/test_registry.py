@@ -42,13 +42,13 @@ async def moon_phase(settings: Settings, day: Annotated[str, "ISO date."]) -> Re
 """
 OWN_CODE = """
 from backend.thinkers.base import Answer, Manifest
-from backend.thinkers.work import Consultation
+from backend.thinkers.run import Consultation
 
 MANIFEST = Manifest(domain="dice", label="Dice", description="dice", example="Roll.", prompt="Roll.", cache_ttl_s=0)
 
 
-async def think(work: Consultation) -> Answer:
-    work.progress("rolling")
+async def think(run: Consultation) -> Answer:
+    run.progress("rolling")
     {body}
 """
 
@@ -145,7 +145,7 @@ async def test_unknown_domains_go_to_knowledge() -> None:
 
 async def test_a_deadline_is_kept_and_stops_the_work(tmp_path: Path) -> None:
     slow = OWN_CODE.replace('prompt="Roll.",', 'prompt="Roll.", deadline_s=0.05,')
-    body = "answer = await work.ask('x', 'y'); return work.answer_from(answer)"
+    body = "answer = await run.ask('x', 'y'); return run.answer_from(answer)"
     (tmp_path / "dice.py").write_text(slow.format(body=body))
     model = FakeChatModel([30.0, "late"])
     async with world(model=model, folders=(tmp_path,)) as w:

@@ -15,8 +15,8 @@ from backend.models.base import ChatModel
 from backend.settings.settings import Settings, load_settings
 from backend.testing.memory import FakeMemory
 from backend.testing.model import FakeChatModel
-from backend.thinkers.base import Answer, Progress, Question
-from backend.thinkers.registry import Thinkers
+from backend.thinkers.base import Answer, Question, ThinkerProgress
+from backend.thinkers.registry import ThinkerRegistry
 
 SATURDAY_NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC
 NOWHERE = {
@@ -29,7 +29,7 @@ NOWHERE = {
 class World:
     """The Thinkers and what they stand on."""
 
-    thinkers: Thinkers
+    thinkers: ThinkerRegistry
     model: Any
     memory: Any
     progress: list[str] = field(default_factory=list)
@@ -43,7 +43,7 @@ class World:
         """The system prompt of a request the scripted model was sent."""
         return str(self.model.requests[request]["messages"][0]["content"])
 
-    def _note(self, progress: Progress) -> None:
+    def _note(self, progress: ThinkerProgress) -> None:
         self.steps += [(progress.tool.name, progress.tool.event)] if progress.tool else []
         self.progress += [progress.detail] if progress.detail else []
 

@@ -16,7 +16,7 @@ from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
 from backend.testing.model import FakeChatModel
 from backend.thinkers.base import Answer
-from backend.thinkers.work import Consultation
+from backend.thinkers.run import ThinkerRun
 from backend.users import profile_learner as knowing
 from backend.users import summaries as knowing_summary
 from backend.users.profile import CountTopic, MergeSummary, SetPreference, UserContext, update_user
@@ -118,7 +118,7 @@ async def test_an_ended_call_is_told_nothing_any_more() -> None:
 async def test_questions_put_to_thinkers_are_counted_by_topic() -> None:
     memory = FakeMemory()
 
-    async def think(_: Consultation) -> Answer:
+    async def think(_: ThinkerRun) -> Answer:
         return Answer("Yes.", "model")
 
     async with placed_call(thinkers=thinkers(chess=think), remembering=memory) as call:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.agent.given import Note
+from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.storage.memory import Memory
 from backend.tools.calendar_times import zone_for

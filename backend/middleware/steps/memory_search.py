@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from backend.agent.given import Note
+from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.models.embedding import Embedder
 from backend.storage.memory import Memory, Message

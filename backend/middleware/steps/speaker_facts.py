@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from backend.agent.given import Note
+from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.storage.memory import Memory
 from backend.users.profile import UserContext

@@ -14,9 +14,9 @@ from typing import Any
 from backend.call.tool_calls import Work
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.tracing import opened
-from backend.tasks.handoff import GOES_ON, STARTED, Handover
+from backend.tasks.handoff import GOES_ON, STARTED, BackgroundHandoff
 from backend.thinkers.base import Answer, Question
-from backend.thinkers.registry import ROUTE_TOOL, Thinkers
+from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
 from backend.tools.base import Principal, Result, Tool
 from backend.users.modes import Mode
 
@@ -30,10 +30,10 @@ NOTE = "Give this in your own words, briefly; if it is sample data, say so."
 
 
 @dataclass(frozen=True, slots=True)
-class Routing:
+class RouteArguments:
     """The tool's `Arguments`, read as those of a call's routing are."""
 
-    thinkers: Thinkers
+    thinkers: ThinkerRegistry
 
     def read(self, text: str) -> dict[str, Any]:
         """Raises `BadRequest` with a message the model can act on."""
@@ -44,16 +44,16 @@ class Routing:
 Publish = Callable[[str, dict[str, Any]], None]
 
 
-class Consulting:
+class ThinkerRouting:
     """One turn's way to the Thinkers. `publish` shows their work as a call's page is shown it."""
 
     def __init__(
         self,
-        thinkers: Thinkers,
+        thinkers: ThinkerRegistry,
         conversation_id: str,
         mode: Mode,
         publish: Publish,
-        handover: Handover | None = None,
+        handover: BackgroundHandoff | None = None,
         *,
         platform: str = "",
     ) -> None:
@@ -69,7 +69,7 @@ class Consulting:
         """Those that were consulted, in order."""
 
     def __repr__(self) -> str:
-        return f"Consulting({', '.join(self.domains) or 'nobody yet'})"
+        return f"ThinkerRouting({', '.join(self.domains) or 'nobody yet'})"
 
     def tool(self) -> Tool:
         """`route_to_thinker`, to be put into the agent's box."""
@@ -79,7 +79,7 @@ class Consulting:
             name=ROUTE_TOOL,
             description=route["description"],
             function=self._consult,
-            arguments=Routing(self._thinkers),
+            arguments=RouteArguments(self._thinkers),
             parameters=route["parameters"],
             services={"principal": Principal},
             cache=False,

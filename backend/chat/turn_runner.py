@@ -12,22 +12,28 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from backend.agent.context import ContextMessage
+from backend.agent.context import ContextMessage, Situation
 from backend.agent.conversations import MemoryConversations
-from backend.agent.events import AgentEvent, State, StateChanged, ThinkerResponse, Token, ToolFinished, ToolStarted
-from backend.agent.prompt import Situation
+from backend.agent.events import (
+    AgentEvent,
+    SessionState,
+    StateChanged,
+    ThinkerResponse,
+    Token,
+    ToolFinished,
+    ToolStarted,
+)
 from backend.agent.session import Agent, ContextStore, ThinkerSession
-from backend.chat.base import Reply, TypedTurn
-from backend.chat.consulting import Consulting
-from backend.chat.peer_turns import ALONE, Elsewhere
-from backend.chat.running import RunningTurn
+from backend.chat.peer_turns import NO_PEERS, PeerTurns
+from backend.chat.routing import ThinkerRouting
+from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
 from backend.errors import NoAnswer, PeerError
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
 from backend.observability.tracing import NO_TRACER, Span, Tracer, rooted
 from backend.storage.memory import Memory
-from backend.tasks.handoff import Handover
-from backend.thinkers.registry import ROUTE_TOOL, Thinkers
+from backend.tasks.handoff import BackgroundHandoff
+from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
 from backend.tools.runner import Toolbox
 from backend.users.modes import Mode, Modes
 from backend.users.profile import UserContext
@@ -46,27 +52,27 @@ RESULT_SHOWN = 2_000
 OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
 """Tools of Thinkers that a conversation needs at hand itself."""
 
-CANCELLED = ThinkerResponse("", "", (), 0, 0, 0, State.CANCELLED, cacheable=False)
+CANCELLED = ThinkerResponse("", "", (), 0, 0, 0, SessionState.CANCELLED, cacheable=False)
 """A turn that was cancelled before the model was asked."""
 
-OnTurn = Callable[[TypedTurn, Reply], None]
+OnTurn = Callable[[ChatRequest, ChatReply], None]
 """Told of every turn that was answered; returns at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class ChatDependencies:
     """What all typed turns share."""
 
-    thinkers: Thinkers
+    thinkers: ThinkerRegistry
     pipeline: Pipeline
     memory: Memory
     deadline_s: float
     """Seconds a turn has, unless its mode says otherwise."""
-    handover: Handover | None = None
+    handover: BackgroundHandoff | None = None
     """Takes long work to the background; None: there is none."""
     on_turn: OnTurn = lambda asked, reply: None
     tracer: Tracer = NO_TRACER
-    elsewhere: Elsewhere = ALONE
+    elsewhere: PeerTurns = NO_PEERS
     """The other processes that answer typed turns."""
 
     @property
@@ -83,24 +89,24 @@ class House:
         return box.only(name for name in box.names if name not in taken)
 
 
-class Answering:
+class TurnRunner:
     """One turn's own part. `run` is called once."""
 
-    def __init__(self, house: House, turn: RunningTurn) -> None:
+    def __init__(self, house: ChatDependencies, turn: ChatTurn) -> None:
         self._house = house
         self._turn = turn
         self._asked = turn.asked
         self._tools: list[str] = []
         self._late = False
         self._prepared: Prepared | None = None
-        self._consulting: Consulting | None = None
+        self._consulting: ThinkerRouting | None = None
         self._mode = Mode()
         self._kept_in: ContextStore | None = None
 
     def __repr__(self) -> str:
-        return f"Answering({self._asked!r})"
+        return f"TurnRunner({self._asked!r})"
 
-    async def run(self) -> Reply:
+    async def run(self) -> ChatReply:
         """Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
         asked = self._asked
         with rooted(self._house.tracer, "turn", "typed turn", asked.conversation_id or asked.message_id) as span:
@@ -109,7 +115,7 @@ class Answering:
             _describe(span, asked, reply)
         return reply
 
-    async def _run(self) -> Reply:
+    async def _run(self) -> ChatReply:
         situation = await self._begun()
         if situation is None:
             return self._reply(CANCELLED)
@@ -121,7 +127,7 @@ class Answering:
             response = await session.think(self._asked.text, "chat", message_id=self._asked.message_id)
         finally:
             timer.cancel()
-        if self._late and response.state is not State.COMPLETE:
+        if self._late and response.state is not SessionState.COMPLETE:
             raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less at once.")
         reply = self._reply(response, session)
         self._house.on_turn(self._asked, reply)
@@ -154,7 +160,7 @@ class Answering:
         if self._house.thinkers.manifests and (mode.tools is None or ROUTE_TOOL in mode.tools):
             conversation = asked.conversation_id or asked.message_id
             house = self._house
-            self._consulting = Consulting(
+            self._consulting = ThinkerRouting(
                 house.thinkers, conversation, mode, self._turn.publish, house.handover, platform=asked.platform
             )
             box = box.plus(self._consulting.tool())
@@ -180,14 +186,14 @@ class Answering:
     @property
     def _lost(self) -> bool:
         """Whether the conversation could not be read."""
-        return isinstance(self._kept_in, Beginning) and self._kept_in.lost
+        return isinstance(self._kept_in, StoredHistory) and self._kept_in.lost
 
     def _store(self) -> ContextStore | None:
         asked = self._asked
         if asked.conversation_id is not None:
-            self._kept_in = Beginning(MemoryConversations(self._house.memory), asked.earlier)
+            self._kept_in = StoredHistory(MemoryConversations(self._house.memory), asked.earlier)
         elif asked.earlier:
-            self._kept_in = Brought(asked.earlier)
+            self._kept_in = SuppliedHistory(asked.earlier)
         return self._kept_in
 
     async def _known(self) -> Mapping[str, Any]:
@@ -222,16 +228,16 @@ class Answering:
         self._late = True
         session.cancel()
 
-    def _reply(self, response: ThinkerResponse, session: ThinkerSession | None = None) -> Reply:
+    def _reply(self, response: ThinkerResponse, session: ThinkerSession | None = None) -> ChatReply:
         asked = self._asked
         lost = self._lost or (session is not None and session.history == "unavailable")
         history = "none" if asked.conversation_id is None else "unavailable" if lost else "kept"
-        return Reply(
+        return ChatReply(
             conversation_id=asked.conversation_id,
             message_id=asked.message_id,
             reply_id=response.message_id,
             text=response.text,
-            state="complete" if response.state is State.COMPLETE else "cancelled",
+            state="complete" if response.state is SessionState.COMPLETE else "cancelled",
             mode=self._mode.name,
             history=history,
             incomplete=response.incomplete,
@@ -257,7 +263,7 @@ class Answering:
                 self._turn.publish("tool_result", asdict(event) | {"content": event.content[:RESULT_SHOWN]})
 
 
-def _describe(span: Span, asked: TypedTurn, reply: Reply) -> None:
+def _describe(span: Span, asked: ChatRequest, reply: ChatReply) -> None:
     """What a turn came to, for its trace."""
     span.said(reply.text)
     span.note(typed=True, platform=asked.platform or None, mode=reply.mode, history=reply.history)
@@ -270,7 +276,7 @@ def _cancel(task: asyncio.Future[Any]) -> None:
     task.cancel()
 
 
-class Brought:
+class SuppliedHistory:
     """A `ContextStore` of what the caller brings along, which keeps nothing."""
 
     def __init__(self, earlier: Sequence[tuple[str, str]]) -> None:
@@ -287,7 +293,7 @@ class Brought:
         """Nothing."""
 
 
-class Beginning:
+class StoredHistory:
     """The kept conversation; where there is none yet, what the caller brings is its beginning, and is kept with it.
 
     A conversation that cannot be read is answered from what the caller brings; then nothing of that is kept.
@@ -295,7 +301,7 @@ class Beginning:
 
     def __init__(self, kept: ContextStore, earlier: Sequence[tuple[str, str]]) -> None:
         self._kept = kept
-        self._brought = Brought(earlier)
+        self._brought = SuppliedHistory(earlier)
         self._to_keep: list[ContextMessage] = []
         self.lost = False
         """Whether the kept conversation could not be read."""

@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
-from backend.chat.base import Reply, TypedTurn
+from backend.chat.turn import ChatReply, ChatRequest
 from backend.responders.base import PastMessage
 from backend.storage.memory import Memory
 from backend.storage.outbox import Keep
@@ -28,7 +28,7 @@ class _Said:
     words: deque[PastMessage] = field(default_factory=lambda: deque(maxlen=2 * SUMMARY_TURNS))
 
 
-class Learning:
+class ChatProfileUpdater:
     """Told of every turn that was answered; returns at once."""
 
     def __init__(self, keep: Keep, summaries: Summaries, overhear: Overhear | None = None) -> None:
@@ -38,9 +38,9 @@ class Learning:
         self._said: OrderedDict[tuple[str, str], _Said] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"Learning({len(self._said)} conversations)"
+        return f"ChatProfileUpdater({len(self._said)} conversations)"
 
-    def __call__(self, asked: TypedTurn, reply: Reply) -> None:
+    def __call__(self, asked: ChatRequest, reply: ChatReply) -> None:
         if asked.conversation_id is None or reply.state != "complete":
             return
         if self._overhear and asked.user_id:

@@ -11,20 +11,75 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
-from backend.chat.base import Reply, TypedTurn
 from backend.errors import VoiceError
 from backend.sessions.event_log import Feed, PageEvent
+from backend.storage.memory import new_message_id
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ChatRequest:
+    """One message to be answered.
+
+    `conversation_id` None: no conversation, nothing before it is known and nothing is kept. `earlier` are messages
+    the caller brings, (role, text): they count where we have no history of our own.
+    """
+
+    user_id: str
+    text: str
+    conversation_id: str | None = None
+    named_conversation: bool = True
+    """False: the id was made here, so that a retry may come with another."""
+    message_id: str = field(default_factory=new_message_id)
+    earlier: Sequence[tuple[str, str]] = ()
+    platform: str = ""
+    """Where it was typed, as the caller names it; steps around the turn may go by it."""
+    mode: str = ""
+    """The mode for this turn; empty: the one the user has chosen."""
+
+    def __repr__(self) -> str:  # without the user's words
+        return f"ChatRequest({self.message_id}, {len(self.text)} characters, {self.platform or 'no platform'})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ChatReply:
+    """What came of it, as the API shows it."""
+
+    conversation_id: str | None
+    message_id: str
+    """The question's."""
+    reply_id: str
+    """The answer's; empty when the turn was cancelled."""
+    text: str
+    state: str
+    """complete or cancelled."""
+    mode: str
+    history: str
+    """kept; unavailable: answered without it; none: there is no conversation."""
+    incomplete: bool = False
+    sample: bool = False
+    citations: tuple[str, ...] = ()
+    tool_calls: int = 0
+    thinkers: tuple[str, ...] = ()
+    tokens: int = 0
+    latency_ms: int = 0
+
+    def shown(self) -> dict[str, Any]:
+        """As JSON data."""
+        names = self.__slots__
+        return {name: list(value) if isinstance(value := getattr(self, name), tuple) else value for name in names}
+
 
 EVENT_LIMIT = 8_000
 """Events kept of one turn: an answer of the longest kind makes about half as many."""
 
 
-class RunningTurn:
+class ChatTurn:
     """What is shared between the task that answers and those who wait for it."""
 
-    def __init__(self, asked: TypedTurn) -> None:
+    def __init__(self, asked: ChatRequest) -> None:
         self.asked = asked
         self.feed = Feed(EVENT_LIMIT)
         self.began = time.perf_counter()
@@ -32,13 +87,13 @@ class RunningTurn:
         """Ends the turn in order, within 100 ms; set by whoever runs it."""
         self.wanted = True
         """Whether anybody still waits; a turn cancelled before it has begun never begins."""
-        self._end: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._end: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
         self._end.add_done_callback(_looked_at)
         self._streams = 0
         self._waits = 0
 
     def __repr__(self) -> str:
-        return f"RunningTurn({self.asked!r}, {self._streams} streams, {self._waits} waiting)"
+        return f"ChatTurn({self.asked!r}, {self._streams} streams, {self._waits} waiting)"
 
     @property
     def over(self) -> bool:
@@ -54,7 +109,7 @@ class RunningTurn:
         """Tell all readers."""
         self.feed.publish(type_, data)
 
-    def finish(self, reply: Reply) -> None:
+    def finish(self, reply: ChatReply) -> None:
         """It has come to this."""
         if not self.over:
             self.publish("final", reply.shown())
@@ -76,7 +131,7 @@ class RunningTurn:
         self.stop()
         return True
 
-    async def wait(self) -> Reply:
+    async def wait(self) -> ChatReply:
         """The whole reply. Raises what the turn raised. Cancelling the waiter does not stop the turn."""
         self._waits += 1
         return await asyncio.shield(self._end)
@@ -94,7 +149,7 @@ class RunningTurn:
                 self.cancel()
 
 
-def _looked_at(end: asyncio.Future[Reply]) -> None:
+def _looked_at(end: asyncio.Future[ChatReply]) -> None:
     """A turn may fail while nobody waits for it; asyncio need not report that."""
     if not end.cancelled():
         end.exception()

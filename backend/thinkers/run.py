@@ -1,7 +1,7 @@
 """One question being worked on: what a Thinker has at hand, and the usual way of answering.
 
 The usual way is one turn of the agent with the manifest's prompt and tools. A Thinker that needs more defines
-`async def think(work: Consultation) -> Answer` and uses the same parts.
+`async def think(run: Consultation) -> Answer` and uses the same parts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from backend.agent.events import AgentEvent, State, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
-from backend.agent.prompt import Situation
+from backend.agent.context import Situation
+from backend.agent.events import AgentEvent, SessionState, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call
@@ -25,8 +25,16 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory
-from backend.thinkers.base import Answer, Manifest, Progress, Question, Source, ToolStep
-from backend.thinkers.checkpoints import LocalSteps, Steps
+from backend.thinkers.base import (
+    Answer,
+    Checkpoints,
+    LocalCheckpoints,
+    Manifest,
+    Question,
+    Source,
+    ThinkerProgress,
+    ToolStep,
+)
 from backend.tools.base import Principal
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
@@ -42,7 +50,7 @@ MEMORY_WITHIN_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ThinkerDependencies:
     """What all Thinkers share. The agent's toolbox holds every tool there is."""
 
     agent: Agent
@@ -63,25 +71,25 @@ class Desk:
 
 
 @dataclass(repr=False)
-class Consultation:
+class ThinkerRun:
     """One question, and everything needed to answer it."""
 
-    desk: Desk
+    desk: ThinkerDependencies
     manifest: Manifest
     question: Question
-    on_progress: Callable[[Progress], None]
+    on_progress: Callable[[ThinkerProgress], None]
     began: float = field(default_factory=time.perf_counter)
     cacheable: bool = True
     """Whether the answer may be served again; anything used for it may forbid that."""
     tokens: int = 0
     """Spent so far, over all turns."""
-    steps: Steps = field(default_factory=LocalSteps)
+    steps: Checkpoints = field(default_factory=LocalCheckpoints)
     """Where long work keeps what its steps came to."""
     _situation: Situation | None = None
     _own_calls: int = 0
 
     def __repr__(self) -> str:
-        return f"Consultation({self.manifest.domain}, {self.tokens} tokens)"  # and nobody's words
+        return f"ThinkerRun({self.manifest.domain}, {self.tokens} tokens)"  # and nobody's words
 
     async def consult(self) -> Answer:
         """The usual way: one turn of the agent. Raises `NoAnswer` or `ModelUnavailable`."""
@@ -119,7 +127,7 @@ class Consultation:
         )
         response = await session.think(text, mode or self.question.source_mode)
         self.tokens += response.tokens_used
-        if response.state is not State.COMPLETE:
+        if response.state is not SessionState.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
         self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
         return response
@@ -156,7 +164,7 @@ class Consultation:
 
     def progress(self, detail: str, tool: ToolStep | None = None) -> None:
         """Tell the page what is being done. Never with the user's words."""
-        self.on_progress(Progress(detail, tool))
+        self.on_progress(ThinkerProgress(detail, tool))
 
     @property
     def principal(self) -> Principal:
@@ -238,5 +246,5 @@ class Consultation:
                 self.progress(f"{name}: {error.replace('_', ' ')}", ToolStep(id_, name, "failed"))
             case ToolFinished(id_, name):
                 self.progress("", ToolStep(id_, name, "finished"))
-            case StateChanged(State.GENERATING):
+            case StateChanged(SessionState.GENERATING):
                 self.progress("putting the answer into words")
