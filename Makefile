@@ -1,6 +1,6 @@
 # make run and make test do everything on a fresh Debian or Ubuntu machine with Python 3.11 or newer.
 .DEFAULT_GOAL := help
-.PHONY: help install install-test run test lint fmt bench requirements
+.PHONY: help install install-test run test quick lint fmt bench requirements
 
 UV := $(or $(wildcard .venv/bin/uv),uv)
 COMPILE := $(UV) pip compile --quiet --universal --no-emit-index-url --no-annotate --no-header
@@ -19,6 +19,9 @@ run: install ## Serve; settings come from the environment and .env
 
 test: install-test ## Check everything: format, lint, types, deployment files, all tests
 	@scripts/check.sh
+
+quick: install-test ## Format, lint, types, and the tests that need no browser, no second process, no real clock
+	@scripts/check.sh quick
 
 lint: install-test ## The checks without the tests
 	@scripts/check.sh static

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The whole check, as `make test` and CI run it: format, lint, types, deployment files, then the tests.
-# `check.sh static` leaves the tests out. Every step runs; the exit code tells whether all of them passed.
+# `check.sh static` leaves the tests out; `check.sh quick` runs format, lint, types and the tests that need no browser, no
+# second process and no real clock. Every step runs; the exit code tells whether all of them passed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH:/usr/sbin"
@@ -31,17 +32,22 @@ compose_is_valid() {
   fi
 }
 
+mode=${1:-all}
 step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
 step "types" mypy
-step "types of the page" node node_modules/typescript/bin/tsc --project jsconfig.json
-step "Dockerfile" hadolint Dockerfile
-step "YAML" yamllint --strict docker-compose.yml docker-compose.scale.yml kubernetes
-step "compose file" compose_is_valid
-step "settings in .env.example and README" python -m scripts.settings_table --check
-step "Thinkers in README" python -m scripts.thinkers_table --check
-if [ "${1:-all}" != static ]; then
-  step "tests" python -m pytest --numprocesses 2 --dist loadfile --durations=10 -m "not alone"
+if [ "$mode" = quick ]; then
+  step "quick tests" python -m pytest --quick --numprocesses 2 --dist worksteal
+else
+  step "types of the page" node node_modules/typescript/bin/tsc --project jsconfig.json
+  step "Dockerfile" hadolint Dockerfile
+  step "YAML" yamllint --strict docker-compose.yml docker-compose.scale.yml kubernetes
+  step "compose file" compose_is_valid
+  step "settings in .env.example and docs" python -m scripts.settings_table --check
+  step "Thinkers in the docs" python -m scripts.thinkers_table --check
+fi
+if [ "$mode" = all ]; then
+  step "tests" python -m pytest --numprocesses 3 --dist loadfile --durations=10 -m "not alone"
   step "tests that compare times" python -m pytest -m alone
 fi
 

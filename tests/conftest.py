@@ -1,6 +1,10 @@
-"""Order: two workers take whole files from the front, so the files that take longest go first."""
+"""The order tests run in, and the quick loop: `pytest --quick` runs what needs no browser, process or real clock."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -15,13 +19,58 @@ LONGEST_FIRST = (
     "tests/observability/",
     "tests/demo/",
 )
+"""Workers take whole files from the front, so the files that take longest go first."""
+
+NOT_QUICK = ("browser", "slow", "alone", "realtime")
+"""Marks of tests that the quick loop leaves out."""
+
+NO_PROCESS = "the quick loop starts no process"
+_guard = {"is_on": False, "has_refused": False}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Stable within a file, and between files of one rank."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only tests without a browser, a second process or the clock")
 
-    def rank(item: pytest.Item) -> int:
-        place = item.nodeid
-        return next((n for n, start in enumerate(LONGEST_FIRST) if place.startswith(start)), len(LONGEST_FIRST))
 
-    items.sort(key=rank)
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        sys.addaudithook(_refuse_processes)
+
+
+def _refuse_processes(event: str, _: tuple[Any, ...]) -> None:
+    if event == "subprocess.Popen" and _guard["is_on"]:
+        _guard["has_refused"] = True
+        raise OSError(NO_PROCESS)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    _guard.update(is_on=bool(item.config.getoption("--quick")), has_refused=False)
+    try:
+        return (yield)
+    finally:
+        _guard["is_on"] = False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report a test that tried to start a process as skipped, and so each test whose fixture tried to."""
+    report = yield
+    if item.config.getoption("--quick") and (_guard["has_refused"] or NO_PROCESS in report.longreprtext):
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.location[1] or 0, NO_PROCESS)
+    return report
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--quick"):
+        left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in NOT_QUICK)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    """The place of the item's file in `LONGEST_FIRST`: stable within a file, and between files of one rank."""
+    path = item.nodeid
+    return next((n for n, start in enumerate(LONGEST_FIRST) if path.startswith(start)), len(LONGEST_FIRST))

@@ -33,6 +33,8 @@ from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import Kind
 
+pytestmark = pytest.mark.realtime
+
 TONE = (np.sin(np.arange(24_000) * 2 * math.pi * 440 / 24_000) * 8000).astype("<i2").tobytes()
 
 SLOTS = range(960, 96_000, 960)

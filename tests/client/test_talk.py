@@ -18,6 +18,8 @@ from tests.client.parrot import ANSWER_HZ, ANSWER_MS, impatient, mute, parrot_se
 from tests.support.leaks import holdings, released
 from tests.support.tones import audible, pitch, tone
 
+pytestmark = pytest.mark.realtime
+
 
 def question(folder: Path) -> Path:
     path = folder / "question.wav"

@@ -14,6 +14,8 @@ from backend.transports.base import Transport
 from tests.support.callers import OpenRig, fake_rig, webrtc_rig, websocket_rig
 from tests.support.tones import audible, pitch, sounding_ms, tone
 
+pytestmark = pytest.mark.realtime
+
 on_every_wire = pytest.mark.parametrize("open_rig", [fake_rig, websocket_rig, webrtc_rig])
 
 IN_FLIGHT = 3

@@ -33,10 +33,7 @@ def converse_often(script: bytes, limits: TurnLimits) -> None:
         converse(piece[: len(piece) - len(piece) % 2], limits)
 
 
-@settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-@given(st.integers(0, 2**48))
-@pytest.mark.timeout(400)
-def test_the_rules_hold_in_a_hundred_thousand_random_conversations(seed: int) -> None:
+def converse_by_seed(seed: int) -> None:
     """Numbers are drawn from a seed: drawing each byte through Hypothesis would take longer than the conversations."""
     random = Random(seed)
     for _ in range(CONVERSATIONS_PER_EXAMPLE):
@@ -46,6 +43,20 @@ def test_the_rules_hold_in_a_hundred_thousand_random_conversations(seed: int) ->
         except AssertionError as error:
             error.add_note(f"converse(bytes.fromhex({script.hex()!r}), TurnLimits())")
             raise
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(st.integers(0, 2**48))
+def test_the_rules_hold_in_five_thousand_random_conversations(seed: int) -> None:
+    converse_by_seed(seed)
+
+
+@settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@given(st.integers(0, 2**48))
+@pytest.mark.timeout(400)
+@pytest.mark.slow
+def test_the_rules_hold_in_a_hundred_thousand_random_conversations(seed: int) -> None:
+    converse_by_seed(seed)
 
 
 def test_a_reply_that_never_comes_after_a_line_that_broke_is_owned_up_to_in_time() -> None:
@@ -69,6 +80,7 @@ def with_late_answers(random: Random, limits: TurnLimits) -> World:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 @given(st.integers(0, 2**48))
+@pytest.mark.slow
 def test_the_rules_hold_however_thinkers_are_dismissed_and_late_answers_asked_for(seed: int) -> None:
     random = Random(seed)
     for _ in range(CONVERSATIONS_PER_EXAMPLE):

@@ -26,6 +26,8 @@ from tests.support.minds import echo, toolbox
 from tests.support.processes import alive, gone
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 PEER = [sys.executable, "-m", "tests.mcp.peer"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120
 THERE_S = 15.0

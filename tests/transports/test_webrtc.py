@@ -30,6 +30,8 @@ from tests.support.offers import CHROMIUM, FIREFOX, candidate, with_candidates, 
 from tests.support.tones import audible, pitch, tone
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 LOCAL_NAME = candidate("5e2a6e29-86bd-4b8e-8a68-b47b7f4d0ff9.local", 47465)
 
 

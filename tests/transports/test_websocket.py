@@ -26,6 +26,8 @@ from tests.support.leaks import holdings, released
 from tests.support.tones import audible, tone
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.realtime
+
 
 @asynccontextmanager
 async def raw_call(**options: float) -> AsyncIterator[tuple[WebSocketTransport, ClientConnection]]:

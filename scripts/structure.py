@@ -1,0 +1,124 @@
+"""Figures about the structure of the code, as a table: of the working tree, or before and after a revision.
+
+`python -m scripts.structure` measures the working tree, `python -m scripts.structure --before 43a7160` also that
+revision, read with `git archive`. Ways are the lists of files in `docs/architecture.md`, which tests hold against the
+code; a revision without such lists shows the numbers that were counted by hand when the lists were introduced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import re
+import subprocess
+import tarfile
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parent.parent
+HALF_SENTENCES = (
+    *("And", "But", "It", "Or", "Same", "See", "So", "The same", "There", "They"),
+    *("What", "Where", "Whether", "Which", "Who", "Whoever", "Whose"),
+)
+"""First words of docstrings that cannot stand alone in a hover."""
+WAYS_COUNTED_BY_HAND = {
+    "microphone frame": 24,
+    "reply audio": 23,
+    "route_to_thinker": 33,
+    "notice": 24,
+}
+"""Files each way passed at revision 43a7160, before the ways were listed."""
+
+
+def figures_of(root: Path) -> dict[str, str]:
+    """Each figure's name and value, for the checkout at `root`."""
+    paths = sorted((root / "backend").rglob("*.py"))
+    texts = {path: path.read_text() for path in paths}
+    trees = {path: ast.parse(text) for path, text in texts.items()}
+    lines = {path: len(text.splitlines()) for path, text in texts.items()}
+    production = {path: count for path, count in lines.items() if path.name not in {"__init__.py", "__main__.py"}}
+    return {
+        "rooms (packages and files directly in backend/)": str(_rooms(root)),
+        "files": str(len(paths)),
+        "lines of Python in backend/": f"{sum(lines.values()):,}",
+        "median lines of a file": f"{median(production.values()):g}",
+        "files under 25 lines": str(sum(count < 25 for count in production.values())),
+        "files with dict[str, Any]": str(sum("dict[str, Any]" in text for text in texts.values())),
+        "class names defined more than once": str(_repeated_classes(trees.values())),
+        "docstrings that begin with half a sentence": str(_half_sentences(trees.values())),
+        "largest JavaScript file of the page, lines": str(_largest_script(root)),
+        "lines of the README": str(len((root / "README.md").read_text().splitlines())),
+        **{f"files passed: {way}": count for way, count in _ways(root).items()},
+    }
+
+
+def _rooms(root: Path) -> int:
+    backend = root / "backend"
+    packages = {path.parent.name for path in backend.glob("*/__init__.py")}
+    files = {path.stem for path in backend.glob("*.py")} - {"__init__"}
+    return len(packages | files)
+
+
+def _repeated_classes(trees: Iterable[ast.Module]) -> int:
+    names: Counter[str] = Counter()
+    for tree in trees:
+        names.update({node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)})
+    return sum(count > 1 for name, count in names.items() if not name.startswith("_"))
+
+
+def _half_sentences(trees: Iterable[ast.Module]) -> int:
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    docstrings = [
+        ast.get_docstring(node) or "" for tree in trees for node in ast.walk(tree) if isinstance(node, documented)
+    ]
+    return sum(text.startswith(tuple(f"{word} " for word in HALF_SENTENCES)) for text in docstrings)
+
+
+def _largest_script(root: Path) -> int:
+    return max(len(path.read_text().splitlines()) for path in (root / "frontend").rglob("*.js"))
+
+
+def _ways(root: Path) -> dict[str, str]:
+    """The number of files each way lists, and of their rooms; of a revision without lists, those counted by hand."""
+    sections = re.split(r"^### Way: (.*)$", (root / "docs" / "architecture.md").read_text(), flags=re.M)[1:]
+    listed = {
+        way: re.findall(r"^\d+\. `([\w/]+\.py)`", re.split(r"^#", text, maxsplit=1, flags=re.M)[0], re.M)
+        for way, text in zip(sections[::2], sections[1::2], strict=True)
+    }
+    if not listed:
+        return {way: f"{count} (counted by hand)" for way, count in WAYS_COUNTED_BY_HAND.items()}
+    return {
+        way: f"{len(files)} in {len({file.split('/')[0] for file in files})} rooms" for way, files in listed.items()
+    }
+
+
+def figures_of_revision(revision: str) -> dict[str, str]:
+    """The figures of a revision, unpacked into a folder that is gone afterwards. Raises `CalledProcessError`."""
+    archive = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+        return figures_of(Path(folder))
+
+
+def table(columns: dict[str, dict[str, str]]) -> str:
+    """A Markdown table: a row a figure, a column a checkout."""
+    names = dict.fromkeys(name for figures in columns.values() for name in figures)
+    rows = [f"| | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
+    rows += [f"| {name} | {' | '.join(each.get(name, '–') for each in columns.values())} |" for name in names]
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--before", metavar="REVISION", help="also measure this revision, in a first column")
+    before = parser.parse_args().before
+    columns = {before: figures_of_revision(before)} if before else {}
+    print(table(columns | {"now": figures_of(ROOT)}))
+
+
+if __name__ == "__main__":
+    main()
