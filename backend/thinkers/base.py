@@ -1,7 +1,7 @@
 """What a Thinker is, what it is asked, and what it gives back.
 
 A Thinker is one file in this folder that holds `MANIFEST`, and, only where a single conversation between model
-and tools is not enough, `async def think(run: Consultation) -> Answer`. The registry finds it; the routing tool,
+and tools is not enough, `async def think(run: ThinkerRun) -> Answer`. The registry finds it; the routing tool,
 the Responder's guide and the page's labels are derived from the manifest.
 """
 

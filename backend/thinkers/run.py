@@ -1,7 +1,7 @@
 """One question being worked on: what a Thinker has at hand, and the usual way of answering.
 
 The usual way is one turn of the agent with the manifest's prompt and tools. A Thinker that needs more defines
-`async def think(run: Consultation) -> Answer` and uses the same parts.
+`async def think(run: ThinkerRun) -> Answer` and uses the same parts.
 """
 
 from __future__ import annotations

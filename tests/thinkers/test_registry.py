@@ -42,12 +42,12 @@ async def moon_phase(settings: Settings, day: Annotated[str, "ISO date."]) -> Re
 """
 OWN_CODE = """
 from backend.thinkers.base import Answer, Manifest
-from backend.thinkers.run import Consultation
+from backend.thinkers.run import ThinkerRun
 
 MANIFEST = Manifest(domain="dice", label="Dice", description="dice", example="Roll.", prompt="Roll.", cache_ttl_s=0)
 
 
-async def think(run: Consultation) -> Answer:
+async def think(run: ThinkerRun) -> Answer:
     run.progress("rolling")
     {body}
 """
