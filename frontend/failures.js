@@ -1,12 +1,12 @@
 /**
- * Every failure in its own words, with a way on. Pure: errors in, words out; the view shows them.
+ * Every failure in words for the user, with buttons for what to do next. Pure: errors in, words out; the view shows them.
  */
 
 import { ApiError } from "./api.js";
 
 /**
- * `retry` connect again · `type` connect without a microphone · `hear` allow sound · `stop` trying · `dismiss` read, go on
- * @typedef {"retry" | "type" | "hear" | "stop" | "dismiss"} WayOn
+ * `retry` connect again · `type` connect without a microphone · `sound` allow sound · `stop` trying · `dismiss` close
+ * @typedef {"retry" | "type" | "sound" | "stop" | "dismiss"} WayOn
  * @typedef {object} Failure
  * @property {string} kind a stable name
  * @property {string} title what happened, in one sentence
@@ -15,7 +15,7 @@ import { ApiError } from "./api.js";
  * @property {number} [retryAt] page clock, ms: trying again makes no sense before
  */
 
-/** The browser said no, or has nothing to hear with. @param {unknown} error @returns {Failure} */
+/** The browser refused the microphone, or there is none. @param {unknown} error @returns {Failure} */
 export function microphoneFailure(error) {
   const name = error instanceof Error ? error.name : "";
   return MICROPHONE[name] ?? MICROPHONE.other;
@@ -25,38 +25,38 @@ export function microphoneFailure(error) {
 const MICROPHONE = {
   NotAllowedError: failure(
     "microphone-refused",
-    "The browser did not give us the microphone.",
-    "Allow it in the address bar and try again, or go on by typing: you will still hear the answers.",
+    "The browser blocked the microphone.",
+    "Allow it in the address bar and try again, or type instead: you will still hear the answers.",
     ["retry", "type"],
   ),
   NotFoundError: failure(
     "microphone-absent",
     "No microphone was found.",
-    "Plug one in and try again, or go on by typing: you will still hear the answers.",
+    "Plug one in and try again, or type instead: you will still hear the answers.",
     ["retry", "type"],
   ),
   OverconstrainedError: failure(
     "microphone-absent",
-    "The chosen microphone is not there any more.",
-    "Choose another one and try again, or go on by typing.",
+    "The chosen microphone is no longer available.",
+    "Choose another one and try again, or type instead.",
     ["retry", "type"],
   ),
   NotReadableError: failure(
     "microphone-busy",
     "The microphone is in use by another program.",
-    "Close that program and try again, or go on by typing.",
+    "Close that program and try again, or type instead.",
     ["retry", "type"],
   ),
   InsecureContext: failure(
     "microphone-insecure",
-    "Browsers give the microphone to secure pages only.",
-    "Open this page over https:// or on localhost, or go on by typing.",
+    "Browsers allow the microphone on secure pages only.",
+    "Open this page over https:// or on localhost, or type instead.",
     ["type"],
   ),
   other: failure(
     "microphone-failed",
     "The microphone could not be opened.",
-    "Check it in the system's settings and try again, or go on by typing.",
+    "Check it in the system's settings and try again, or type instead.",
     ["retry", "type"],
   ),
 };
@@ -64,13 +64,13 @@ const MICROPHONE = {
 /** @type {Failure} */
 export const MICROPHONE_LOST = failure(
   "microphone-lost",
-  "The microphone went away.",
-  "You can go on by typing; to speak again, disconnect, choose a microphone and connect.",
+  "The microphone was disconnected.",
+  "You can continue by typing. To speak again, hang up, choose a microphone and start a new call.",
   ["dismiss"],
 );
 
 /**
- * A request was refused, or never arrived.
+ * A request was refused, or got no answer.
  * @param {unknown} error
  * @param {number} now page clock, ms
  * @returns {Failure}
@@ -81,7 +81,7 @@ export function requestFailure(error, now) {
   if (error.status === 429) return serverFull(error, now);
   if (error.status === 404) return SESSION_GONE;
   if (error.status === 403) {
-    return failure("refused", "The server refuses calls from this address.", error.hint || "Ask who runs it.", ["retry"]);
+    return failure("refused", "The server does not accept calls from this address.", error.hint || "Ask its operator for access.", ["retry"]);
   }
   const title = error.status >= 500 ? "The server could not answer." : error.message;
   return failure("server-error", title, error.hint || "Try again in a moment.", ["retry"]);
@@ -91,7 +91,7 @@ export function requestFailure(error, now) {
 function serverFull(error, now) {
   const seconds = error.retryAfterS ?? 15;
   return {
-    ...failure("server-full", error.message || "All lines are busy.", "A line will be free soon.", ["retry"]),
+    ...failure("server-full", error.message || "The server is busy.", "A place should be free soon.", ["retry"]),
     retryAt: now + seconds * 1000,
   };
 }
@@ -99,7 +99,7 @@ function serverFull(error, now) {
 /** @returns {Failure} */
 function unreachable() {
   if (!navigator.onLine) return OFFLINE;
-  return failure("unreachable", "The server does not answer.", "Check that it is running, then try again.", ["retry"]);
+  return failure("unreachable", "The server is not responding.", "Check that it is running, then try again.", ["retry"]);
 }
 
 /** @param {unknown} error @returns {Failure} */
@@ -112,7 +112,7 @@ function brokenCall(error) {
 export const OFFLINE = failure(
   "offline",
   "This device is offline.",
-  "Connect it to the network, then try again.",
+  "Connect to a network, then try again.",
   ["retry"],
 );
 
@@ -120,15 +120,15 @@ export const OFFLINE = failure(
 export const SESSION_GONE = failure(
   "session-gone",
   "This conversation is over, or belongs to another browser.",
-  "Connect to begin a new one.",
+  "Start a new one.",
   ["retry"],
 );
 
 /** @type {Failure} */
 export const NEVER_CONNECTED = failure(
   "never-connected",
-  "The audio connection did not come up.",
-  "Neither UDP nor a WebSocket got through to the server. Try again, or try another network.",
+  "The audio connection could not be established.",
+  "Neither UDP nor a WebSocket reached the server. Try again, or try another network.",
   ["retry"],
 );
 
@@ -136,12 +136,12 @@ export const NEVER_CONNECTED = failure(
 export const CONNECTION_LOST = failure(
   "connection-lost",
   "The connection was lost.",
-  "Check the network, then connect again.",
+  "Check the network, then try again.",
   ["retry"],
 );
 
 /**
- * The line broke, and is being made anew by itself.
+ * The connection was lost and is being re-established.
  * @param {boolean} online
  * @returns {Failure}
  */
@@ -151,18 +151,18 @@ export function reconnecting(online) {
 
 const RECONNECTING = failure(
   "reconnecting",
-  "The connection broke off.",
-  "Connecting again by itself; nothing of the conversation is lost.",
+  "The connection was lost.",
+  "Reconnecting automatically. The conversation is kept.",
   ["retry", "stop"],
 );
 const WAITING_FOR_NETWORK = failure(
   "reconnecting",
   "This device is offline.",
-  "The conversation goes on by itself as soon as the network is back.",
+  "The conversation continues as soon as the network is back.",
   ["stop"],
 );
 
-/** Whether a call that ended so is worth making again by itself. @param {string} reason of `session_ended` */
+/** Whether a call that ended for this reason is dialled again automatically. @param {string} reason of `session_ended` */
 export function comesBack(reason) {
   return reason === "network_lost" || reason === "shutdown" || reason === "error";
 }
@@ -171,28 +171,28 @@ export function comesBack(reason) {
 export const SOUND_LOST = failure(
   "sound-lost",
   "The chosen speaker could not be used.",
-  "The system's default plays the answers now; choose another one under Sound.",
+  "The default speaker is used instead. You can choose another one in the sound settings.",
   ["dismiss"],
 );
 
 /** @type {Failure} */
 export const AUTOPLAY_REFUSED = failure(
   "autoplay-refused",
-  "The browser keeps the sound off.",
-  "It wants one more click before it lets you hear the answers.",
-  ["hear"],
+  "The browser has blocked the sound.",
+  "Click once more to hear the answers.",
+  ["sound"],
 );
 
 /**
- * A problem the server tells of while the call goes on.
+ * A problem the server reports while the call continues.
  * @param {{message: string, hint?: string}} data
  * @returns {Failure}
  */
-export function spokenError({ message, hint }) {
-  return failure("told-by-server", message, hint || "", ["dismiss"]);
+export function reportedError({ message, hint }) {
+  return failure("reported-by-server", message, hint || "", ["dismiss"]);
 }
 
-/** Why a session ended, unless nothing went wrong. @param {string} reason @returns {Failure | null} */
+/** The failure that ended a session, if any. @param {string} reason @returns {Failure | null} */
 export function sessionEndedFailure(reason) {
   return ENDINGS[reason] ?? null;
 }
@@ -201,17 +201,17 @@ export function sessionEndedFailure(reason) {
 const ENDINGS = {
   network_lost: CONNECTION_LOST,
   never_connected: NEVER_CONNECTED,
-  idle: failure("ended-idle", "The call ended because it was quiet for a while.", "Connect whenever you like.", ["retry"]),
-  shutdown: failure("ended-shutdown", "The server is being restarted.", "Try again in a moment.", ["retry"]),
-  max_minutes: failure("ended-max", "The call reached its longest time.", "Connect to go on.", ["retry"]),
+  idle: failure("ended-idle", "The call ended because nobody spoke for a while.", "Start a new one whenever you like.", ["retry"]),
+  shutdown: failure("ended-shutdown", "The server is restarting.", "Try again in a moment.", ["retry"]),
+  max_minutes: failure("ended-max", "The call reached its time limit.", "Start another one to continue.", ["retry"]),
   responder_gone: failure(
     "responder-gone",
-    "The voice service went away.",
-    "Try again in a moment; if it stays away, ask who runs this server.",
+    "The voice service is not responding.",
+    "Try again in a moment. If the problem stays, ask the operator of this server.",
     ["retry"],
   ),
-  operator: failure("ended-operator", "The call was ended by who runs this server.", "Connect to begin a new one.", ["retry"]),
-  error: failure("ended-error", "The call ended because of a fault in the server.", "Try again.", ["retry"]),
+  operator: failure("ended-operator", "The operator of this server ended the call.", "Start a new one.", ["retry"]),
+  error: failure("ended-error", "The call ended because of an error in the server.", "Try again.", ["retry"]),
 };
 
 /** @param {string} kind @param {string} title @param {string} hint @param {WayOn[]} ways @returns {Failure} */

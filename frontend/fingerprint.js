@@ -1,6 +1,6 @@
 /**
- * A hint, never a proof, of which browser this is: SHA-256 over what it tells of itself. The server may use it to
- * greet a returning browser in demonstrations. Where anything is refused, the hint is simply left out.
+ * A hint, never a proof, of which browser this is: SHA-256 over what it reveals about itself. The server may use it to
+ * greet a returning browser in demonstrations. Where the browser refuses any of it, the hint is left out.
  */
 
 const WAIT_MS = 150;
@@ -56,7 +56,7 @@ function renderer() {
   const gl = document.createElement("canvas").getContext("webgl");
   if (!gl) return "";
   const plain = String(gl.getParameter(gl.RENDERER));
-  // Firefox tells here already, and warns about the extension; others hide behind a family name.
+  // Firefox answers here already, and warns about the extension; others hide behind a family name.
   const extension = plain.startsWith("WebKit") ? gl.getExtension("WEBGL_debug_renderer_info") : null;
   const name = extension ? String(gl.getParameter(extension.UNMASKED_RENDERER_WEBGL)) : plain;
   gl.getExtension("WEBGL_lose_context")?.loseContext();

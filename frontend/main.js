@@ -1,20 +1,21 @@
-/** Wires the page: one store, one conversation, and the views, each given its own corner of the document. */
+/** Builds the page: one store, one conversation, and the views, each with its own part of the document. */
 
 import { getConfig } from "./api.js";
+import { CallAudio } from "./call_audio.js";
 import { Conversation } from "./conversation.js";
-import { Errands } from "./errands.js";
+import { BackgroundTasks } from "./background_tasks.js";
 import { OFFLINE, requestFailure } from "./failures.js";
 import { prepareFingerprint } from "./fingerprint.js";
 import { Levels } from "./levels.js";
 import { watchDevices } from "./devices.js";
-import { News } from "./news.js";
+import { UserEvents } from "./user_events.js";
 import { Store } from "./store.js";
 import { showAnnouncements } from "./view/announcer.js";
 import { showCall } from "./view/call.js";
 import { showComposer } from "./view/composer.js";
 import { showDevices } from "./view/devices.js";
 import { part } from "./view/dom.js";
-import { showErrands } from "./view/errands.js";
+import { showBackground } from "./view/background.js";
 import { showExporting } from "./view/exporting.js";
 import { showFailure } from "./view/failure.js";
 import { showLevels } from "./view/levels.js";
@@ -22,7 +23,7 @@ import { showOrb } from "./view/orb.js";
 import { showPanels } from "./view/panels.js";
 import { showReminders } from "./view/reminders.js";
 import { showSummary } from "./view/summary.js";
-import { heedTalkKey } from "./view/talk_key.js";
+import { listenForTalkKey } from "./view/talk_key.js";
 import { showThinkers } from "./view/thinkers.js";
 import { showTranscript } from "./view/transcript.js";
 
@@ -33,44 +34,45 @@ const levels = new Levels((shown) => {
   meters(shown);
   orb(shown);
 });
-const conversation = new Conversation(store, levels, /** @type {HTMLAudioElement} */ (part("remote-audio")));
+const audio = new CallAudio(store, levels, /** @type {HTMLAudioElement} */ (part("remote-audio")));
+const conversation = new Conversation(store, audio);
 
-showCall(store, conversation);
-showDevices(store, conversation);
-heedTalkKey(store, conversation);
+showCall(store, conversation, audio);
+showDevices(store, audio);
+listenForTalkKey(store, audio);
 showTranscript(store);
 showExporting(store);
 showSummary(store);
 showAnnouncements(store);
 showComposer(store, conversation);
 showThinkers(store, conversation);
-const errands = new Errands(store);
-showErrands(store, (id) => void errands.cancel(id));
-const news = new News(store);
-showReminders(store, (id) => void news.cancel(id));
+const tasks = new BackgroundTasks(store);
+showBackground(store, (id) => void tasks.cancel(id));
+const userEvents = new UserEvents(store);
+showReminders(store, (id) => void userEvents.cancel(id));
 showPanels({ store, conversation });
 showFailure(store, waysOn());
 
 prepareFingerprint();
-watchDevices(() => void conversation.refreshDevices());
-void conversation.refreshDevices();
+watchDevices(() => void audio.refreshDevices());
+void audio.refreshDevices();
 addEventListener("pagehide", () => conversation.abandon());
 addEventListener("offline", () => store.state.phase === "ready" && store.dispatch("page_failed", OFFLINE));
 addEventListener("online", () => store.state.failure === OFFLINE && store.dispatch("page_failure_dismissed"));
 void configure().then(showRest);
 
-/** What shows nothing before the first turn is not waited for. */
+/** Load the parts that show nothing before the first turn. */
 async function showRest() {
   const { showWaterfall } = await import("./view/waterfall.js");
   showWaterfall(part("waterfall"), store);
 }
 
-/** What each way out of a failure does. */
+/** The action of each button on a failure. */
 function waysOn() {
   return {
     retry: () => void (store.state.config ? conversation.connect() : configure()),
     type: () => void conversation.connect({ silent: true }),
-    hear: () => void conversation.hear(),
+    sound: () => void audio.allowSound(),
     stop: () => void conversation.disconnect(),
     dismiss: () => store.dispatch("page_failure_dismissed"),
   };

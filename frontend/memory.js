@@ -1,4 +1,4 @@
-/** What the page asks the server to know, change and forget of its user. Tells the store what came of it. */
+/** Requests to read, change and erase what the server knows about the user. The store receives the outcome. */
 
 import { ApiError, deleteMe, getMe, patchMe } from "./api.js";
 
@@ -9,16 +9,16 @@ export class Memory {
     this.onErased = onErased;
     /** One request after the other: two edits in a row must not overtake each other. @type {Promise<boolean>} */
     this.last = Promise.resolve(true);
-    /** A reading is queued, which will find whatever has changed until it begins. */
+    /** A reload is queued, which will include every change made before it begins. */
     this.renewing = false;
   }
 
-  /** Read what is known. */
+  /** Load what is known. */
   refresh() {
     return this.#ask(getMe);
   }
 
-  /** It has changed elsewhere: read it anew, and say nothing when that does not work, for nobody asked. */
+  /** Load it again after a change elsewhere. A failure is not shown, since nobody asked for it. */
   renew() {
     if (this.renewing) return this.last;
     this.renewing = true;
@@ -31,7 +31,7 @@ export class Memory {
     return this.last;
   }
 
-  /** @param {readonly Record<string, any>[]} changes @param {string} said what to tell when it is done */
+  /** @param {readonly Record<string, any>[]} changes @param {string} said the words shown when it is done */
   change(changes, said) {
     return this.#ask(() => patchMe(changes), said);
   }
@@ -42,7 +42,7 @@ export class Memory {
       await deleteMe();
       this.onErased();
       return getMe();
-    }, "Everything known of you was erased.");
+    }, "Everything about you was erased.");
   }
 
   /** @param {() => Promise<import("./state/memory.js").Known>} request @param {string} [said] @returns {Promise<boolean>} */
@@ -50,7 +50,7 @@ export class Memory {
     this.last = this.last.then(async () => {
       this.store.dispatch("page_memory_asked");
       try {
-        this.store.dispatch("page_memory_told", { known: await request(), said });
+        this.store.dispatch("page_memory_loaded", { known: await request(), said });
         return true;
       } catch (error) {
         this.store.dispatch("page_memory_failed", { said: inWords(error) });
@@ -64,6 +64,6 @@ export class Memory {
 /** @param {unknown} error */
 function inWords(error) {
   if (!(error instanceof ApiError)) throw error;
-  if (error.status === 0) return "The server does not answer. Try again in a moment.";
+  if (error.status === 0) return "The server is not responding. Try again in a moment.";
   return `${error.message} ${error.hint}`.trim();
 }

@@ -23,7 +23,7 @@ export function openMicrophone(deviceId) {
 }
 
 /**
- * Steady silence, so that a caller who only types still keeps the line alive.
+ * Steady silence, so that a caller who only types keeps the connection alive.
  * @param {AudioContext} context
  */
 export function silentStream(context) {

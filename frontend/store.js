@@ -12,7 +12,7 @@ import { NO_REMINDERS, remindersAfter } from "./state/reminders.js";
 import { NO_STATS, statsAfter } from "./state/stats.js";
 import { NO_TALLY, tallyAfter } from "./state/tally.js";
 import { NO_TASKS, tasksAfter } from "./state/tasks.js";
-import { abandonUnfinished, askedOfThinker, heardOfThinker } from "./state/thinkers.js";
+import { abandonUnfinished, askedOfThinker, thinkerReported } from "./state/thinkers.js";
 import {
   addDelta,
   answered,
@@ -26,10 +26,10 @@ import {
   userSpeaks,
 } from "./state/transcript.js";
 import { NO_TURNS, turnsAfter } from "./state/turns.js";
-import { sessionEndedFailure, spokenError } from "./failures.js";
+import { sessionEndedFailure, reportedError } from "./failures.js";
 
 /**
- * `shaky` the line falters, and may come back by itself · `reconnecting` it is gone, and another one is being made
+ * `shaky` the connection may recover by itself · `reconnecting` it is lost, and a new one is being made
  * @typedef {"loading" | "ready" | "connecting" | "connected" | "shaky" | "reconnecting" | "ended"} Phase
  * @typedef {"listening" | "user" | "assistant" | "held" | "closed"} Floor
  * @typedef {import("./failures.js").Failure} Failure
@@ -38,12 +38,12 @@ import { sessionEndedFailure, spokenError } from "./failures.js";
  * @typedef {object} Microphone
  * @property {"unknown" | "on" | "silent"} mode silent: the caller only types
  * @property {boolean} muted
- * @property {boolean} pushToTalk heard only while a key or button is held
- * @property {boolean} talking it is being held
+ * @property {boolean} pushToTalk sound is sent only while a key or button is held
+ * @property {boolean} talking the key or button is being held
  * @property {string} chosen a device's id; "" for the system's default
  * @property {readonly {id: string, label: string}[]} devices
  *
- * @typedef {object} Speaker where the assistant is heard
+ * @typedef {object} Speaker where the assistant is played
  * @property {boolean} choosable whether this browser lets us
  * @property {string} chosen a device's id; "" for the system's default
  * @property {readonly {id: string, label: string}[]} devices
@@ -53,7 +53,7 @@ import { sessionEndedFailure, spokenError } from "./failures.js";
  * @property {string} step what a connecting call is doing: "microphone", "answer" or "fallback"
  * @property {number} attempt how often a lost call was tried again
  * @property {Floor} floor
- * @property {any} config what /api/config told, or null
+ * @property {any} config the answer of /api/config, or null
  * @property {any} session the `session_started` event of this call, or null
  * @property {Microphone} microphone
  * @property {Speaker} speaker
@@ -67,7 +67,7 @@ import { sessionEndedFailure, spokenError } from "./failures.js";
  * @property {import("./state/stats.js").Stats} stats
  * @property {import("./state/memory.js").UserMemory} memory
  * @property {readonly import("./state/log.js").Row[]} log
- * @property {Failure | null} failure what stands in the user's way now
+ * @property {Failure | null} failure the problem shown to the user now
  */
 
 /** @type {State} */
@@ -111,7 +111,7 @@ const CHANGES = {
     phase: "connected",
     attempt: 0,
     failure: state.phase === "reconnecting" ? null : state.failure,
-    ...(again ? { transcript: noted(state.transcript, "Connected again; the conversation goes on.", at) } : {}),
+    ...(again ? { transcript: noted(state.transcript, "Reconnected. The conversation continues.", at) } : {}),
   }),
   page_reconnecting: (state, { attempt, failure }) => ({
     phase: "reconnecting",
@@ -148,16 +148,16 @@ const CHANGES = {
   transcript: (state, data, at) => ({ transcript: settled(state.transcript, data, at) }),
   transcript_interrupted: (state, data, at) => ({ transcript: interrupted(state.transcript, data, at) }),
   thinker: (state, data, at) => ({
-    thinkers: heardOfThinker(state.thinkers, data, at),
+    thinkers: thinkerReported(state.thinkers, data, at),
     transcript: answered(state.transcript, data),
   }),
-  error: (_, data) => ({ failure: spokenError(data) }),
+  error: (_, data) => ({ failure: reportedError(data) }),
   session_ended: (state, { reason }) => closed(state, sessionEndedFailure(reason) ?? state.failure),
 };
 
-/** What a new call begins without. The log goes on: it tells of the page, not of one call. */
+/** The state in which a new call begins. The log continues: it belongs to the page, not to one call. */
 const FRESH_CALL = { session: null, tally: NO_TALLY, attempt: 0 };
-/** And what a new conversation does. */
+/** The state in which a new conversation begins. */
 const FRESH_CONVERSATION = { transcript: EMPTY_TRANSCRIPT, thinkers: Object.freeze([]) };
 const UNDER_WAY = new Set(["connecting", "reconnecting"]);
 
@@ -173,7 +173,7 @@ export function reduce(state, { type, data = {}, at = 0 }) {
   return { ...next, ...partsAfter(next, { type, data, at }) };
 }
 
-/** The parts that hear every action and know by themselves what concerns them. @param {State} state @param {Action} action */
+/** The parts that receive every action and pick what concerns them. @param {State} state @param {Action} action */
 function partsAfter(state, action) {
   const { type, data, at = 0 } = action;
   return {
@@ -188,10 +188,10 @@ function partsAfter(state, action) {
   };
 }
 
-/** How late subscribers hear of changes where nothing is drawn, as in a tab in the background. */
+/** How late subscribers are notified where nothing is drawn, as in a tab in the background. */
 const UNDRAWN_MS = 100;
 
-/** Holds the state; tells its subscribers of changes once per drawn frame, however many there were. */
+/** The state, whose subscribers are called once per drawn frame, however many changes there were. */
 export class Store {
   /** @type {State} */
   state = INITIAL_STATE;

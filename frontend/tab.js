@@ -1,19 +1,19 @@
-/** What this tab remembers when the page is loaded anew: which conversation it had. It is gone when the tab is closed. */
+/** The conversation of this tab, remembered across reloads and forgotten when the tab is closed. */
 
 const KEY = "conversation";
 
 /** @returns {string | null} */
 export function rememberedConversation() {
-  return kept(() => sessionStorage.getItem(KEY));
+  return inStorage(() => sessionStorage.getItem(KEY));
 }
 
 /** @param {string | undefined} id undefined: none any more */
 export function rememberConversation(id) {
-  kept(() => (id ? sessionStorage.setItem(KEY, id) : sessionStorage.removeItem(KEY)));
+  inStorage(() => (id ? sessionStorage.setItem(KEY, id) : sessionStorage.removeItem(KEY)));
 }
 
-/** Where the browser keeps nothing for us, a page that is loaded anew begins anew. @template Value @param {() => Value} use */
-function kept(use) {
+/** Where the browser allows no storage, a reloaded page begins a new conversation. @template Value @param {() => Value} use */
+function inStorage(use) {
   try {
     return use();
   } catch (error) {

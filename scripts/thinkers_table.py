@@ -1,6 +1,6 @@
-"""Writes the README's table of Thinkers from their manifests.
+"""Write the table of Thinkers in `docs/howto/thinkers.md` from their manifests.
 
-`python -m scripts.thinkers_table` writes, `--check` only compares and fails when it is out of date.
+`python -m scripts.thinkers_table` writes it; `--check` only compares, and fails when it is out of date.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from backend.thinkers.base import Manifest
 from backend.tools.discovery import package_modules
 from scripts.settings_table import between
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs/howto/thinkers.md"
 MARKS = ("<!-- thinkers:begin -->\n", "<!-- thinkers:end -->")
 
 
 def manifests() -> list[Manifest]:
-    """Every Thinker of the package, by domain."""
+    """Return the manifest of every Thinker of the package, sorted by domain."""
     modules = package_modules("backend.thinkers")
     found = [module.MANIFEST for module in modules if hasattr(module, "MANIFEST")]
     return sorted(found, key=lambda manifest: manifest.domain)
 
 
 def table(thinkers: Iterable[Manifest]) -> str:
-    """The table in Markdown."""
+    """Return the table in Markdown."""
     rows = "".join(f"| {' | '.join(_cells(each))} |\n" for each in thinkers)
     return "| Thinker | What for | For example | Tools | Answers kept |\n| --- | --- | --- | --- | --- |\n" + rows
 
 
-def updated(readme: str) -> str:
-    """The README with today's table. Raises `ValueError` when the marks are not there."""
-    return between(MARKS, table(manifests()), readme)
+def updated(page: str) -> str:
+    """Return the page with today's table. Raise `ValueError` when the marks are missing."""
+    return between(MARKS, table(manifests()), page)
 
 
 def main(arguments: list[str]) -> int:
-    """Write, or with `--check` tell that it would be written (exit code 1)."""
-    text = README.read_text()
+    """Write the table, or with `--check` report that it is out of date (exit code 1)."""
+    text = PAGE.read_text()
     if (new := updated(text)) == text:
         return 0
     if "--check" in arguments:
-        print("README.md is out of date: run python -m scripts.thinkers_table")
+        print("docs/howto/thinkers.md is out of date: run python -m scripts.thinkers_table")
         return 1
-    README.write_text(new)
-    print("wrote README.md")
+    PAGE.write_text(new)
+    print("wrote docs/howto/thinkers.md")
     return 0
 
 
@@ -55,7 +55,7 @@ def _cells(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _kept(manifest: Manifest) -> str:
-    """How long an answer may be served again."""
+    """Return in words how long an answer may be served again."""
     if not manifest.cache_ttl_s:
         return "no"
     minutes, seconds = divmod(manifest.cache_ttl_s, 60)

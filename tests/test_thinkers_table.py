@@ -1,4 +1,4 @@
-"""The README's table of Thinkers comes from their manifests."""
+"""The table of Thinkers in the docs comes from their manifests."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MOON = Manifest(
 )
 
 
-def test_the_readme_shows_the_thinkers_there_are() -> None:
-    readme = thinkers_table.README.read_text()
-    assert thinkers_table.updated(readme) == readme, "run python -m scripts.thinkers_table"
+def test_the_page_shows_the_thinkers_there_are() -> None:
+    page = thinkers_table.PAGE.read_text()
+    assert thinkers_table.updated(page) == page, "run python -m scripts.thinkers_table"
 
 
 def test_a_row_says_what_the_manifest_says() -> None:
@@ -31,17 +31,17 @@ def test_a_row_says_what_the_manifest_says() -> None:
     assert row == ("| `moon` | phases \\| tides | “Is it full?” | `moon_phase`, `tide` | 90 s, for the same user |")
 
 
-def test_an_old_table_is_told_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- thinkers:begin -->\nstale\n<!-- thinkers:end -->\nafter\n")
-    monkeypatch.setattr(thinkers_table, "README", readme)
+def test_an_old_table_is_reported_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "thinkers.md"
+    page.write_text("before\n<!-- thinkers:begin -->\nstale\n<!-- thinkers:end -->\nafter\n")
+    monkeypatch.setattr(thinkers_table, "PAGE", page)
     assert thinkers_table.main(["--check"]) == 1
     assert thinkers_table.main([]) == 0
     assert thinkers_table.main(["--check"]) == 0
-    assert "stale" not in readme.read_text()
-    assert readme.read_text().startswith("before\n")
+    assert "stale" not in page.read_text()
+    assert page.read_text().startswith("before\n")
 
 
-def test_a_readme_without_marks_is_refused() -> None:
+def test_a_page_without_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="thinkers:begin"):
         thinkers_table.updated("no marks")

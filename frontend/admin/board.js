@@ -7,7 +7,7 @@ import { follow, make, setText } from "../view/dom.js";
  * @typedef {{session_id: string, state: string, since: number, ended_at: number | null, ended_reason: string | null,
  *   transport: string | null, responder: string, user: string, counts: Record<string, number>}} Session
  * @typedef {Middle & {domain: string, outcomes: Record<string, number>}} Thinker
- * @typedef {object} Overview as `GET /api/admin/overview` tells it
+ * @typedef {object} Overview as `GET /api/admin/overview` returns it
  * @property {number} at
  * @property {number} cap
  * @property {readonly Session[]} sessions
@@ -170,7 +170,7 @@ function thinkerRow({ domain, outcomes, p50_ms, p95_ms }) {
   return [domain, ...counts, milliseconds(p50_ms), milliseconds(p95_ms)];
 }
 
-/** @typedef {{box: HTMLElement, body: HTMLElement, none: HTMLElement, told: string}} Table */
+/** @typedef {{box: HTMLElement, body: HTMLElement, none: HTMLElement, shown: string}} Table */
 
 /** @param {string} title @param {string} name @param {string[]} columns @returns {Table} */
 function tableOf(title, name, columns) {
@@ -194,7 +194,7 @@ function tableOf(title, name, columns) {
   frame.append(table);
   const none = make("p", "dim", "Nothing yet.");
   box.append(make("h2", "", title), frame, none);
-  return { box, body, none, told: "" };
+  return { box, body, none, shown: "" };
 }
 
 /** @param {Table} table @param {number} rows */
@@ -206,9 +206,9 @@ function fill(table, rows) {
 /** @param {Table} table @param {(string | number | HTMLElement)[][]} rows */
 function setRows(table, rows) {
   fill(table, rows.length);
-  const told = JSON.stringify(rows.map((row) => row.map((cell) => (cell instanceof HTMLElement ? "" : cell))));
-  if (told === table.told) return;
-  table.told = told;
+  const shown = JSON.stringify(rows.map((row) => row.map((cell) => (cell instanceof HTMLElement ? "" : cell))));
+  if (shown === table.shown) return;
+  table.shown = shown;
   table.body.replaceChildren(...rows.map(rowOf));
 }
 

@@ -7,7 +7,7 @@ const TEXT_LIMIT = 160;
 
 /** How an event reads in one line; anything unknown shows its data. @type {Record<string, (data: any) => string>} */
 const WORDS = {
-  session_started: (d) => `${d.responder}, ${d.model}, hears by ${d.hearing}, over ${d.transport}`,
+  session_started: (d) => `${d.responder}, ${d.model}, turns by ${d.hearing}, over ${d.transport}`,
   floor: (d) => d.floor,
   transcript_delta: (d) => `${d.role} ${d.item_id}`,
   transcript_done: (d) => d.content,

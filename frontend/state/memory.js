@@ -1,7 +1,7 @@
-/** What the system knows of the user, as far as the page has asked. Pure. */
+/** What the system knows about the user, as far as the page has loaded it. Pure. */
 
 /**
- * @typedef {object} Known as `GET /api/me` tells it
+ * @typedef {object} Known as `GET /api/me` returns it
  * @property {Record<string, any>} preferences
  * @property {readonly string[]} facts
  * @property {string} summary
@@ -12,25 +12,25 @@
  * @typedef {object} UserMemory
  * @property {Known | null} known null until it was asked for
  * @property {boolean} busy a request is under way
- * @property {string} said what became of the last one, in words
- * @property {boolean} failed whether that was bad news
- * @property {number} news how often the server told of a change: reason to ask again while it is looked at
+ * @property {string} said the outcome of the last one, in words
+ * @property {boolean} failed whether the last one failed
+ * @property {number} changes how often the server reported a change: an open panel loads it again
  */
 
 /** @type {UserMemory} */
-export const NOTHING_KNOWN = Object.freeze({ known: null, busy: false, said: "", failed: false, news: 0 });
+export const NOTHING_KNOWN = Object.freeze({ known: null, busy: false, said: "", failed: false, changes: 0 });
 
 /** @param {UserMemory} memory @param {import("../store.js").Action} action @returns {UserMemory} */
 export function memoryAfter(memory, { type, data }) {
   switch (type) {
     case "page_memory_asked":
       return { ...memory, busy: true, said: "", failed: false };
-    case "page_memory_told":
+    case "page_memory_loaded":
       return { ...memory, known: data.known, busy: false, said: data.said ?? "", failed: false };
     case "page_memory_renewed":
       return { ...memory, known: data.known, ...(isSame(memory.known, data.known) ? {} : { said: "Updated just now.", failed: false }) };
     case "user_context":
-      return { ...memory, news: memory.news + 1 };
+      return { ...memory, changes: memory.changes + 1 };
     case "page_memory_failed":
       return { ...memory, busy: false, said: data.said, failed: true };
     default:
@@ -54,6 +54,6 @@ export function isBlank({ preferences, facts, summary, signals, instructions }) 
 export function countsInWords({ signals }) {
   const calls = signals.session_count ?? 0;
   const topics = Object.entries(signals.topics ?? {}).sort(([, one], [, other]) => other - one).slice(0, 5);
-  const told = topics.map(([topic, times]) => `${topic} (${times})`).join(", ");
-  return [`${calls} ${calls === 1 ? "call" : "calls"} so far`, told && `asked most about ${told}`].filter(Boolean).join("; ");
+  const asked = topics.map(([topic, times]) => `${topic} (${times})`).join(", ");
+  return [`${calls} ${calls === 1 ? "call" : "calls"} so far`, asked && `asked most about ${asked}`].filter(Boolean).join("; ");
 }

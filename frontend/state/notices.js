@@ -1,4 +1,4 @@
-/** What the assistant tells unasked, pure: results of tasks, reminders, decisions; newest first, bounded. */
+/** Notices, pure: what the assistant says unasked (results of tasks, reminders, decisions); newest first, bounded. */
 
 /**
  * @typedef {{id: string, kind: string, text: string, state: "waiting" | "speaking" | "told"}} Notice

@@ -1,16 +1,16 @@
-/** What the connection and the server's ears measure, pure: short histories, bounded. */
+/** Statistics of the connection and the server's speech scores, pure: short histories, bounded. */
 
 /**
  * @typedef {object} Network one second of the connection; null: not known (yet)
  * @property {number | null} roundTripMs
- * @property {number | null} jitterMs how unevenly the assistant's packets come
+ * @property {number | null} jitterMs how unevenly the assistant's packets arrive
  * @property {number | null} lostShare of the assistant's packets, 0 to 1
- * @property {number | null} lostUpShare of our packets, as the server tells
+ * @property {number | null} lostUpShare of our packets, as the server reports
  * @property {number | null} concealedShare of the samples, which the browser had to invent
  * @property {number | null} bufferMs how long sound waits here to be played evenly
  *
- * @typedef {{threshold: number, frameMs: number, scores: readonly number[]}} Hearing  scores: probability of speech, oldest first
- * @typedef {{network: readonly Network[], hearing: Hearing}} Stats
+ * @typedef {{threshold: number, frameMs: number, scores: readonly number[]}} SpeechScores  scores: probability of speech, oldest first
+ * @typedef {{network: readonly Network[], speech: SpeechScores}} Stats
  */
 
 /** Seconds of the connection kept. */
@@ -21,7 +21,7 @@ export const SCORES_LIMIT = 500;
 /** @type {Stats} */
 export const NO_STATS = Object.freeze({
   network: Object.freeze([]),
-  hearing: Object.freeze({ threshold: 0.5, frameMs: 20, scores: Object.freeze([]) }),
+  speech: Object.freeze({ threshold: 0.5, frameMs: 20, scores: Object.freeze([]) }),
 });
 
 /** @param {Stats} stats @param {import("../store.js").Action} action @returns {Stats} */
@@ -32,22 +32,22 @@ export function statsAfter(stats, { type, data }) {
     case "page_network":
       return { ...stats, network: [...stats.network, data].slice(-NETWORK_LIMIT) };
     case "page_levels":
-      return { ...stats, hearing: heard(stats.hearing, data) };
+      return { ...stats, speech: appended(stats.speech, data) };
     default:
       return stats;
   }
 }
 
 /**
- * @param {Hearing} hearing
+ * @param {SpeechScores} speech
  * @param {{threshold: number, frame_ms: number, scores: number[]}} levels
- * @returns {Hearing}
+ * @returns {SpeechScores}
  */
-function heard({ scores: before }, { threshold, frame_ms, scores }) {
+function appended({ scores: before }, { threshold, frame_ms, scores }) {
   return { threshold, frameMs: frame_ms, scores: [...before, ...scores].slice(-SCORES_LIMIT) };
 }
 
-/** Share of the frames that counted as speech. @param {Hearing} hearing */
+/** Share of the frames that counted as speech. @param {SpeechScores} speech */
 export function speechShare({ scores, threshold }) {
   return scores.length ? scores.filter((score) => score >= threshold).length / scores.length : 0;
 }

@@ -8,7 +8,7 @@
  * @property {TaskState} state
  * @property {string} kind
  * @property {string} instruction
- * @property {string} progress the last word of it
+ * @property {string} progress the latest
  * @property {string} result
  * @property {string} source
  * @property {readonly string[]} citations
@@ -36,7 +36,7 @@ export function isOpen(task) {
 export function tasksAfter(tasks, { type, data, at = 0 }) {
   switch (type) {
     case "task":
-      return told(tasks, data, at);
+      return updated(tasks, data, at);
     case "page_tasks_loaded":
       return data.tasks.slice(0, TASKS_LIMIT).map(fromRecord);
     case "page_task_cancelling":
@@ -47,7 +47,7 @@ export function tasksAfter(tasks, { type, data, at = 0 }) {
 }
 
 /** @param {readonly Task[]} tasks @param {Record<string, any>} data a `task` event @param {number} at */
-function told(tasks, data, at) {
+function updated(tasks, data, at) {
   const index = tasks.findIndex(({ id }) => id === data.task_id);
   const old = tasks[index];
   const going = data.event === "progress";

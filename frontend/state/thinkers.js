@@ -1,7 +1,7 @@
-/** Thinker activity, pure: one card per call, newest first, bounded. */
+/** Thinker activity, pure: one entry per call, newest first, bounded. */
 
 /**
- * `abandoned` the call ended before it did
+ * `abandoned` the call ended first
  * @typedef {"routed" | "working" | "complete" | "failed" | "stale" | "cancelled" | "abandoned"} ThinkerState
  * @typedef {{id: string, name: string, state: "started" | "finished" | "failed"}} Step a tool call
  *
@@ -11,7 +11,7 @@
  * @property {string} domain
  * @property {string} label
  * @property {string} query
- * @property {number} elapsedMs as the server last told, at `seenAt`
+ * @property {number} elapsedMs as the server last reported, at `seenAt`
  * @property {number} seenAt page clock, ms
  * @property {string} source
  * @property {readonly string[]} citations
@@ -19,7 +19,7 @@
  * @property {string} error
  * @property {readonly Step[]} steps
  * @property {"" | "cancel" | "say"} asked what the user has asked of it, until the server answers
- * @property {boolean} within whether its call is still the one on the line
+ * @property {boolean} within whether its call is still under way
  */
 
 export const THINKERS_LIMIT = 30;
@@ -44,10 +44,10 @@ export function mayAsk(thinker) {
  * @param {number} at page clock, ms
  * @returns {readonly Thinker[]}
  */
-export function heardOfThinker(thinkers, data, at) {
+export function thinkerReported(thinkers, data, at) {
   const index = thinkers.findIndex((thinker) => thinker.id === data.call_id);
-  const card = merge(thinkers[index], data, at);
-  return index >= 0 ? thinkers.with(index, card) : [card, ...thinkers].slice(0, THINKERS_LIMIT);
+  const entry = merge(thinkers[index], data, at);
+  return index >= 0 ? thinkers.with(index, entry) : [entry, ...thinkers].slice(0, THINKERS_LIMIT);
 }
 
 /**

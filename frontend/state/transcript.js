@@ -3,9 +3,9 @@
  *
  * An item takes its place when it is first mentioned. One exception: the words of a spoken turn may be recognised
  * only after the reply to it has begun. So the place where the user began to speak is remembered (`anchor`), and
- * the next unknown user item is put there; the anchor is forgotten once a reply after it has been heard.
+ * the next unknown user item is inserted there; the anchor is cleared once a reply after it has been heard.
  *
- * What a Thinker answered waits in `answers` for the reply that tells it, and stands with that reply from then on.
+ * A Thinker's answer waits in `answers` for the reply that speaks it, and stands with that reply from then on.
  */
 
 /**
@@ -19,12 +19,12 @@
  * @property {string} heard
  * @property {EntryState} state
  * @property {number} at page clock, ms: when it was first mentioned
- * @property {readonly Answer[]} answers what it tells of
+ * @property {readonly Answer[]} answers the answers it speaks
  *
  * @typedef {object} Transcript
  * @property {readonly Entry[]} entries
  * @property {string | null} anchor the id it follows, "" for the top
- * @property {readonly Answer[]} answers not told yet
+ * @property {readonly Answer[]} answers not spoken yet
  */
 
 export const TRANSCRIPT_LIMIT = 200;
@@ -49,7 +49,7 @@ export function userSpeaks(transcript) {
 export function addDelta(transcript, { role, item_id, delta }, at) {
   const known = find(transcript, item_id);
   if (known && known.state !== "live") return transcript;
-  return put(transcript, { id: item_id, role, text: (known?.text ?? "") + delta, heard: "", state: "live" }, at);
+  return upsert(transcript, { id: item_id, role, text: (known?.text ?? "") + delta, heard: "", state: "live" }, at);
 }
 
 /**
@@ -61,7 +61,7 @@ export function addDelta(transcript, { role, item_id, delta }, at) {
 export function generated(transcript, { item_id, content }, at) {
   const known = find(transcript, item_id);
   if (known && known.state !== "live") return transcript;
-  return put(transcript, { id: item_id, role: "assistant", text: content, heard: "", state: "done" }, at);
+  return upsert(transcript, { id: item_id, role: "assistant", text: content, heard: "", state: "done" }, at);
 }
 
 /**
@@ -73,7 +73,7 @@ export function generated(transcript, { item_id, content }, at) {
 export function settled(transcript, { role, item_id, content }, at) {
   if (find(transcript, item_id)?.state === "interrupted") return transcript;
   if (!content.trim()) return without(transcript, item_id);
-  const next = put(transcript, { id: item_id, role, text: content, heard: content, state: "final" }, at);
+  const next = upsert(transcript, { id: item_id, role, text: content, heard: content, state: "final" }, at);
   return role === "assistant" ? releaseAnchor(next, item_id) : next;
 }
 
@@ -85,11 +85,11 @@ export function settled(transcript, { role, item_id, content }, at) {
  */
 export function interrupted(transcript, { item_id, heard, content }, at) {
   const entry = { id: item_id, role: /** @type {const} */ ("assistant"), text: content, heard };
-  return releaseAnchor(put(transcript, { ...entry, state: "interrupted" }, at), item_id);
+  return releaseAnchor(upsert(transcript, { ...entry, state: "interrupted" }, at), item_id);
 }
 
 /**
- * A Thinker has answered: the next reply tells it. One that is stale is not told, unless it is asked for.
+ * A Thinker has answered: the next reply speaks it. A stale answer is not spoken, unless the user asks for it.
  * @param {Transcript} transcript
  * @param {Record<string, any>} data a `thinker` event
  * @returns {Transcript}
@@ -106,7 +106,7 @@ export function answered(transcript, { call_id, event, domain, label, source, ci
 /** A remark of the page's own. @param {Transcript} transcript @param {string} text @param {number} at @returns {Transcript} */
 export function noted(transcript, text, at) {
   const id = `note-${at}-${transcript.entries.length}`;
-  return put(transcript, { id, role: "note", text, heard: text, state: "final" }, at);
+  return upsert(transcript, { id, role: "note", text, heard: text, state: "final" }, at);
 }
 
 /**
@@ -129,7 +129,7 @@ export function rebuilt(transcript, messages, prefix = "") {
 
 /**
  * What was said in this conversation before the page was loaded.
- * @param {{role: string, content: string, at: number}[]} messages as `GET /api/conversations/{id}` tells them
+ * @param {{role: string, content: string, at: number}[]} messages as `GET /api/conversations/{id}` returns them
  * @returns {Transcript}
  */
 export function recalled(messages) {
@@ -169,19 +169,19 @@ function find(transcript, id) {
  * @param {number} at
  * @returns {Transcript}
  */
-function put(transcript, entry, at) {
+function upsert(transcript, entry, at) {
   const index = transcript.entries.findIndex((other) => other.id === entry.id);
   if (index >= 0) {
     const old = transcript.entries[index];
     return { ...transcript, entries: transcript.entries.with(index, { ...entry, at: old.at, answers: old.answers }) };
   }
-  const told = entry.role === "assistant" ? transcript.answers : [];
+  const answers = entry.role === "assistant" ? transcript.answers : [];
   const place = entry.role === "user" ? anchoredPlace(transcript) : transcript.entries.length;
-  const entries = transcript.entries.toSpliced(place, 0, { ...entry, at, answers: told }).slice(-TRANSCRIPT_LIMIT);
+  const entries = transcript.entries.toSpliced(place, 0, { ...entry, at, answers }).slice(-TRANSCRIPT_LIMIT);
   return {
     entries,
     anchor: entry.role === "user" ? null : transcript.anchor,
-    answers: told.length ? [] : transcript.answers,
+    answers: answers.length ? [] : transcript.answers,
   };
 }
 

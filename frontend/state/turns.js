@@ -17,7 +17,7 @@
  *
  * @typedef {{turn: number, metrics: Record<string, number> | null, works: readonly Work[]}} Turn
  * @typedef {{session: string, before: number, list: readonly Turn[]}} Turns  oldest first; `before`: turns of the
- *   sessions that this conversation had until its line broke, since each session counts from one
+ *   sessions that this conversation had before a reconnection, since each session counts from one
  * @typedef {{name: string, words: string, start: number, ms: number}} Segment
  * @typedef {{legs: Record<string, number>, total_ms: number, p95_ms: number}} Medians  legs by their names
  */

@@ -1,12 +1,12 @@
 /**
- * For readers who hear the page: each turn once, when it is over, so that it does not talk into the assistant's own
- * voice; and what became of a Thinker. Who has the floor changes too often to be told.
+ * Announcements for screen readers: each turn once, when it is over, so that the reader does not speak over the
+ * assistant; and how a Thinker ended. The floor changes too often to be announced.
  */
 
 import { isEarlier } from "../state/transcript.js";
 import { part } from "./dom.js";
 
-/** How a Thinker's end is told. @type {Record<string, string>} */
+/** The words for a Thinker's end. @type {Record<string, string>} */
 const ENDS = { failed: "failed", stale: "came too late", cancelled: "was cancelled" };
 
 /** @param {import("../store.js").Store} store */
@@ -14,8 +14,8 @@ export function showAnnouncements(store) {
   const place = part("announcer");
   store.subscribe((state, before) => {
     if (!("transcript" in before)) return;
-    const told = [...turnsOver(state.transcript, before.transcript), ...thinkersOver(state.thinkers, before.thinkers)];
-    if (told.length) place.textContent = told.join(" ");
+    const announced = [...turnsOver(state.transcript, before.transcript), ...thinkersOver(state.thinkers, before.thinkers)];
+    if (announced.length) place.textContent = announced.join(" ");
   });
 }
 

@@ -1,4 +1,4 @@
-/** The call's state in words, how long it lasts, its one button, mute or hold-to-talk, and who is on the line. */
+/** The call's state in words, how long it lasts, its one button, mute or hold-to-talk, and the service that answers. */
 
 import { part, setText } from "./dom.js";
 
@@ -11,16 +11,17 @@ const FLOOR_WORDS = {
 };
 const TICK_MS = 1_000;
 
-/** What the state line and the buttons depend on. @type {readonly (keyof import("../store.js").State)[]} */
+/** The parts of the state that the state line and the buttons show. @type {readonly (keyof import("../store.js").State)[]} */
 const STATE_PARTS = ["phase", "step", "attempt", "microphone", "failure", "session"];
-/** Words that stand on the page make it a conversation to go on with. @param {import("../store.js").State | Record<string, any>} state */
+/** Whether there is a conversation to continue. @param {import("../store.js").State | Record<string, any>} state */
 const hasBegun = ({ transcript }) => Boolean(transcript?.entries.length);
 
 /**
  * @param {import("../store.js").Store} store
  * @param {import("../conversation.js").Conversation} conversation
+ * @param {import("../call_audio.js").CallAudio} audio
  */
-export function showCall(store, conversation) {
+export function showCall(store, conversation, audio) {
   part("connect").addEventListener("click", () => {
     void (isUnderWay(store.state) ? conversation.disconnect() : conversation.connect());
   });
@@ -28,7 +29,7 @@ export function showCall(store, conversation) {
     conversation.startAnew();
     part("connect").focus();
   });
-  part("mute").addEventListener("click", () => conversation.mute(!store.state.microphone.muted));
+  part("mute").addEventListener("click", () => audio.mute(!store.state.microphone.muted));
 
   store.subscribe((state, before) => {
     const changed = STATE_PARTS.some((name) => state[name] !== before[name]) || hasBegun(state) !== hasBegun(before);
@@ -44,7 +45,7 @@ export function showCall(store, conversation) {
   setInterval(() => isLive(store.state) && showClock(store.state.tally), TICK_MS);
 }
 
-/** Whether there is a line to talk over. @param {import("../store.js").State} state */
+/** Whether there is a connection to talk over. @param {import("../store.js").State} state */
 export function isLive({ phase }) {
   return phase === "connected" || phase === "shaky";
 }
@@ -68,7 +69,7 @@ function stateWords({ phase, step, attempt, microphone, failure, session }) {
       if (microphone.muted) return "Connected, muted";
       return session?.transport === "websocket" ? "Connected, without UDP" : "Connected";
     case "shaky":
-      return "The network falters, holding on…";
+      return "The network is unstable, holding on…";
     case "reconnecting":
       return attempt > 1 ? `Connecting again, attempt ${attempt}…` : "Connecting again…";
     case "ended":
@@ -80,7 +81,7 @@ function stateWords({ phase, step, attempt, microphone, failure, session }) {
 function showButtons(state) {
   const button = /** @type {HTMLButtonElement} */ (part("connect"));
   const busy = isUnderWay(state);
-  label(button, busy ? (isLive(state) ? "Hang up" : "Cancel") : hasBegun(state) ? "Go on talking" : "Start talking");
+  label(button, busy ? (isLive(state) ? "Hang up" : "Cancel") : hasBegun(state) ? "Continue" : "Start talking");
   icon(button, busy ? "end" : "call");
   button.classList.toggle("ending", busy);
   button.disabled = state.phase === "loading";
@@ -114,9 +115,9 @@ function showFloor(state) {
 /** @param {import("../store.js").State} state */
 function invitation(state) {
   const { phase } = state;
-  if (phase === "ready") return hasBegun(state) ? "The conversation goes on where you left it" : "Speak as you would to a person";
-  if (phase === "ended" && !state.failure && hasBegun(state)) return "Go on whenever you like";
-  return phase === "reconnecting" ? "What was said stays" : "";
+  if (phase === "ready") return hasBegun(state) ? "Continue where you left off" : "Speak as you would to a person";
+  if (phase === "ended" && !state.failure && hasBegun(state)) return "Continue whenever you like";
+  return phase === "reconnecting" ? "The conversation is kept" : "";
 }
 
 /** @param {import("../state/tally.js").Tally} tally */

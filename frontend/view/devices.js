@@ -6,20 +6,20 @@ import { make, part } from "./dom.js";
 
 /**
  * @param {import("../store.js").Store} store
- * @param {import("../conversation.js").Conversation} conversation
+ * @param {import("../call_audio.js").CallAudio} audio
  */
-export function showDevices(store, conversation) {
+export function showDevices(store, audio) {
   wireButton(part("open-devices"), part("devices"));
-  const microphone = select("microphone", (id) => void conversation.chooseMicrophone(id));
-  const speaker = select("speaker", (id) => void conversation.chooseSpeaker(id));
+  const microphone = select("microphone", (id) => void audio.chooseMicrophone(id));
+  const speaker = select("speaker", (id) => void audio.chooseSpeaker(id));
   const push = /** @type {HTMLInputElement} */ (part("push-to-talk"));
   push.addEventListener("change", () => {
     remember("push-to-talk", push.checked ? "1" : "");
-    conversation.pushToTalk(push.checked);
+    audio.pushToTalk(push.checked);
   });
   store.dispatch("page_microphone", { chosen: remembered("microphone"), pushToTalk: remembered("push-to-talk") === "1" });
   const sink = remembered("speaker");
-  if (sink) void conversation.chooseSpeaker(sink);
+  if (sink) void audio.chooseSpeaker(sink);
 
   store.subscribe((state, before) => {
     if (state.microphone !== before.microphone) {

@@ -54,3 +54,16 @@ export function follow(list, shown, items, keyOf, create, update) {
     else list.insertBefore(node, place);
   }
 }
+
+/** Make a button of type `button`. @param {string} words @param {string} className */
+export function button(words, className) {
+  const made = make("button", className, words);
+  made.type = "button";
+  return made;
+}
+
+/** Give an element its test id. @template {HTMLElement} Element @param {Element} element @param {string} name @returns {Element} */
+export function named(element, name) {
+  element.dataset.testid = name;
+  return element;
+}

@@ -1,8 +1,8 @@
-/** The developer's drawer: who answers, how the line is, what the server hears, and every event as it came. */
+/** The developer's drawer: the service that answers, the connection, the server's speech scores, and every event. */
 
-import { Watch } from "../watch.js";
+import { CallStatistics } from "../call_statistics.js";
 import { make, setText } from "./dom.js";
-import { showHearing } from "./hearing.js";
+import { showSpeechScores } from "./speech_scores.js";
 import { showLog } from "./log.js";
 
 /** @typedef {import("../state/stats.js").Network} Network */
@@ -19,27 +19,27 @@ const FIGURES = [
 
 /** @type {import("./panels.js").ShowPanel} */
 export function show(place, { store, conversation }) {
-  const watch = new Watch(store, conversation);
+  const statistics = new CallStatistics(store, conversation);
   const left = make("div", "drawer-side");
   const right = make("div", "drawer-log");
   place.append(left, right);
   const session = sessionFacts(sectionOf(left, "session"));
-  const line = connectionFacts(sectionOf(left, "line"));
-  const hearing = showHearing(sectionOf(left, "ears"));
+  const connection = connectionFacts(sectionOf(left, "connection"));
+  const speech = showSpeechScores(sectionOf(left, "speech"));
   const log = showLog(right, store);
   store.subscribe((state, before) => {
     if (state.session !== before.session) session(state.session);
-    if (state.stats.network !== before.stats?.network) line(state.stats.network.at(-1) ?? null);
-    if (!place.hidden && state.stats.hearing !== before.stats?.hearing) hearing(state.stats.hearing);
+    if (state.stats.network !== before.stats?.network) connection(state.stats.network.at(-1) ?? null);
+    if (!place.hidden && state.stats.speech !== before.stats?.speech) speech(state.stats.speech);
     if (!place.hidden && state.log !== before.log) log();
   });
   return {
     opened: () => {
-      watch.begin();
+      statistics.begin();
       log();
-      hearing(store.state.stats.hearing);
+      speech(store.state.stats.speech);
     },
-    closed: () => watch.end(),
+    closed: () => statistics.end(),
   };
 }
 
@@ -62,7 +62,7 @@ function sessionFacts(place) {
     id = session?.session_id ?? "";
     copy.disabled = !id;
     const facts = session
-      ? { Responder: session.responder, Model: session.model, Hearing: session.hearing, Transport: session.transport, Id: id }
+      ? { Responder: session.responder, Model: session.model, "Turn detection": session.hearing, Transport: session.transport, Id: id }
       : { Id: "no call yet" };
     list.replaceChildren(...Object.entries(facts).flatMap(([name, value]) => pair(name, String(value))));
   };

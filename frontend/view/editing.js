@@ -1,15 +1,15 @@
-/** A field that shows what is known and lets it be changed, while what is known may change elsewhere at any moment. */
+/** A form field for a stored value that may also change elsewhere at any moment. */
 
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
 
 /**
- * What stands in `field` is the user's while they type, while their change is on its way, and as long as it was refused;
- * at any other time it is what is known.
+ * Show a stored value in a field and save the user's edits. The field belongs to the user while they type, while their
+ * change is being saved and after it was refused; at any other time it shows the stored value.
  * @param {Field} field
- * @param {(words: string) => Promise<boolean>} save resolves to whether it was taken
- * @returns {(known: string) => void} to be told what is known
+ * @param {(words: string) => Promise<boolean>} save resolves to whether the value was accepted
+ * @returns {(value: string) => void} shows a new stored value
  */
-export function edited(field, save) {
+export function editable(field, save) {
   let stored = "";
   let shown = "";
   let theirs = false;
@@ -20,9 +20,9 @@ export function edited(field, save) {
     theirs = words !== stored && !(await save(words));
     field.ariaInvalid = String(theirs);
   });
-  return (known) => {
-    stored = known;
+  return (value) => {
+    stored = value;
     const typing = document.activeElement === field && field.value !== shown;
-    if (!theirs && !typing) field.value = shown = known;
+    if (!theirs && !typing) field.value = shown = value;
   };
 }

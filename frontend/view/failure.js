@@ -1,12 +1,12 @@
-/** What stands in the way, in words, with buttons for the ways on; a server that is full counts down. */
+/** The notice of a failure: its words, a button for each thing to do next, and a countdown for a server that is busy. */
 
 import { make, part, setText } from "./dom.js";
 
 /** @type {Record<import("../failures.js").WayOn, string>} */
 const WAY_WORDS = {
   retry: "Try again",
-  type: "Go on by typing",
-  hear: "Let me hear",
+  type: "Type instead",
+  sound: "Turn on sound",
   stop: "Stop trying",
   dismiss: "Close",
 };

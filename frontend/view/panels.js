@@ -10,7 +10,7 @@ import { part } from "./dom.js";
  * @property {import("../store.js").Store} store
  * @property {import("../conversation.js").Conversation} conversation
  *
- * @typedef {object} Panel what a panel wants to hear of
+ * @typedef {object} Panel what a panel is notified of
  * @property {() => void} [opened] every time it was opened, the first time too
  * @property {() => void} [closed]
  *
@@ -37,20 +37,20 @@ function wire(button, context) {
   /** @type {Promise<Panel> | null} */
   let filled = null;
   const fill = () => (filled ??= CONTENTS[name]?.().then(({ show }) => show(place, context)) ?? Promise.resolve({}));
-  const told = (/** @type {boolean} */ open) => {
+  const changed = (/** @type {boolean} */ open) => {
     if (!(place instanceof HTMLDialogElement)) button.setAttribute("aria-expanded", String(open));
     void fill().then((panel) => (open ? panel.opened?.() : panel.closed?.()));
   };
   button.addEventListener("click", () => {
     const open = !isOpen(place);
     setOpen(place, open);
-    told(open);
+    changed(open);
   });
-  place.addEventListener("close", () => told(false));
+  place.addEventListener("close", () => changed(false));
   place.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || place instanceof HTMLDialogElement) return;
     setOpen(place, false);
-    told(false);
+    changed(false);
     button.focus();
   });
 }

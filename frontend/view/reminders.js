@@ -1,4 +1,4 @@
-/** Reminders: those that are due, on top until they are put away; those that are set, beside the conversation. */
+/** Reminders: those that are due stand on top until dismissed; those that are set stand beside the conversation. */
 
 import { follow, make, part, setText } from "./dom.js";
 
@@ -47,20 +47,20 @@ function updateDue(box, { id, text }) {
 
 /** @param {(id: string) => void} cancel */
 function createSet(cancel) {
-  const line = make("li", "told reminder-set");
-  line.dataset.testid = "reminder-set";
-  const button = make("button", "quiet small told-state", "Cancel");
+  const item = make("li", "notice-item reminder-set");
+  item.dataset.testid = "reminder-set";
+  const button = make("button", "quiet small notice-state", "Cancel");
   button.type = "button";
   button.dataset.testid = "reminder-cancel";
-  button.addEventListener("click", () => cancel(line.dataset.reminder ?? ""));
-  line.append(make("span", "told-kind"), make("span", "told-text"), button);
-  return line;
+  button.addEventListener("click", () => cancel(item.dataset.reminder ?? ""));
+  item.append(make("span", "notice-kind"), make("span", "notice-text"), button);
+  return item;
 }
 
-/** @param {HTMLElement} line @param {SetReminder} reminder */
-function updateSet(line, { id, text, at, repeat }) {
-  line.dataset.reminder = id;
-  setText(line.children[0], `Reminder · ${WHEN.format(new Date(at))}${repeat === "none" ? "" : " · repeats"}`);
-  setText(line.children[1], text);
-  line.children[2].ariaLabel = `Cancel: ${text}`;
+/** @param {HTMLElement} item @param {SetReminder} reminder */
+function updateSet(item, { id, text, at, repeat }) {
+  item.dataset.reminder = id;
+  setText(item.children[0], `Reminder · ${WHEN.format(new Date(at))}${repeat === "none" ? "" : " · repeats"}`);
+  setText(item.children[1], text);
+  item.children[2].ariaLabel = `Cancel: ${text}`;
 }

@@ -46,7 +46,7 @@ export function showThinkers(store, conversation) {
   });
 }
 
-/** On narrow windows the cards are behind a button: it tells how many work. @param {readonly Thinker[]} working */
+/** On narrow windows the cards are behind a button, which shows how many work. @param {readonly Thinker[]} working */
 function showBadge(working) {
   const badge = part("side-badge");
   badge.hidden = !working.length;
@@ -58,7 +58,7 @@ function showBadge(working) {
 /** @param {any} config */
 function introduction(config) {
   const labels = (config?.thinkers ?? []).map((/** @type {any} */ thinker) => thinker.label);
-  return labels.length ? `Standing by: ${labels.join(", ")}.` : "Their work will show here.";
+  return labels.length ? `Standing by: ${labels.join(", ")}.` : "Their work appears here.";
 }
 
 /** @param {(button: HTMLButtonElement) => void} ask */

@@ -24,7 +24,7 @@ export function legsBar(metrics, scale) {
 }
 
 /**
- * The whole picture with its table, which tells the session's medians beside this turn's figures.
+ * The whole picture with its table, which shows the session's medians beside this turn's figures.
  * @param {Turn} turn
  * @param {import("../state/turns.js").Medians | null} medians
  * @returns {HTMLElement[]}

@@ -1,7 +1,7 @@
 /**
  * The audio thread's part of a call over a WebSocket: the microphone as 24 kHz PCM16 in pieces of 20 ms, and the
  * assistant's voice from such pieces. The browser's own rate is another one, so both resample, by straight lines between
- * samples; what that folds is filtered off before and after, outside of here.
+ * samples; the aliases are filtered off before and after, outside of the worklet.
  */
 
 const WIRE_RATE = 24_000;
@@ -25,7 +25,7 @@ class Capture extends AudioWorkletProcessor {
     for (; this.#position < samples.length; this.#position += step) {
       const whole = Math.floor(this.#position);
       const before = whole > 0 ? samples[whole - 1] : this.#last;
-      this.#put(before + (samples[whole] - before) * (this.#position - whole));
+      this.#append(before + (samples[whole] - before) * (this.#position - whole));
     }
     this.#position -= samples.length;
     this.#last = samples[samples.length - 1];
@@ -33,7 +33,7 @@ class Capture extends AudioWorkletProcessor {
   }
 
   /** @param {number} value */
-  #put(value) {
+  #append(value) {
     this.#piece[this.#filled++] = Math.max(-1, Math.min(1, value)) * 32_767;
     if (this.#filled < PIECE) return;
     this.port.postMessage(this.#piece.buffer, [this.#piece.buffer]);

@@ -82,7 +82,7 @@ async def test_every_state_of_the_page_is_accessible(browser: Browser, look: dic
             await assert_accessible(tab.page, "activity")
             await tab.press("open-side")
         await tab.press("open-drawer")
-        await tab.sees("hearing-words", "Now 0.90")
+        await tab.sees("speech-words", "Now 0.90")
         await assert_accessible(tab.page, "drawer")
         await tab.page.keyboard.press("Escape")
         await tab.press("open-drawer") if await tab.page.get_by_test_id("drawer").is_visible() else None

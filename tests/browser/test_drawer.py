@@ -87,9 +87,9 @@ async def test_the_log_is_a_bounded_ring(browser: Browser) -> None:
 async def test_the_detectors_scores_are_drawn_against_the_threshold(browser: Browser) -> None:
     levels = [{"threshold": 0.7, "frame_ms": 20, "scores": [0.1] * 30 + [0.95] * 10}]
     async with drawer(browser, levels) as (tab, _):
-        await tab.sees("hearing-words", "Now 0.95, threshold 0.70; speech for 25 % of 1 s")
+        await tab.sees("speech-words", "Now 0.95, threshold 0.70; speech for 25 % of 1 s")
         painted = await tab.page.evaluate("""() => {
-            const canvas = document.querySelector("[data-testid=hearing]");
+            const canvas = document.querySelector("[data-testid=speech-scores]");
             const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
             const column = (x) => Array.from({ length: canvas.height }, (_, y) => data[4 * (y * width + x) + 3])
                 .filter(Boolean).length;
@@ -142,9 +142,9 @@ async def test_in_a_real_call_the_server_tells_what_it_hears(tmp_path: Path) -> 
         await tab.open(url)
         await tab.press("open-drawer")
         await tab.connect()
-        await tab.sees("hearing-words", "threshold 0.70")
+        await tab.sees("speech-words", "threshold 0.70")
         await tab.page.wait_for_function(
-            "() => /Now 0\\.[789]|Now 1/.test(document.querySelector('[data-testid=hearing-words]').textContent)"
+            "() => /Now 0\\.[789]|Now 1/.test(document.querySelector('[data-testid=speech-words]').textContent)"
         )
         await tab.sees("metrics-total", "ms")
         await tab.page.locator("[data-testid=turn] .bar.work.complete").wait_for()

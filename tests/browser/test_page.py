@@ -154,7 +154,7 @@ async def test_a_microphone_pulled_out_is_told_and_the_line_stays(browser: Brows
     async with page_on_stand_in(browser) as (tab, _):
         await tab.connect()
         await tab.page.evaluate("testPeers[0].getSenders()[0].track.dispatchEvent(new Event('ended'))")
-        await tab.sees("notice", "The microphone went away.")
+        await tab.sees("notice", "The microphone was disconnected.")
         await tab.sees("state", "Connected, without a microphone")
         await sends(tab, (await tab.heard()).counters["packetsSent"] + 10)
 
@@ -252,7 +252,7 @@ async def test_the_page_fits_a_small_phone_and_can_be_used_by_keyboard(browser: 
 async def test_a_refused_microphone_is_explained_and_typing_goes_on() -> None:
     async with launched(microphone="refused") as browser, page_on_stand_in(browser) as (tab, server):
         await tab.press("connect")
-        await tab.sees("notice", "The browser did not give us the microphone.")
+        await tab.sees("notice", "The browser blocked the microphone.")
         await tab.press("way-type")
         await tab.sees("state", "Connected, without a microphone")
         await tab.loud_within(15, LOUD)
@@ -285,7 +285,11 @@ async def test_a_full_server_counts_down_and_can_be_tried_again(browser: Browser
     ("answer", "title", "hint"),
     [
         (refusal(422, "The SDP offer has no audio.", "Offer Opus."), "The SDP offer has no audio.", "Offer Opus."),
-        (refusal(403, "Foreign origin."), "The server refuses calls from this address.", "Ask who runs it."),
+        (
+            refusal(403, "Foreign origin."),
+            "The server does not accept calls from this address.",
+            "Ask its operator for access.",
+        ),
         (Response("<html>Bad Gateway", 502), "The server could not answer.", "Try again in a moment."),
     ],
     ids=["refused offer", "foreign origin", "broken proxy"],
@@ -303,7 +307,7 @@ async def test_a_server_that_is_away_is_told_from_being_offline(browser: Browser
     async with page_on_stand_in(browser, complaints="expected") as (tab, _):
         await tab.page.route("**/api/rtc/offer", lambda route: route.abort())
         await tab.press("connect")
-        await tab.sees("notice", "The server does not answer.")
+        await tab.sees("notice", "The server is not responding.")
         await tab.page.context.set_offline(True)
         await tab.press("way-retry")
         await tab.sees("notice", "This device is offline.")
@@ -318,7 +322,7 @@ async def test_a_lost_connection_comes_back_by_itself_with_what_was_said(browser
         server.tell("transcript", role="user", item_id="typed-1", content="Before the break.")
         await tab.sees("entry-user", "Before the break.")
         server.tell("session_ended", reason="network_lost")
-        await tab.sees("entry-note", "Connected again; the conversation goes on.")
+        await tab.sees("entry-note", "Reconnected. The conversation continues.")
         await tab.sees("state", "Connected")
         server.tell("transcript", role="user", item_id="typed-1", content="After it.")
         await tab.sees("transcript", "After it.")
@@ -346,9 +350,9 @@ async def test_sound_the_browser_keeps_off_is_asked_for_with_a_click(browser: Br
         """)
         await tab.open(server.url)
         await tab.press("connect")
-        await tab.sees("notice", "The browser keeps the sound off.")
+        await tab.sees("notice", "The browser has blocked the sound.")
         await tab.page.evaluate("allowSound()")
-        await tab.press("way-hear")
+        await tab.press("way-sound")
         await tab.page.get_by_test_id("notice").wait_for(state="hidden")
         await tab.sees("state", "Connected")
 

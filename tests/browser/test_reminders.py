@@ -39,7 +39,7 @@ async def test_a_reminder_stands_on_the_page_until_it_is_put_away(browser: Brows
         come_due(server, 1, "take the bread out")
         await tab.sees("reminder-due", "take the bread out")
         await until(lambda: server.seen == ["reminder-1-1"])
-        await tab.sees("told", "Told")
+        await tab.sees("notice-item", "Delivered")
         await tab.press("reminder-done")
         await tab.page.get_by_test_id("reminder-due").wait_for(state="detached")
 
@@ -61,7 +61,7 @@ async def test_in_a_call_the_call_tells_them(browser: Browser) -> None:
         await tab.connect()
         come_due(server, 3, "feed the cat")
         server.tell("notice", id="reminder-4-1", kind="reminder", text="A reminder: go home", source="4", state="told")
-        await tab.sees("told", "go home")
+        await tab.sees("notice-item", "go home")
         assert server.seen == [] and await tab.page.get_by_test_id("reminder-due").count() == 0
 
 

@@ -53,12 +53,12 @@ async def test_a_page_loaded_anew_shows_what_was_said_and_goes_on_with_it(browse
         before = await tab.page.evaluate("sessionStorage.getItem('conversation')")
 
         await tab.page.reload()
-        await tab.sees("connect", "Go on talking")
+        await tab.sees("connect", "Continue")
         await tab.sees("entry-user", "What's the weather in Seattle?")
         await tab.sees("entry-assistant", "In Seattle it is")
         assert await tab.text("announcer") == "", "nobody is told what they know"
         await connect_silently(tab)
-        await tab.sees("entry-note", "the conversation goes on")
+        await tab.sees("entry-note", "The conversation continues")
         await ask(tab, "How old is the universe?", "13.8 billion")
         kept = await (await tab.page.request.get(f"{url}/api/conversations/{before}")).json()
         asked = [message["content"] for message in kept["messages"] if message["role"] == "user"]

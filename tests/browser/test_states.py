@@ -144,7 +144,7 @@ async def test_a_call_that_is_over_can_be_gone_on_with(browser: Browser) -> None
         await tab.sees("entry-user", "One more thing.")
         assert not await tab.page.get_by_test_id("new-conversation").is_visible()
         await tab.press("connect")
-        await tab.sees("connect", "Go on talking")
+        await tab.sees("connect", "Continue")
         await tab.connect()
         await tab.sees("entry-user", "One more thing.")
         await tab.press("connect")
@@ -255,7 +255,7 @@ async def test_a_citation_that_is_no_web_address_is_never_a_link(browser: Browse
 # --- after the call ------------------------------------------------------------------------------------
 
 
-async def told_call(tab: Tab, server: StandIn) -> None:
+async def recorded_call(tab: Tab, server: StandIn) -> None:
     """A short call: two turns, one of them interrupted."""
     await tab.connect()
     server.tell("transcript", role="user", item_id="u1", content="Weather in Seattle?")
@@ -270,7 +270,7 @@ async def told_call(tab: Tab, server: StandIn) -> None:
 
 async def test_a_call_that_is_over_says_what_it_came_to(browser: Browser) -> None:
     async with page(browser) as (tab, server):
-        await told_call(tab, server)
+        await recorded_call(tab, server)
         await tab.press("connect")
         await tab.sees("summary", "Your call")
         facts = await tab.page.locator("[data-testid=summary] .fact").all_inner_texts()
@@ -285,7 +285,7 @@ async def test_a_call_that_is_over_says_what_it_came_to(browser: Browser) -> Non
 async def test_the_conversation_can_be_copied_and_saved(browser: Browser, tmp_path: Path) -> None:
     async with page(browser) as (tab, server):
         await tab.page.context.grant_permissions(["clipboard-read", "clipboard-write", "microphone"])
-        await told_call(tab, server)
+        await recorded_call(tab, server)
         await tab.press("copy")
         await tab.sees("copy", "Copied")
         copied = await tab.page.evaluate("navigator.clipboard.readText()")
@@ -356,7 +356,7 @@ async def test_what_is_told_unasked_is_listed_with_how_far_it_is(browser: Browse
     async with page(browser) as (tab, server):
         await tab.connect()
         server.tell("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="waiting")
-        await tab.sees("told", "Waiting to be told")
+        await tab.sees("notice-item", "Waiting")
         server.tell("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="told")
-        await tab.page.locator("[data-testid=told][data-state=told]").wait_for()
-        assert await tab.page.get_by_test_id("told").count() == 1
+        await tab.page.locator("[data-testid=notice-item][data-state=told]").wait_for()
+        assert await tab.page.get_by_test_id("notice-item").count() == 1

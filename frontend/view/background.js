@@ -1,4 +1,4 @@
-/** What goes on beyond the turn: background tasks with their progress, and what is waiting to be told. */
+/** Work beyond the turn: background tasks with their progress, and notices with their state. */
 
 import { isOpen } from "../state/tasks.js";
 import { follow, make, part, setText } from "./dom.js";
@@ -14,7 +14,7 @@ const TASK_WORDS = {
   canceled: "Cancelled",
 };
 /** @type {Record<string, string>} */
-const NOTICE_WORDS = { waiting: "Waiting to be told", speaking: "Being told", told: "Told" };
+const NOTICE_WORDS = { waiting: "Waiting", speaking: "Being spoken", told: "Delivered" };
 /** @type {Record<string, string>} */
 const KIND_WORDS = { result: "Result", decision: "Decision", reminder: "Reminder", note: "Note" };
 
@@ -24,8 +24,8 @@ const KIND_WORDS = { result: "Result", decision: "Decision", reminder: "Reminder
  * @param {import("../store.js").Store} store
  * @param {(id: string) => void} cancel
  */
-export function showErrands(store, cancel) {
-  const section = part("errands");
+export function showBackground(store, cancel) {
+  const section = part("background");
   const [tasks, notices] = [part("tasks"), part("notices")];
   const shownTasks = new Map();
   const shownNotices = new Map();
@@ -72,16 +72,16 @@ function updateTask(card, task) {
 }
 
 function createNotice() {
-  const line = make("li", "told");
-  line.dataset.testid = "told";
-  line.append(make("strong", "told-kind"), make("span", "told-text"), make("span", "told-state"));
-  return line;
+  const item = make("li", "notice-item");
+  item.dataset.testid = "notice-item";
+  item.append(make("strong", "notice-kind"), make("span", "notice-text"), make("span", "notice-state"));
+  return item;
 }
 
-/** @param {HTMLElement} line @param {import("../state/notices.js").Notice} notice */
-function updateNotice(line, { kind, text, state }) {
-  line.dataset.state = state;
-  setText(line.children[0], KIND_WORDS[kind] ?? kind);
-  setText(line.children[1], kind === "reminder" ? text.replace(/^A reminder: /, "") : text);
-  setText(line.children[2], NOTICE_WORDS[state] ?? state);
+/** @param {HTMLElement} item @param {import("../state/notices.js").Notice} notice */
+function updateNotice(item, { kind, text, state }) {
+  item.dataset.state = state;
+  setText(item.children[0], KIND_WORDS[kind] ?? kind);
+  setText(item.children[1], kind === "reminder" ? text.replace(/^A reminder: /, "") : text);
+  setText(item.children[2], NOTICE_WORDS[state] ?? state);
 }

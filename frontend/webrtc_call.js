@@ -1,26 +1,26 @@
-/** One WebRTC call: a microphone's stream out, the assistant's voice in. See line.js. */
+/** One call over WebRTC: a `Connection` that sends the microphone's stream and plays the assistant's voice. */
 
 import { postDisconnect, postOffer } from "./api.js";
-import { sessionOf } from "./line.js";
+import { sessionOf } from "./connection.js";
 
-/** A firewall that drops UDP never says so: after this the call is tried over a WebSocket. */
+/** A firewall drops UDP silently: after this long the call is tried over a WebSocket. */
 const CONNECT_WITHIN_MS = 8_000;
-/** Packets that have stopped for so long will not come again by themselves. */
-const FALTER_MS = 6_000;
-/** What we ask of Opus in the offer. */
-const OPUS_WISHES = /^a=fmtp:\d+ .*useinbandfec=1.*$/gm;
+/** Packets that have stopped for this long will not resume by themselves. */
+const LOST_AFTER_MS = 6_000;
+/** The Opus parameters of our offer. */
+const OPUS_PARAMETERS = /^a=fmtp:\d+ .*useinbandfec=1.*$/gm;
 
-export class Call {
+export class WebRtcCall {
   /** @type {"webrtc"} */
   kind = "webrtc";
-  /** @type {import("./line.js").Session | null} */
+  /** @type {import("./connection.js").Session | null} */
   session = null;
   #everConnected = false;
   #over = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
-  /** @param {import("./line.js").LineOptions} options */
+  /** @param {import("./connection.js").ConnectionOptions} options */
   constructor({ iceServers, stream, onState, onVoice }) {
     this.onState = onState;
     this.peer = new RTCPeerConnection({ iceServers });
@@ -31,14 +31,14 @@ export class Call {
   }
 
   /**
-   * Offer, answer, and the session that belongs to it. The offer goes out at once, without candidates of ours: the
+   * Send the offer, and take the answer with its session. The offer goes out at once, without candidates of ours: the
    * server learns our address from the first packet, so there is nothing to gather or wait for.
    * @param {import("./api.js").Opening} opening
    */
   async dial(opening) {
     await this.peer.setLocalDescription();
     const offer = /** @type {RTCSessionDescription} */ (this.peer.localDescription);
-    const answer = await postOffer(withPauses(offer.sdp), opening);
+    const answer = await postOffer(withDtx(offer.sdp), opening);
     this.session = sessionOf(answer);
     if (this.#over) return void (await postDisconnect(this.session).catch(() => {}));
     await this.peer.setRemoteDescription({ type: "answer", sdp: answer.sdp });
@@ -70,14 +70,14 @@ export class Call {
     } else if (state === "disconnected") {
       this.onState("shaky");
       clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.onState("lost"), FALTER_MS);
+      this.#timer = setTimeout(() => this.onState("lost"), LOST_AFTER_MS);
     } else if (state === "failed") {
       this.onState(this.#everConnected ? "lost" : "never");
     }
   }
 }
 
-/** The offer, asking to be sent next to nothing while there is nothing to hear (RFC 7587, 7.1). @param {string} sdp */
-function withPauses(sdp) {
-  return sdp.replace(OPUS_WISHES, "$&;usedtx=1");
+/** The offer with DTX: asks the server to send next to nothing during silence (RFC 7587, 7.1). @param {string} sdp */
+function withDtx(sdp) {
+  return sdp.replace(OPUS_PARAMETERS, "$&;usedtx=1");
 }

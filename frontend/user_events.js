@@ -1,8 +1,8 @@
 /**
- * What happens to the user outside of calls: an event stream while no call is under way, and the reminders it brings.
+ * The user's events outside of calls: an event stream while no call is under way, and the reminders it brings.
  *
- * A reminder counts as delivered once it stands before the user's eyes: a tab in the background shows it, too, but says
- * so only when it is looked at.
+ * A reminder counts as delivered once the user sees it: a tab in the background shows it, too, but reports it only
+ * when it becomes visible.
  */
 
 import { ApiError, deleteReminder, getReminders, postSeen } from "./api.js";
@@ -12,33 +12,33 @@ const TYPES = ["notice", "decision", "task", "reminder", "user_context"];
 const WITHOUT_A_CALL = new Set(["ready", "ended"]);
 const RETRY_MS = 15_000;
 
-export class News {
+export class UserEvents {
   /** @type {EventSource | null} */
   #source = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #retry;
-  /** Notices that were shown and not yet looked at. @type {Set<string>} */
+  /** Notices that were shown while the tab was hidden. @type {Set<string>} */
   #unseen = new Set();
 
   /** @param {import("./store.js").Store} store */
   constructor(store) {
     this.store = store;
     store.subscribe((state, before) => {
-      if (state.phase !== before.phase) this.#follow();
-      if (before.reminders && state.reminders.news !== before.reminders.news) void this.refresh();
+      if (state.phase !== before.phase) this.#subscribe();
+      if (before.reminders && state.reminders.changes !== before.reminders.changes) void this.refresh();
     });
-    document.addEventListener("visibilitychange", () => this.#look());
+    document.addEventListener("visibilitychange", () => this.#reportSeen());
     addEventListener("pagehide", () => this.#close());
-    addEventListener("pageshow", (event) => event.persisted && this.#follow());
+    addEventListener("pageshow", (event) => event.persisted && this.#subscribe());
   }
 
-  /** The reminders that are set. A server without any has none to show. */
+  /** Load the reminders that are set; nothing is shown where the server has no reminders. */
   async refresh() {
     const answer = await getReminders().catch(() => null);
     if (answer) this.store.dispatch("page_reminders_loaded", answer);
   }
 
-  /** Call a reminder off. @param {string} id */
+  /** Cancel a reminder. @param {string} id */
   async cancel(id) {
     try {
       await deleteReminder(id);
@@ -50,21 +50,21 @@ export class News {
     await this.refresh();
   }
 
-  /** Be told what happens, unless a call tells it. */
-  #follow() {
+  /** Receive the user's events, unless a call's own stream brings them. */
+  #subscribe() {
     if (!WITHOUT_A_CALL.has(this.store.state.phase)) return this.#close();
     if (this.#source) return;
     const source = new EventSource("/api/me/events");
     this.#source = source;
     source.addEventListener("open", () => void this.refresh());
-    for (const type of TYPES) source.addEventListener(type, (event) => this.#told(type, JSON.parse(event.data)));
-    source.addEventListener("error", () => source.readyState === EventSource.CLOSED && this.#later());
+    for (const type of TYPES) source.addEventListener(type, (event) => this.#receive(type, JSON.parse(event.data)));
+    source.addEventListener("error", () => source.readyState === EventSource.CLOSED && this.#retryLater());
   }
 
-  /** The server has no stream for us, just now. */
-  #later() {
+  /** The server refused the stream for now. */
+  #retryLater() {
     this.#close();
-    this.#retry = setTimeout(() => this.#follow(), RETRY_MS);
+    this.#retry = setTimeout(() => this.#subscribe(), RETRY_MS);
   }
 
   #close() {
@@ -74,25 +74,25 @@ export class News {
   }
 
   /** @param {string} type @param {any} data */
-  #told(type, data) {
+  #receive(type, data) {
     this.store.dispatch(type, data);
     if (type !== "notice" || data.kind !== "reminder" || data.state !== "waiting") return;
     this.store.dispatch("page_reminder_due", { id: data.id, text: data.text.replace(/^A reminder: /, "") });
     this.#unseen.add(data.id);
-    this.#look();
+    this.#reportSeen();
   }
 
-  /** Say what the user has before their eyes. */
-  #look() {
+  /** Report the notices that the user sees. */
+  #reportSeen() {
     if (document.visibilityState !== "visible") return;
     for (const id of this.#unseen) {
       this.#unseen.delete(id);
-      void this.#saw(id);
+      void this.#confirmSeen(id);
     }
   }
 
-  /** Should this fail, the reminder comes again. @param {string} id */
-  async #saw(id) {
+  /** If this fails, the server delivers the reminder again. @param {string} id */
+  async #confirmSeen(id) {
     const answer = await postSeen(id).catch(() => null);
     if (answer) this.store.dispatch("notice", { id, kind: "reminder", state: "told" });
   }

@@ -1,9 +1,9 @@
-/** Background tasks, asked of the server: what there is when a call begins, and the end of one that is not wanted. */
+/** The user's background tasks on the server: loaded when a call begins, and cancelled on request. */
 
 import { getTasks, postTaskCancel } from "./api.js";
 import { requestFailure } from "./failures.js";
 
-export class Errands {
+export class BackgroundTasks {
   /** @param {import("./store.js").Store} store */
   constructor(store) {
     this.store = store;
@@ -12,7 +12,7 @@ export class Errands {
     });
   }
 
-  /** A server without tasks has none to show. */
+  /** Load the tasks; nothing is shown where the server has none. */
   async refresh() {
     const answer = await getTasks().catch(() => null);
     if (answer) this.store.dispatch("page_tasks_loaded", answer);

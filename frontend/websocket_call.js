@@ -1,19 +1,19 @@
-/** One call over a WebSocket, for networks without UDP: PCM both ways, through an audio worklet. See line.js. */
+/** One call over a WebSocket, for networks without UDP: a `Connection` with PCM both ways through an audio worklet. */
 
 import { postDisconnect, postSession } from "./api.js";
-import { sessionOf } from "./line.js";
+import { sessionOf } from "./connection.js";
 
 const CONNECT_WITHIN_MS = 8_000;
 const PING_EVERY_MS = 10_000;
-/** More than this waiting to be sent (a second of sound) means the network is too slow: newer sound goes first. */
+/** More than this waiting to be sent (a second of sound) means the network is too slow: newer sound is dropped. */
 const BACKLOG_BYTES = 48_000;
-/** Half of the wire's rate, with room for the filter's slope. */
+/** The low-pass frequency: half of the transmitted rate, with room for the filter's slope. */
 const AUDIBLE_HZ = 10_500;
 
-export class SocketCall {
+export class WebSocketCall {
   /** @type {"websocket"} */
   kind = "websocket";
-  /** @type {import("./line.js").Session | null} */
+  /** @type {import("./connection.js").Session | null} */
   session = null;
   #over = false;
   #everConnected = false;
@@ -22,7 +22,7 @@ export class SocketCall {
   /** @type {AudioNode[]} */
   #nodes = [];
   /** @type {AudioNode | null} */
-  #entrance = null;
+  #input = null;
   /** @type {MediaStreamAudioSourceNode | null} */
   #microphone = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -30,7 +30,7 @@ export class SocketCall {
   /** @type {ReturnType<typeof setInterval> | undefined} */
   #pinging;
 
-  /** @param {import("./line.js").LineOptions} options */
+  /** @param {import("./connection.js").ConnectionOptions} options */
   constructor({ context, stream, onState, onVoice }) {
     this.context = context;
     this.stream = stream;
@@ -46,7 +46,7 @@ export class SocketCall {
     if (this.#over) return void (await postDisconnect(this.session).catch(() => {}));
     const socket = new WebSocket(addressOf(this.session));
     this.#socket = socket;
-    const play = this.#speak();
+    const play = this.#startPlayback();
     socket.addEventListener("message", ({ data }) => typeof data === "string" && this.#receive(JSON.parse(data), play));
     socket.addEventListener("close", () => this.#closed());
   }
@@ -55,7 +55,7 @@ export class SocketCall {
   async replaceStream(stream) {
     this.#microphone?.disconnect();
     this.stream = stream;
-    if (this.#entrance) this.#microphone = connected(this.context.createMediaStreamSource(stream), this.#entrance);
+    if (this.#input) this.#microphone = connected(this.context.createMediaStreamSource(stream), this.#input);
   }
 
   async statistics() {
@@ -73,8 +73,8 @@ export class SocketCall {
     this.#socket?.close();
   }
 
-  /** The assistant's voice: worklet, then a filter, then a stream like WebRTC's. */
-  #speak() {
+  /** Play the assistant's voice: worklet, filter, then a stream like WebRTC's. */
+  #startPlayback() {
     const voice = new AudioWorkletNode(this.context, "playback", { numberOfInputs: 0, outputChannelCount: [1] });
     const filter = lowPass(this.context);
     const out = this.context.createMediaStreamDestination();
@@ -84,14 +84,14 @@ export class SocketCall {
     return voice.port;
   }
 
-  /** The microphone: a filter, then the worklet, whose pieces go out as they come. */
-  #listen() {
+  /** Send the microphone: filter, then the worklet, whose pieces are sent as they come. */
+  #startCapture() {
     const filter = lowPass(this.context);
     const capture = new AudioWorkletNode(this.context, "capture", { numberOfOutputs: 0 });
     filter.connect(capture);
     capture.port.onmessage = ({ data }) => (this.#socket?.bufferedAmount ?? 0) < BACKLOG_BYTES && this.#send(data);
     this.#nodes.push(filter, capture);
-    this.#entrance = filter;
+    this.#input = filter;
     this.#microphone = connected(this.context.createMediaStreamSource(this.stream), filter);
     this.#pinging = setInterval(() => this.#send(JSON.stringify({ type: "ping" })), PING_EVERY_MS);
   }
@@ -109,12 +109,12 @@ export class SocketCall {
     } else if (type === "ready") {
       this.#everConnected = true;
       clearTimeout(this.#timer);
-      this.#listen();
+      this.#startCapture();
       this.onState("connected");
     }
   }
 
-  /** The server says why a call ended on the session's own stream of events; a broken line is for us to notice. */
+  /** The session's event stream gives the reason for an end; a lost connection only we can notice. */
   #closed() {
     if (this.#over) return;
     clearTimeout(this.#timer);
@@ -127,7 +127,7 @@ export class SocketCall {
   }
 }
 
-/** @param {import("./line.js").Session} session */
+/** @param {import("./connection.js").Session} session */
 function addressOf({ id, token }) {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
   return `${scheme}//${location.host}/ws/${encodeURIComponent(id)}?token=${encodeURIComponent(token)}`;

@@ -1,10 +1,10 @@
-/** What the developer's drawer measures while it is open, and only then: the connection, and the server's ears. */
+/** The measurements of the developer's drawer, taken only while it is open: the connection and the server's speech scores. */
 
 import { countersOf, networkBetween } from "./state/stats.js";
 
 const EVERY_MS = 1_000;
 
-export class Watch {
+export class CallStatistics {
   /** @param {import("./store.js").Store} store @param {import("./conversation.js").Conversation} conversation */
   constructor(store, conversation) {
     this.store = store;
@@ -13,10 +13,10 @@ export class Watch {
     this.before = null;
     /** @type {EventSource | null} */
     this.levels = null;
-    this.listensTo = "";
+    this.sessionId = "";
     this.open = false;
     store.subscribe((state, before) => {
-      if (this.open && (state.session !== before.session || state.phase !== before.phase)) this.#listen();
+      if (this.open && (state.session !== before.session || state.phase !== before.phase)) this.#subscribe();
     });
   }
 
@@ -25,13 +25,13 @@ export class Watch {
     this.before = null;
     clearInterval(this.timer);
     this.timer = setInterval(() => void this.#measure(), EVERY_MS);
-    this.#listen();
+    this.#subscribe();
   }
 
   end() {
     this.open = false;
     clearInterval(this.timer);
-    this.#hangUp();
+    this.#unsubscribe();
   }
 
   async #measure() {
@@ -42,22 +42,22 @@ export class Watch {
     this.before = now;
   }
 
-  /** To the call there is, if there is one. */
-  #listen() {
+  /** Receive the speech scores of the call under way, if there is one. */
+  #subscribe() {
     const { phase, session } = this.store.state;
     const id = session && (phase === "connected" || phase === "shaky") ? session.session_id : "";
-    if (id === this.listensTo) return;
-    this.#hangUp();
+    if (id === this.sessionId) return;
+    this.#unsubscribe();
     if (!id) return;
-    this.listensTo = id;
+    this.sessionId = id;
     const source = new EventSource(`/api/events/${encodeURIComponent(id)}/levels`);
     source.addEventListener("levels", (event) => this.store.dispatch("page_levels", JSON.parse(event.data)));
     this.levels = source;
   }
 
-  #hangUp() {
+  #unsubscribe() {
     this.levels?.close();
     this.levels = null;
-    this.listensTo = "";
+    this.sessionId = "";
   }
 }

@@ -6,33 +6,33 @@ import { make, setText } from "./dom.js";
 const WIDTH = 500;
 const HEIGHT = 180;
 
-/** @param {HTMLElement} place @returns {(hearing: import("../state/stats.js").Hearing) => void} */
-export function showHearing(place) {
-  const canvas = make("canvas", "hearing");
+/** @param {HTMLElement} place @returns {(speech: import("../state/stats.js").SpeechScores) => void} */
+export function showSpeechScores(place) {
+  const canvas = make("canvas", "speech-scores");
   canvas.width = WIDTH;
   canvas.height = HEIGHT;
   canvas.role = "img";
   canvas.ariaLabel = "Probability of speech over the last ten seconds; the figures stand below.";
-  canvas.dataset.testid = "hearing";
-  const words = make("p", "dim figure hearing-words", "Measured during a call.");
-  words.dataset.testid = "hearing-words";
-  place.append(make("h2", "", "Speech, as the server hears it"), canvas, words);
-  return (hearing) => {
-    draw(canvas, hearing);
-    setText(words, inWords(hearing));
+  canvas.dataset.testid = "speech-scores";
+  const words = make("p", "dim figure speech-words", "Measured during a call.");
+  words.dataset.testid = "speech-words";
+  place.append(make("h2", "", "Probability of speech"), canvas, words);
+  return (speech) => {
+    draw(canvas, speech);
+    setText(words, inWords(speech));
   };
 }
 
-/** @param {import("../state/stats.js").Hearing} hearing */
-function inWords(hearing) {
-  const { scores, threshold, frameMs } = hearing;
+/** @param {import("../state/stats.js").SpeechScores} speech */
+function inWords(speech) {
+  const { scores, threshold, frameMs } = speech;
   if (!scores.length) return "Measured during a call, where the server finds the turns itself.";
   const seconds = (scores.length * frameMs) / 1000;
   const now = scores[scores.length - 1].toFixed(2);
-  return `Now ${now}, threshold ${threshold.toFixed(2)}; speech for ${Math.round(speechShare(hearing) * 100)} % of ${seconds.toFixed(0)} s`;
+  return `Now ${now}, threshold ${threshold.toFixed(2)}; speech for ${Math.round(speechShare(speech) * 100)} % of ${seconds.toFixed(0)} s`;
 }
 
-/** @param {HTMLCanvasElement} canvas @param {import("../state/stats.js").Hearing} hearing */
+/** @param {HTMLCanvasElement} canvas @param {import("../state/stats.js").SpeechScores} speech */
 function draw(canvas, { scores, threshold }) {
   const pen = canvas.getContext("2d");
   if (!pen) return;

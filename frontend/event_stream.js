@@ -1,8 +1,8 @@
 /**
- * The session's server-sent events, resumed after a break.
+ * The session's server-sent events, resumed after an interruption.
  *
- * The browser itself reconnects a broken stream and names the last event it saw; but it gives up for good when a
- * reconnection is answered with an error (a proxy's 502, say). Then we ask why, and try again less and less often.
+ * The browser itself reconnects a broken stream and names the last event it received; but it gives up for good when a
+ * reconnection is answered with an error (a proxy's 502, say). Then we ask for the reason, and retry less and less often.
  */
 
 import { ApiError, getSession } from "./api.js";
@@ -10,7 +10,7 @@ import { ApiError, getSession } from "./api.js";
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 8_000;
 
-/** The events a session sends; see docs/architecture.md. */
+/** The events a session sends, as docs/api.md describes them. */
 export const EVENT_TYPES = Object.freeze([
   "session_started",
   "floor",
@@ -33,17 +33,17 @@ export const EVENT_TYPES = Object.freeze([
   "gap",
 ]);
 
-export class EventFeed {
+export class EventStream {
   /**
    * @param {{id: string, token: string}} session
    * @param {(type: string, data: any) => void} onEvent
-   * @param {() => void} onGone the session is not there, or not ours, any more
+   * @param {() => void} onGone the session no longer exists, or is no longer ours
    */
   constructor(session, onEvent, onGone) {
     this.session = session;
     this.onEvent = onEvent;
     this.onGone = onGone;
-    this.opened = false;
+    this.hasOpened = false;
     this.withToken = false;
     this.lastId = "";
     this.closed = false;
@@ -61,10 +61,10 @@ export class EventFeed {
     if (this.closed) return;
     const source = new EventSource(this.#address());
     this.source = source;
-    source.addEventListener("open", () => this.#steady());
+    source.addEventListener("open", () => this.#opened());
     for (const type of EVENT_TYPES) source.addEventListener(type, (event) => this.#receive(type, event));
-    // The stream's own trouble and the session's `error` events share a name; only the latter carry data.
-    source.addEventListener("error", (event) => event instanceof MessageEvent || this.#broken(source));
+    // The stream's own errors and the session's `error` events share a name; only the latter carry data.
+    source.addEventListener("error", (event) => event instanceof MessageEvent || this.#failed(source));
   }
 
   #address() {
@@ -74,8 +74,8 @@ export class EventFeed {
     return `/api/events/${encodeURIComponent(this.session.id)}${query.size ? `?${query}` : ""}`;
   }
 
-  #steady() {
-    this.opened = true;
+  #opened() {
+    this.hasOpened = true;
     this.retryMs = FIRST_RETRY_MS;
   }
 
@@ -88,13 +88,13 @@ export class EventFeed {
   }
 
   /** @param {EventSource} source */
-  #broken(source) {
+  #failed(source) {
     if (this.closed || source.readyState !== EventSource.CLOSED) return;
     this.timer = setTimeout(() => this.#tryAgain(), this.retryMs);
     this.retryMs = Math.min(this.retryMs * 2, LAST_RETRY_MS);
   }
 
-  /** The stream does not say why it was refused, so ask for the session itself. */
+  /** The stream gives no reason for a refusal, so ask for the session itself. */
   async #tryAgain() {
     const refusal = await getSession(this.session).then(() => null, (error) => error);
     if (this.closed) return;
@@ -104,7 +104,7 @@ export class EventFeed {
       return;
     }
     // The session is ours, yet the stream never opened: cookies are off. Only then the token goes into the address.
-    this.withToken ||= !refusal && !this.opened;
+    this.withToken ||= !refusal && !this.hasOpened;
     this.#open();
   }
 }
