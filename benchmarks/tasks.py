@@ -16,7 +16,7 @@ from statistics import quantiles
 
 import uvloop
 
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from backend.tasks.repository import Records
 from backend.tasks.run import Run, RunLimits
 from backend.tasks.service import Board

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from backend.coordinator.channels import Channels
 from backend.settings.coordinator import CoordinatorSettings
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from backend.tasks.queue import FakeQueue
 from backend.tasks.repository import Records
 from backend.tasks.service import Board

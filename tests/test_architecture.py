@@ -27,7 +27,7 @@ ARROWS: dict[str, set[str]] = {
     "models": set(),
     "observability": set(),
     "settings": set(),
-    "storage": set(),
+    "storage": {"runtime"},
     "calendar": {"settings"},
     "media": {"conversation", "settings"},
     "notifications": {"calendar", "conversation", "settings", "storage"},

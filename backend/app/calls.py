@@ -209,14 +209,14 @@ async def _listen(
         directory.publish(owner, type_, data)
         pages.publish(owner, type_, data)
 
-    relay, memory = stores.relay, stores.memory
+    pubsub, memory = stores.pubsub, stores.memory
     if isinstance(memory, RedisMemory):
-        await stack.enter_async_context(following_changes(relay, memory))
-    await stack.enter_async_context(tasks.background.crying(relay, here, publish))
-    relay.on_page(publish)
-    relay.begin()
-    stack.push_async_callback(relay.close)
-    await relay.opened(LISTENING_WITHIN_S)
+        await stack.enter_async_context(following_changes(pubsub, memory))
+    await stack.enter_async_context(tasks.background.crying(pubsub, here, publish))
+    pubsub.on_page_event(publish)
+    pubsub.start()
+    stack.push_async_callback(pubsub.close)
+    await pubsub.wait_until_open(LISTENING_WITHIN_S)
 
 
 async def _fleet(

@@ -12,7 +12,7 @@ from backend.notifications.presence import Presence
 from backend.notifications.service import Reminding
 from backend.notifications.webhooks import Webhooks, hosts_of
 from backend.settings.notifications import NotificationSettings
-from backend.storage.pubsub import Relay
+from backend.storage.pubsub import PubSub
 
 
 @asynccontextmanager
@@ -21,7 +21,7 @@ async def open_notifications(
     reminding: Reminding,
     tellings: Tellings,
     *,
-    relay: Relay,
+    pubsub: PubSub,
     presence: Presence,
     registry: CollectorRegistry,
 ) -> AsyncIterator[None]:
@@ -31,7 +31,9 @@ async def open_notifications(
         if hook is not None:
             stack.push_async_callback(hook.close)
         await stack.enter_async_context(
-            reminding.delivering(tellings, show=relay.show, on_page=presence.anywhere, hook=hook, registry=registry)
+            reminding.delivering(
+                tellings, show=pubsub.publish_page_event, on_page=presence.anywhere, hook=hook, registry=registry
+            )
         )
         yield
 

@@ -14,7 +14,7 @@ from backend.coordinator.channels import Channels
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
-from backend.storage.pubsub import Relay
+from backend.storage.pubsub import PubSub
 from backend.tasks import keys
 from backend.tasks.broadcaster import Crier, Publish
 from backend.tasks.metrics import TaskFigures
@@ -56,10 +56,10 @@ class Background:
     """What to tell the operator."""
 
     @asynccontextmanager
-    async def crying(self, relay: Relay, here: Callable[[str], bool], publish: Publish) -> AsyncIterator[None]:
-        """Have the page told of tasks; see `Crier`. Enter it before the relay begins."""
+    async def crying(self, pubsub: PubSub, here: Callable[[str], bool], publish: Publish) -> AsyncIterator[None]:
+        """Have the page told of tasks; see `Crier`. Enter it before pub/sub starts."""
         crier = Crier(self.records, self.figures, here=here, publish=publish)
-        relay.on(keys.EVENTS, crier.hear)
+        pubsub.subscribe(keys.EVENTS, crier.hear)
         crying = asyncio.create_task(crier.run(), name="task crier")
         try:
             yield

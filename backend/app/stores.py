@@ -13,7 +13,7 @@ from backend.settings.settings import Settings
 from backend.storage.embedded import OpenedMemory
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
-from backend.storage.pubsub import Relay
+from backend.storage.pubsub import PubSub
 from backend.storage.turn_claims import RedisTurns
 from backend.users.memories import RedisMemories
 from backend.users.notes import RedisNotes
@@ -39,7 +39,7 @@ class Stores:
     """Which users have a page open."""
     turns: RedisTurns
     """Which process runs which typed turn."""
-    relay: Relay
+    pubsub: PubSub
     """Pub/sub with the other processes."""
 
 
@@ -52,11 +52,11 @@ async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
         memories = RedisMemories(opened.redis, ttl_s=retention_s(settings))
         notes = RedisNotes(opened.redis, ttl_s=retention_s(settings))
-        relay = Relay(opened.redis, opened.waiting)
+        pubsub = PubSub(opened.redis, opened.waiting)
         notices, presence = NoticeStore(opened.redis), Presence(opened.redis)
         turns = RedisTurns(opened.redis, secrets.token_hex(8))
-        turns.listen(relay)
-        yield Stores(opened, opened.memory, outbox, memories, notes, notices, presence, turns, relay)
+        turns.listen(pubsub)
+        yield Stores(opened, opened.memory, outbox, memories, notes, notices, presence, turns, pubsub)
 
 
 def retention_s(settings: Settings) -> int | None:

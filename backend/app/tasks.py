@@ -52,14 +52,14 @@ async def open_tasks(
                 registry=metrics.registry,
             )
         )
-        teller = Teller(stores.notices, stores.relay)
+        teller = Teller(stores.notices, stores.pubsub)
         stack.push_async_callback(teller.close)
         await stack.enter_async_context(
             open_notifications(
                 settings.notifications,
                 thinkers.reminding,
                 teller,
-                relay=stores.relay,
+                pubsub=stores.pubsub,
                 presence=stores.presence,
                 registry=metrics.registry,
             )
@@ -70,7 +70,7 @@ async def open_tasks(
             open_coordinating(
                 settings.coordinator,
                 opened.redis,
-                stores.relay,
+                stores.pubsub,
                 tasks=background.board,
                 model=models.model,
                 model_name=settings.thinker_model,
@@ -79,7 +79,7 @@ async def open_tasks(
                 teller=teller,
                 waiting=teller.waiting,
                 listening=teller.listening,
-                show=stores.relay.show,
+                show=stores.pubsub.publish_page_event,
                 tracer=tracer,
             )
         )

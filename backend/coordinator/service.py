@@ -21,7 +21,7 @@ from backend.models.base import ChatModel
 from backend.notifications.notices import Notice, Tells
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.coordinator import CoordinatorSettings
-from backend.storage.pubsub import Relay
+from backend.storage.pubsub import PubSub
 from backend.tasks import keys
 from backend.tasks.model_call_log import Archive
 from backend.tasks.task import Task, Tasks
@@ -112,7 +112,7 @@ def pace_of(settings: CoordinatorSettings) -> Pace:
 async def open_coordinating(
     settings: CoordinatorSettings,
     redis: Redis,
-    relay: Relay,
+    pubsub: PubSub,
     *,
     tasks: Tasks,
     model: ChatModel,
@@ -125,7 +125,7 @@ async def open_coordinating(
     show: Show,
     tracer: Tracer = NO_TRACER,
 ) -> AsyncIterator[Coordinating]:
-    """A coordinator at work, until the block is left; enter it before the relay begins.
+    """A coordinator at work, until the block is left; enter it before pub/sub starts.
 
     The caller keeps ownership of everything passed in.
     """
@@ -146,7 +146,7 @@ async def open_coordinating(
         pace=pace,
     )
     channels.on_said = coordinator.wake
-    relay.on(keys.EVENTS, coordinator.wake)
+    pubsub.subscribe(keys.EVENTS, coordinator.wake)
     overhearing = Overhearing(channels, tasks)
     running = asyncio.create_task(coordinator.run(), name="coordinator")
     try:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeStore, as_told
-from backend.storage.pubsub import Relay
+from backend.storage.pubsub import PubSub
 
 log = logging.getLogger(__name__)
 
@@ -107,16 +107,16 @@ class Attendance:
 
 
 class Teller:
-    """This process's teller. `begin` it after its relay has been given its listeners."""
+    """This process's teller. `begin` it after its `PubSub` has been given its listeners."""
 
-    def __init__(self, store: NoticeStore, relay: Relay) -> None:
+    def __init__(self, store: NoticeStore, pubsub: PubSub) -> None:
         self._store = store
-        self._relay = relay
+        self._pubsub = pubsub
         self._attending: dict[str, list[Attendance]] = {}
         self._errands: set[asyncio.Task[None]] = set()
         self._deleting: set[tuple[str, str]] = set()
         self._hearers: list[HearTold] = []
-        relay.on_news(self._wake)
+        pubsub.on_news(self._wake)
 
     def __repr__(self) -> str:
         return f"Teller({sum(map(len, self._attending.values()))} calls, {len(self._errands)} errands)"
@@ -124,7 +124,7 @@ class Teller:
     async def tell(self, user_id: str, notice: Notice) -> None:
         """See `notifications.notices.Tells`. The same id again is told once all the same."""
         if await self._store.put(user_id, notice):
-            await self._relay.news(user_id)
+            await self._pubsub.publish_news(user_id)
 
     def on_told(self, hear: HearTold) -> None:
         """Have `hear` called, which must not wait, after a notice was told here and deleted."""
@@ -153,7 +153,7 @@ class Teller:
     async def withdraw(self, user_id: str, notice_id: str) -> bool:
         """It need not be told any more: it was asked for meanwhile, or called off. Whether it still waited."""
         was_there = await self._store.remove(user_id, notice_id)
-        await self._relay.news(user_id)
+        await self._pubsub.publish_news(user_id)
         return was_there
 
     def attend(self, user_id: str, tell: TellMachine) -> Attendance:
@@ -176,7 +176,7 @@ class Teller:
     async def take(self, user_id: str, call: str) -> None:
         """That call is the teller now; an older one lets go."""
         await self._store.take_floor(user_id, call)
-        await self._relay.news(user_id)
+        await self._pubsub.publish_news(user_id)
 
     async def given(self, user_id: str, call: str) -> list[Notice]:
         """What that call has to tell: nothing while another one is the teller."""
@@ -218,7 +218,7 @@ class Teller:
     async def _let_go(self, user_id: str, call: str) -> None:
         with contextlib.suppress(MemoryUnavailable):
             await self._store.leave_floor(user_id, call)
-            await self._relay.news(user_id)
+            await self._pubsub.publish_news(user_id)
 
     def _run(self, errand: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(errand, name="teller")

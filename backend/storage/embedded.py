@@ -11,8 +11,9 @@ from fakeredis import FakeAsyncRedis, FakeServer
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, SettingsError
+from backend.storage.client import connect, connect_waiting
 from backend.storage.memory import Memory
-from backend.storage.redis_memory import Close, RedisMemory, connect, connect_waiting
+from backend.storage.redis_memory import Close, RedisMemory
 from backend.storage.redis_server import FolderInUse, RedisServer, ServerFailed, embedded_url, find_binary
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeout
 
 from backend.errors import MemoryUnavailable
-from backend.storage.breaker import Breaker
+from backend.storage.client import CircuitBreaker
 
 TIMEOUT_S = 1.0
 """Seconds a call may take, all in all."""
@@ -25,14 +25,14 @@ class Guard:
 
     def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
-        self._breaker = Breaker(REST_S)
+        self._breaker = CircuitBreaker(REST_S)
 
     def __repr__(self) -> str:
         return f"Guard({self._breaker})"
 
     async def __call__(self, work: Callable[[], Any]) -> Any:
         """Run `work`. Raises `MemoryUnavailable` for everything Redis or the network can do to us."""
-        if not self._breaker.lets_through(time.monotonic()):
+        if not self._breaker.allows(time.monotonic()):
             raise MemoryUnavailable("Redis did not answer a moment ago.")
         try:
             async with asyncio.timeout(self._timeout_s):

@@ -1,9 +1,9 @@
-"""What server processes tell one another over Redis pub/sub: one connection listens for all of a process.
+"""Redis pub/sub between server processes: one connection listens for a whole process.
 
-Whoever wants to hear of a channel gives the relay a hearer. The relay's own channel has two kinds of messages, each
-naming its user: that there is news for them, and what their open pages should show. A process that has nothing of that
-user's lets it pass. Messages may be lost while Redis is away, and nothing durable hangs on them: after every connection
-hearers are told to look for themselves.
+Listeners subscribe to a channel. The channel of this module carries two kinds of messages, each naming its user: that
+there is news for that user's calls, and an event for that user's open pages. A process that has nothing of that user's
+ignores it. Messages may be lost while Redis is away, and nothing durable depends on them: after every connection the
+listeners get None, which asks them to look for themselves.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from typing import Any
 
 import msgspec
 from redis.asyncio import Redis
-from redis.asyncio.client import PubSub
+from redis.asyncio.client import PubSub as Subscription
 from redis.exceptions import RedisError
 
 from backend.errors import MemoryUnavailable
-from backend.storage.guard import Guard
+from backend.runtime.faults import call_listener, decode_or_skip
+from backend.runtime.supervisor import supervised
+from backend.storage.client import RedisClient
 
 log = logging.getLogger(__name__)
 
 CHANNEL = "voice:news"
-AGAIN_AFTER_S = 0.5
+RECONNECT_AFTER_S = 0.5
 """Seconds until the channels are opened once more."""
 OPEN_WITHIN_S = 5.0
 QUIET_S = 5.0
@@ -34,8 +36,8 @@ QUIET_S = 5.0
 anew: a connection may be dead and not say so."""
 
 
-class Dispatch(msgspec.Struct, omit_defaults=True):
-    """One message. With a `type` it is an event for the user's pages, without it is news for the user's calls."""
+class UserMessage(msgspec.Struct, omit_defaults=True):
+    """A message between processes: with a `type` an event for the user's pages, else news for their calls."""
 
     user: str
     origin: str
@@ -43,145 +45,152 @@ class Dispatch(msgspec.Struct, omit_defaults=True):
     data: dict[str, Any] = {}
 
 
-Hear = Callable[[bytes | None], None]
-"""A message of a channel, as it is; None: some may have been missed. Returns at once."""
-ShowPage = Callable[[str, str, dict[str, Any]], None]
-"""User id, event type, data: to that user's open pages in this process."""
-HearNews = Callable[[str | None], None]
-"""There is news for that user; None: there may be for anyone."""
+Listener = Callable[[bytes | None], None]
+"""Gets each message of a channel as it is, and None when some may have been missed. Returns at once."""
+PageEventListener = Callable[[str, str, dict[str, Any]], None]
+"""Gets user id, event type and data of an event for that user's open pages in this process."""
+NewsListener = Callable[[str | None], None]
+"""Gets the user there is news for; None: there may be news for anyone."""
 
 
-class Relay:
-    """This process's ear and mouth. Give it its hearers, then `begin` in a running loop; `close` at the end."""
+class PubSub:
+    """This process's publisher and subscriber. Subscribe first, then `start` in a running loop; `close` at the end."""
 
     def __init__(self, redis: Redis, waiting: Redis) -> None:
-        self._redis = redis
+        self._client = RedisClient(redis)
         self._waiting = waiting
-        self._guard = Guard()
         self._origin = secrets.token_hex(8)
-        self._pages: list[ShowPage] = []
-        self._news: list[HearNews] = []
-        self._hearers: dict[str, list[Hear]] = {CHANNEL: [self._receive]}
+        self._page_event_listeners: list[PageEventListener] = []
+        self._news_listeners: list[NewsListener] = []
+        self._listeners: dict[str, list[Listener]] = {CHANNEL: [self._on_user_message]}
         self._task: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"Relay({self._origin}{', listening' if self.listening else ''})"
+        return f"PubSub({self._origin}{', listening' if self.is_listening else ''})"
 
     @property
-    def listening(self) -> bool:
+    def is_listening(self) -> bool:
         """Whether the channels are open at this moment."""
         return self._open.is_set()
 
-    def on(self, channel: str, hear: Hear) -> None:
-        """Have `hear` called for every message of that channel. Before `begin`."""
-        self._hearers.setdefault(channel, []).append(hear)
+    def subscribe(self, channel: str, listener: Listener) -> None:
+        """Call `listener` for every message of `channel`. Must be called before `start`."""
+        self._listeners.setdefault(channel, []).append(listener)
 
-    def on_page(self, show: ShowPage) -> None:
-        """Have `show` called for every page event."""
-        self._pages.append(show)
+    def on_page_event(self, listener: PageEventListener) -> None:
+        """Call `listener` for every event that is for a user's open pages."""
+        self._page_event_listeners.append(listener)
 
-    def on_news(self, hear: HearNews) -> None:
-        """Have `hear` called when there is news for somebody."""
-        self._news.append(hear)
+    def on_news(self, listener: NewsListener) -> None:
+        """Call `listener` when there is news for a user."""
+        self._news_listeners.append(listener)
 
-    def begin(self) -> None:
-        """Listen, in a task of our own."""
-        self._task = asyncio.create_task(self._listen(), name="relay")
+    def start(self) -> None:
+        """Listen in a supervised task."""
+        self._task = supervised("pubsub", self._listen)
 
-    async def opened(self, within_s: float) -> bool:
-        """Wait until the channels are open; whether they are."""
+    async def wait_until_open(self, within_s: float) -> bool:
+        """Wait until the channels are open, `within_s` seconds at most, and return whether they are."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within_s):
                 await self._open.wait()
-        return self.listening
+        return self.is_listening
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._task:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
 
-    async def show(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
-        """An event on every open page of that user, here at once and in the other processes."""
-        for show in self._pages:
-            show(user_id, type_, data)
-        await self._publish(Dispatch(user_id, self._origin, type_, data))
+    async def publish(self, channel: str, message: bytes) -> None:
+        """Send `message` to every process that has subscribed to `channel`. Raises `MemoryUnavailable`."""
+        await self._client.call(lambda redis: redis.publish(channel, message))
 
-    async def news(self, user_id: str) -> None:
-        """There is something for that user's calls to look up."""
-        for hear in self._news:
-            hear(user_id)
-        await self._publish(Dispatch(user_id, self._origin))
+    async def publish_page_event(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
+        """Show an event on every open page of that user: here at once, and in the other processes."""
+        self._call_page_event_listeners(user_id, type_, data)
+        await self._publish(UserMessage(user_id, self._origin, type_, data))
 
-    async def _publish(self, dispatch: Dispatch) -> None:
-        """To the other processes. A Redis that is away costs promptness: they look for themselves every few seconds."""
+    async def publish_news(self, user_id: str) -> None:
+        """Have that user's calls, here and in the other processes, look up what there is for them."""
+        self._call_news_listeners(user_id)
+        await self._publish(UserMessage(user_id, self._origin))
+
+    async def _publish(self, message: UserMessage) -> None:
+        """Tell the other processes. While Redis is away they learn it later: they look every few seconds anyway."""
         with contextlib.suppress(MemoryUnavailable):
-            await self._guard(lambda: self._redis.publish(CHANNEL, msgspec.json.encode(dispatch)))
+            await self.publish(CHANNEL, msgspec.json.encode(message))
 
     async def _listen(self) -> None:
         while True:
             try:
                 await self._listen_once()
             except (RedisError, OSError, TimeoutError) as error:
-                log.debug("the relay's channels broke: %s", type(error).__name__)
-            self._open.clear()
-            await asyncio.sleep(AGAIN_AFTER_S)
+                log.debug("the pub/sub connection broke: %s", type(error).__name__)
+            finally:
+                self._open.clear()
+            await asyncio.sleep(RECONNECT_AFTER_S)
 
     async def _listen_once(self) -> None:
-        async with self._waiting.pubsub() as ear:
-            await self._subscribe(ear)
+        async with self._waiting.pubsub() as subscription:
+            await self._open_channels(subscription)
             self._open.set()
-            for hearers in self._hearers.values():
-                for hear in hearers:
-                    hear(None)
+            for channel in self._listeners:
+                self._deliver(channel, None)
             asked = False
             while True:
-                message = await ear.get_message(timeout=QUIET_S)
+                message = await subscription.get_message(timeout=QUIET_S)
                 if message is not None:
                     asked = False
-                    self._pass_on(message)
+                    self._on_message(message)
                 elif asked:
                     return
                 else:
                     asked = True
                     async with asyncio.timeout(OPEN_WITHIN_S):
-                        await ear.ping()
+                        await subscription.ping()
 
-    async def _subscribe(self, ear: PubSub) -> None:
-        """To every channel; Redis has said so when this returns. Raises `TimeoutError`."""
+    async def _open_channels(self, subscription: Subscription) -> None:
+        """Subscribe to every channel, and return when Redis has confirmed each. Raises `TimeoutError`."""
         async with asyncio.timeout(OPEN_WITHIN_S):
-            await ear.subscribe(*self._hearers)
+            await subscription.subscribe(*self._listeners)
         confirmed = 0
-        while confirmed < len(self._hearers):
-            message = await ear.get_message(timeout=OPEN_WITHIN_S)
+        while confirmed < len(self._listeners):
+            message = await subscription.get_message(timeout=OPEN_WITHIN_S)
             if message is None:
                 raise TimeoutError
             confirmed += message["type"] == "subscribe"
-            self._pass_on(message)
+            self._on_message(message)
 
-    def _pass_on(self, message: dict[str, Any]) -> None:
+    def _on_message(self, message: dict[str, Any]) -> None:
         if message["type"] == "message":
-            for hear in self._hearers.get(message["channel"].decode(), ()):
-                hear(message["data"])
+            self._deliver(message["channel"].decode(), message["data"])
 
-    def _receive(self, raw: bytes | None) -> None:
-        """A message of our own channel."""
+    def _deliver(self, channel: str, raw: bytes | None) -> None:
+        for listener in self._listeners.get(channel, ()):
+            call_listener(channel, listener, raw)
+
+    def _on_user_message(self, raw: bytes | None) -> None:
         if raw is None:
-            for hear in self._news:
-                hear(None)
+            self._call_news_listeners(None)
             return
-        try:
-            dispatch = msgspec.json.decode(raw, type=Dispatch)
-        except msgspec.DecodeError:
-            log.warning("somebody else writes to the Redis channel %s", CHANNEL)
+        message = decode_or_skip(CHANNEL, raw, _decoder.decode)
+        if message is None or message.origin == self._origin:
             return
-        if dispatch.origin == self._origin:
-            return
-        if dispatch.type:
-            for show in self._pages:
-                show(dispatch.user, dispatch.type, dispatch.data)
+        if message.type:
+            self._call_page_event_listeners(message.user, message.type, message.data)
         else:
-            for hear in self._news:
-                hear(dispatch.user)
+            self._call_news_listeners(message.user)
+
+    def _call_page_event_listeners(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
+        for listener in self._page_event_listeners:
+            call_listener("page events", listener, user_id, type_, data)
+
+    def _call_news_listeners(self, user_id: str | None) -> None:
+        for listener in self._news_listeners:
+            call_listener("news", listener, user_id)
+
+
+_decoder = msgspec.json.Decoder(UserMessage)

@@ -13,14 +13,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
-from redis.asyncio import BlockingConnectionPool, Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from redis.exceptions import WatchError
+from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
 from backend.storage import keys
-from backend.storage.guard import Guard
+from backend.storage.client import Pipe, RedisClient
 from backend.storage.memory import (
     CACHE_TTL_S,
     HISTORY_LIMIT,
@@ -33,10 +30,6 @@ from backend.storage.memory import (
 )
 from backend.storage.watchers import Watchers
 
-SOCKET_TIMEOUT_S = 0.9
-"""Seconds one reply may take; less than the whole, so that the connection is tidied up within it."""
-CONNECTIONS = 16
-"""Connections at most; further calls wait for one, within their second."""
 UNSURE_LIMIT = 100
 """Messages remembered of which it is not sure whether they were appended; after an outage it is one, as a rule."""
 UNSURE_WITHIN = 20
@@ -47,29 +40,6 @@ TURN_S = 5.0
 Close = Callable[[], Awaitable[None]]
 
 
-def connect(url: str) -> Redis:
-    """A client for `redis://`, `rediss://` or `unix://`; connects when first used, never retries by itself."""
-    return _client(url, reply_within_s=SOCKET_TIMEOUT_S)
-
-
-def connect_waiting(url: str) -> Redis:
-    """A client for reads that wait (pub/sub, `BLOCK`): no limit on one reply, its callers set theirs."""
-    return _client(url, reply_within_s=None)
-
-
-def _client(url: str, *, reply_within_s: float | None) -> Redis:
-    pool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=CONNECTIONS,
-        timeout=SOCKET_TIMEOUT_S,
-        socket_timeout=reply_within_s,
-        socket_connect_timeout=SOCKET_TIMEOUT_S,
-        retry=Retry(NoBackoff(), 0),
-        protocol=2,
-    )
-    return Redis.from_pool(pool)
-
-
 class RedisMemory:
     """`Memory` over a redis.asyncio client, which it owns. `also_close` ends what serves it.
 
@@ -77,19 +47,18 @@ class RedisMemory:
     """
 
     def __init__(self, client: Redis, *, also_close: Close | None = None, user_ttl_s: int | None = None) -> None:
-        self._redis = client
+        self._client = RedisClient(client)
         self._also_close = also_close
         self._user_ttl_s = user_ttl_s
         self._watchers = Watchers()
         self.origin = secrets.token_hex(8)
         """Names this client where its changes are told to other processes."""
-        self._call = Guard()
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
         """Messages whose append failed: Redis may have taken it all the same."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def __repr__(self) -> str:
-        return f"RedisMemory({self._call})"
+        return f"RedisMemory({self._client})"
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
         key = keys.conversation(user_id, conversation_id)
@@ -97,13 +66,13 @@ class RedisMemory:
             messages = await self._not_yet_in(key, messages)
         if not messages:
             return
-        pipe = self._redis.pipeline(transaction=True)
+        pipe = self._client.pipeline()
         pipe.rpush(key, *map(keys.encode, messages))
         pipe.ltrim(key, -HISTORY_LIMIT, -1)
         pipe.expire(key, HISTORY_TTL_S)
         self._list_owned(pipe, user_id, {key: int(time.time()) + HISTORY_TTL_S})
         try:
-            await self._call(pipe.execute)
+            await self._client.execute(pipe)
         except MemoryUnavailable:
             self._unsure.extend(message.message_id for message in messages)
             raise
@@ -112,18 +81,35 @@ class RedisMemory:
         self, user_id: str, conversation_id: str, message_ids: Sequence[str], content: str
     ) -> None:
         key = keys.conversation(user_id, conversation_id)
-        await self._call(lambda: self._amend(key, message_ids, content))
+
+        async def read(pipe: Pipe) -> tuple[list[bytes], int]:
+            return await pipe.lrange(key, 0, -1), await pipe.ttl(key)
+
+        def write(pipe: Pipe, found: tuple[list[bytes], int]) -> None:
+            raw, left_s = found
+            messages = [keys.decode_message(item) for item in raw]
+            new = keys.amended(messages, message_ids, content)
+            if new == messages:
+                return
+            pipe.delete(key)
+            if new:
+                pipe.rpush(key, *map(keys.encode, new))
+                pipe.expire(key, max(1, left_s))
+
+        await self._client.transact(key, read=read, write=write)
 
     async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
         if limit <= 0:
             return []
-        raw = await self._call(lambda: self._redis.lrange(keys.conversation(user_id, conversation_id), -limit, -1))
+        raw = await self._client.call(
+            lambda redis: redis.lrange(keys.conversation(user_id, conversation_id), -limit, -1)
+        )
         return [keys.decode_message(item) for item in raw]
 
     async def conversations(self, user_id: str) -> list[ConversationNote]:
-        async def gather() -> list[ConversationNote]:
-            found = await self._conversations(user_id)
-            pipe = self._redis.pipeline(transaction=False)
+        async def gather(redis: Redis) -> list[ConversationNote]:
+            found = await self._conversations(redis, user_id)
+            pipe = redis.pipeline(transaction=False)
             for name, _ in found:
                 pipe.llen(keys.conversation(user_id, name))
             counts = await pipe.execute() if found else []
@@ -133,7 +119,7 @@ class RedisMemory:
                 if count
             ]
 
-        notes: list[ConversationNote] = await self._call(gather)
+        notes: list[ConversationNote] = await self._client.call(gather)
         return notes
 
     async def latest_messages(
@@ -141,60 +127,70 @@ class RedisMemory:
     ) -> list[list[Message]]:
         """Two round trips, however many conversations."""
 
-        async def gather() -> list[list[bytes]]:
-            names = [name for name, _ in await self._conversations(user_id) if name != besides]
+        async def gather(redis: Redis) -> list[list[bytes]]:
+            names = [name for name, _ in await self._conversations(redis, user_id) if name != besides]
             if not names or conversations <= 0 or messages <= 0:
                 return []
-            pipe = self._redis.pipeline(transaction=False)
+            pipe = redis.pipeline(transaction=False)
             for name in names[:conversations]:
                 pipe.lrange(keys.conversation(user_id, name), -messages, -1)
             return cast(list[list[bytes]], await pipe.execute())
 
-        raw: list[list[bytes]] = await self._call(gather)
+        raw: list[list[bytes]] = await self._client.call(gather)
         return [[keys.decode_message(item) for item in items] for items in raw if items]
 
     async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
         key = keys.conversation(user_id, conversation_id)
-        pipe = self._redis.pipeline(transaction=True)
+        pipe = self._client.pipeline()
         pipe.delete(key)
         pipe.zrem(keys.owned(user_id), key)
-        await self._call(pipe.execute)
+        await self._client.execute(pipe)
 
     async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
-        await self._call(lambda: self._redis.set(keys.summary(session_id), keys.encode(summary), ex=SUMMARY_TTL_S))
+        await self._client.call(
+            lambda redis: redis.set(keys.summary(session_id), keys.encode(summary), ex=SUMMARY_TTL_S)
+        )
 
     async def get_summary(self, session_id: str) -> dict[str, Any] | None:
-        raw = await self._call(lambda: self._redis.get(keys.summary(session_id)))
+        raw = await self._client.call(lambda redis: redis.get(keys.summary(session_id)))
         return None if raw is None else keys.decode_object(raw)
 
     async def forget_session(self, session_id: str) -> None:
-        await self._call(lambda: self._redis.delete(*keys.of_session(session_id)))
+        await self._client.call(lambda redis: redis.delete(*keys.of_session(session_id)))
 
     async def own_session(self, session_id: str, user_id: str) -> None:
         until = int(time.time()) + keys.SESSION_OWNED_S
-        pipe = self._redis.pipeline(transaction=True)
+        pipe = self._client.pipeline()
         self._list_owned(pipe, user_id, dict.fromkeys(keys.of_session(session_id), until))
-        await self._call(pipe.execute)
+        await self._client.execute(pipe)
 
     async def cache_get(self, scope: str, key: str) -> str | None:
-        raw: bytes | None = await self._call(lambda: self._redis.get(keys.cached(scope, key)))
+        raw: bytes | None = await self._client.call(lambda redis: redis.get(keys.cached(scope, key)))
         return None if raw is None else raw.decode()
 
     async def cache_put(self, scope: str, key: str, value: str, ttl_s: int = CACHE_TTL_S) -> None:
         name = keys.cached(scope, key)
         if scope == keys.SHARED:
-            await self._call(lambda: self._redis.set(name, value, ex=ttl_s))
+            await self._client.call(lambda redis: redis.set(name, value, ex=ttl_s))
         else:
             await self._put_owned(scope, name, value, ttl_s)
 
     async def user_context(self, user_id: str) -> dict[str, Any]:
-        raw = await self._call(lambda: self._redis.get(keys.context(user_id)))
+        raw = await self._client.call(lambda redis: redis.get(keys.context(user_id)))
         return {} if raw is None else keys.decode_object(raw)
 
     async def update_user_context(
         self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> dict[str, Any]:
-        """Updates from this process take turns; those of other processes are caught by WATCH, and tried again."""
+        """Updates from this process take turns; those of other processes make the transaction run again."""
+        key = keys.context(user_id)
+
+        def write(pipe: Pipe, raw: bytes | None) -> dict[str, Any]:
+            changed = change({} if raw is None else keys.decode_object(raw))
+            pipe.set(key, keys.encode(changed), ex=self._user_ttl_s)
+            pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
+            return changed
+
         turn = self._turns.setdefault(user_id, asyncio.Lock())
         try:
             async with asyncio.timeout(TURN_S):
@@ -202,7 +198,7 @@ class RedisMemory:
         except TimeoutError:
             raise MemoryUnavailable("Too many updates of one user at the same time.") from None
         try:
-            changed: dict[str, Any] = await self._call(lambda: self._change(user_id, change))
+            changed = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
         finally:
             turn.release()
         self._watchers.tell(user_id, changed)
@@ -220,53 +216,53 @@ class RedisMemory:
         return self._watchers.add(user_id, listener)
 
     async def everything_of(self, user_id: str) -> dict[str, Any]:
-        async def gather() -> dict[str, Any]:
-            listed = cast(list[bytes], await self._redis.zrange(keys.owned(user_id), 0, -1))
+        async def gather(redis: Redis) -> dict[str, Any]:
+            listed = cast(list[bytes], await redis.zrange(keys.owned(user_id), 0, -1))
             names = (keys.context(user_id), *(name.decode() for name in listed))
-            return {name: value for name in names if (value := await self._read(name))}
+            return {name: value for name in names if (value := await self._read(redis, name))}
 
-        everything: dict[str, Any] = await self._call(gather)
+        everything: dict[str, Any] = await self._client.call(gather)
         return everything
 
     async def forget_user(self, user_id: str) -> None:
-        async def forget() -> None:
-            owned = await self._redis.zrange(keys.owned(user_id), 0, -1)
-            await self._redis.delete(keys.context(user_id), keys.owned(user_id), *owned)
-            await self._redis.publish(keys.CHANGES, f"{self.origin} {user_id}")
+        async def forget(redis: Redis) -> None:
+            owned = await redis.zrange(keys.owned(user_id), 0, -1)
+            await redis.delete(keys.context(user_id), keys.owned(user_id), *owned)
+            await redis.publish(keys.CHANGES, f"{self.origin} {user_id}")
 
-        await self._call(forget)
+        await self._client.call(forget)
         self._watchers.tell(user_id, {})
 
     async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
         await self._put_owned(user_id, keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)
 
     async def user_of_fingerprint(self, fingerprint: str) -> str | None:
-        raw: bytes | None = await self._call(lambda: self._redis.get(keys.fingerprint(fingerprint)))
+        raw: bytes | None = await self._client.call(lambda redis: redis.get(keys.fingerprint(fingerprint)))
         return None if raw is None else raw.decode()
 
     async def ping(self) -> bool:
         try:
-            await self._call(self._redis.ping)
+            await self._client.call(lambda redis: redis.ping())
         except MemoryUnavailable:
             return False
         return True
 
     async def version(self) -> str:
         """The server's version, e.g. "7.0.15"."""
-        info = await self._call(lambda: self._redis.info("server"))
+        info = await self._client.call(lambda redis: redis.info("server"))
         return str(info["redis_version"])
 
     async def close(self) -> None:
-        await self._redis.aclose()
+        await self._client.redis.aclose()
         if self._also_close is not None:
             await self._also_close()
 
     async def _put_owned(self, user_id: str, name: str, value: str, ttl_s: int) -> None:
         """Set a key of a user's and list it, dropping from the list what has expired."""
-        pipe = self._redis.pipeline(transaction=True)
+        pipe = self._client.pipeline()
         pipe.set(name, value, ex=ttl_s)
         self._list_owned(pipe, user_id, {name: int(time.time()) + ttl_s})
-        await self._call(pipe.execute)
+        await self._client.execute(pipe)
 
     def _list_owned(self, pipe: Any, user_id: str, until: dict[str, int]) -> None:
         """Have `pipe` list these keys as a user's until their seconds."""
@@ -275,60 +271,23 @@ class RedisMemory:
         pipe.zremrangebyscore(owned, "-inf", int(time.time()))
         pipe.expire(owned, keys.FINGERPRINT_TTL_S)
 
-    async def _conversations(self, user_id: str) -> list[tuple[str, float]]:
+    async def _conversations(self, redis: Redis, user_id: str) -> list[tuple[str, float]]:
         """The names of a user's conversations that have not expired, and until when they are kept, the latest first."""
         now = int(time.time())
-        owned = await self._redis.zrange(keys.owned(user_id), "+inf", now, desc=True, withscores=True, byscore=True)
+        owned = await redis.zrange(keys.owned(user_id), "+inf", now, desc=True, withscores=True, byscore=True)
         listed = cast(list[tuple[bytes, float]], owned)
         named = [(keys.conversation_of(user_id, key.decode()), until) for key, until in listed]
         return [(name, until) for name, until in named if name is not None]
 
     async def _not_yet_in(self, key: str, messages: Sequence[Message]) -> tuple[Message, ...]:
         """Those that an append before, whose answer was lost, did not bring to the end of the list."""
-        raw = await self._call(lambda: self._redis.lrange(key, -UNSURE_WITHIN, -1))
+        raw = await self._client.call(lambda redis: redis.lrange(key, -UNSURE_WITHIN, -1))
         there = {keys.decode_message(item).message_id for item in raw}
         return tuple(message for message in messages if message.message_id not in there)
 
-    async def _read(self, name: str) -> Any:
+    async def _read(self, redis: Redis, name: str) -> Any:
         """Any key's value, a list's or a plain one's; None when there is none."""
         if keys.holds_list(name):
-            return [keys.readable(item) for item in cast(list[bytes], await self._redis.lrange(name, 0, -1))]
-        raw = cast(bytes | None, await self._redis.get(name))
+            return [keys.readable(item) for item in cast(list[bytes], await redis.lrange(name, 0, -1))]
+        raw = cast(bytes | None, await redis.get(name))
         return None if raw is None else keys.readable(raw)
-
-    async def _amend(self, key: str, message_ids: Sequence[str], content: str) -> None:
-        while True:
-            async with self._redis.pipeline(transaction=True) as pipe:
-                await pipe.watch(key)
-                raw = cast(list[bytes], await pipe.lrange(key, 0, -1))
-                messages = [keys.decode_message(item) for item in raw]
-                new = keys.amended(messages, message_ids, content)
-                if new == messages:
-                    return
-                left_s = await pipe.ttl(key)
-                pipe.multi()  # type: ignore[no-untyped-call]
-                pipe.delete(key)
-                if new:
-                    pipe.rpush(key, *map(keys.encode, new))
-                    pipe.expire(key, max(1, left_s))
-                try:
-                    await pipe.execute()
-                except WatchError:
-                    continue
-                return
-
-    async def _change(self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-        key = keys.context(user_id)
-        while True:
-            async with self._redis.pipeline(transaction=True) as pipe:
-                await pipe.watch(key)
-                raw = cast(bytes | None, await pipe.get(key))
-                changed = change({} if raw is None else keys.decode_object(raw))
-                pipe.multi()  # type: ignore[no-untyped-call]
-                pipe.set(key, keys.encode(changed), ex=self._user_ttl_s)
-                pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
-                try:
-                    await pipe.execute()
-                except WatchError:
-                    continue
-                return changed

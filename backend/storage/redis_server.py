@@ -26,7 +26,7 @@ from redis.exceptions import RedisError
 
 from backend.errors import SetupError
 from backend.storage import parent_death as tether
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 
 from backend.errors import MemoryUnavailable
 from backend.storage.keys import CHANGES
-from backend.storage.pubsub import Relay
+from backend.storage.pubsub import PubSub
 from backend.storage.redis_memory import RedisMemory
 
 log = logging.getLogger(__name__)
@@ -23,10 +23,10 @@ REST_S = 1.0
 
 
 @asynccontextmanager
-async def following_changes(relay: Relay, memory: RedisMemory) -> AsyncIterator[None]:
-    """Until the block ends. Enter it before the relay begins."""
+async def following_changes(pubsub: PubSub, memory: RedisMemory) -> AsyncIterator[None]:
+    """Until the block ends. Enter it before pub/sub starts."""
     changes = Changes(memory)
-    relay.on(CHANGES, changes.hear)
+    pubsub.subscribe(CHANGES, changes.hear)
     running = asyncio.create_task(changes.run(), name="changes of users")
     try:
         yield
@@ -47,7 +47,7 @@ class Changes:
         return f"Changes({len(self._changed)} users to ask for)"
 
     def hear(self, raw: bytes | None) -> None:
-        """See `relay.Hear`."""
+        """See `pubsub.Hear`."""
         watched = self._memory.watched()
         if raw is None:
             self._changed |= watched

@@ -7,14 +7,13 @@ what they left.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 import msgspec
 from redis.asyncio import Redis
-from redis.exceptions import WatchError
 
 from backend.errors import MemoryUnavailable
-from backend.storage.guard import Guard
+from backend.storage.client import Pipe, RedisClient
 
 T = TypeVar("T")
 
@@ -26,48 +25,39 @@ class UserLists(Generic[T]):
     """
 
     def __init__(self, redis: Redis, name: str, kind: type[T], *, ttl_s: int | None = None) -> None:
-        self._redis = redis
+        self._client = RedisClient(redis)
         self._name = name
         self._decoder = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
         self._ttl_s = ttl_s
-        self._guard = Guard()
 
     def __repr__(self) -> str:
-        return f"UserLists({self._name}, {self._guard!r})"
+        return f"UserLists({self._name}, {self._client!r})"
 
     async def read(self, user_id: str) -> list[T]:
         """In the order it was written in."""
-        raw = await self._guard(lambda: self._redis.get(self._key(user_id))) if user_id else None
+        raw = await self._client.call(lambda redis: redis.get(self._key(user_id))) if user_id else None
         return self._decoded(raw)
 
     async def change(self, user_id: str, change: Callable[[list[T]], list[T]]) -> list[T]:
         """What it is then. `change` may run several times; what it raises comes through, and nothing is changed."""
         if not user_id:
             return []
-        kept: list[T] = await self._guard(lambda: self._changed(self._key(user_id), change))
-        return kept
+        key = self._key(user_id)
+
+        def write(pipe: Pipe, raw: bytes | None) -> list[T]:
+            old = self._decoded(raw)
+            new = change(list(old))
+            if not new:
+                pipe.delete(key)
+            elif new != old:
+                pipe.set(key, msgspec.json.encode(new), ex=self._ttl_s)
+            return new
+
+        return await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
 
     async def erase(self, user_id: str) -> None:
         """Leave nothing."""
-        await self._guard(lambda: self._redis.delete(self._key(user_id)))
-
-    async def _changed(self, key: str, change: Callable[[list[T]], list[T]]) -> list[T]:
-        while True:
-            async with self._redis.pipeline(transaction=True) as pipe:
-                await pipe.watch(key)
-                old = self._decoded(cast(bytes | None, await pipe.get(key)))
-                if (new := change(list(old))) == old:
-                    return old
-                pipe.multi()  # type: ignore[no-untyped-call]
-                if new:
-                    pipe.set(key, msgspec.json.encode(new), ex=self._ttl_s)
-                else:
-                    pipe.delete(key)
-                try:
-                    await pipe.execute()
-                except WatchError:
-                    continue
-                return new
+        await self._client.call(lambda redis: redis.delete(self._key(user_id)))
 
     def _decoded(self, raw: bytes | None) -> list[T]:
         try:

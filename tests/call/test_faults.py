@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from tests.support.house import PlacedCall, RunningHouse, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.processes import child

@@ -12,8 +12,8 @@ import pytest
 
 from backend.notifications.dispatcher import Teller
 from backend.notifications.notices import Notice, NoticeStore
-from backend.storage.pubsub import Relay
-from backend.storage.redis_memory import connect, connect_waiting
+from backend.storage.client import connect, connect_waiting
+from backend.storage.pubsub import PubSub
 from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.redis_server import RedisProcess, running_redis
@@ -47,7 +47,7 @@ def house(peer: OfflinePeer, redis: RedisProcess) -> Iterator[RunningHouse]:
 async def a_teller(redis: RedisProcess) -> AsyncIterator[Teller]:
     """As a worker process has it: no calls of its own."""
     client, waiting = connect(redis.url), connect_waiting(redis.url)
-    teller = Teller(NoticeStore(client), Relay(client, waiting))
+    teller = Teller(NoticeStore(client), PubSub(client, waiting))
     try:
         yield teller
     finally:

@@ -19,7 +19,7 @@ from backend.sessions.cluster import cluster as fleet
 from backend.sessions.cluster import replicator as clerk
 from backend.sessions.cluster.cluster import Link
 from backend.sessions.registry import SessionState
-from backend.storage.redis_memory import connect, connect_waiting
+from backend.storage.client import connect, connect_waiting
 from tests.http.world import World, message_of, place_call, world
 from tests.support.redis_server import RedisProcess, running_redis
 

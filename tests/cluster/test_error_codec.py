@@ -15,7 +15,7 @@ import backend.errors
 from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
 from backend.sessions.cluster.error_codec import raised, told
 from backend.sessions.cluster.rpc import Post
-from backend.storage.redis_memory import connect_waiting
+from backend.storage.client import connect_waiting
 from tests.cluster.test_cluster import link_to
 from tests.http.world import Line, message_of, place_call, world
 from tests.support.redis_server import RedisProcess, running_redis

@@ -14,8 +14,9 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.storage import turn_claims as turns
-from backend.storage.pubsub import Relay
-from backend.storage.redis_memory import RedisMemory, connect, connect_waiting
+from backend.storage.client import connect, connect_waiting
+from backend.storage.pubsub import PubSub
+from backend.storage.redis_memory import RedisMemory
 from backend.storage.turn_claims import RedisTurns
 from tests.http.test_chat import say
 from tests.http.world import World, message_of, world
@@ -36,11 +37,11 @@ async def server(redis: RedisProcess, folder: Path, name: str, scenes: Sequence[
         client, waiting = connect(redis.url), connect_waiting(redis.url)
         stack.push_async_callback(client.aclose)
         stack.push_async_callback(waiting.aclose)
-        relay, elsewhere = Relay(client, waiting), RedisTurns(client, name)
-        elsewhere.listen(relay)
-        relay.begin()
-        stack.push_async_callback(relay.close)
-        assert await relay.opened(5.0)
+        pubsub, elsewhere = PubSub(client, waiting), RedisTurns(client, name)
+        elsewhere.listen(pubsub)
+        pubsub.start()
+        stack.push_async_callback(pubsub.close)
+        assert await pubsub.wait_until_open(5.0)
         made = world(folder, scenes=scenes, memory=RedisMemory(client), elsewhere=elsewhere, page=False)
         yield await stack.enter_async_context(made)
 

@@ -13,9 +13,10 @@ import pytest
 from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
+from backend.storage.client import connect
 from backend.storage.embedded import open_memory
 from backend.storage.memory import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Call, Memory, Message
-from backend.storage.redis_memory import RedisMemory, connect
+from backend.storage.redis_memory import RedisMemory
 from backend.testing.memory import FakeMemory
 from tests.support.redis_server import running_redis
 
@@ -59,7 +60,7 @@ async def embedded(folder: Path) -> AsyncIterator[Case]:
     opened = await open_memory(None, folder)
     assert opened.survives_restart
     assert isinstance(opened.memory, RedisMemory)
-    yield Case(opened.memory, ageing(opened.memory._redis))
+    yield Case(opened.memory, ageing(opened.memory._client.redis))
     await opened.memory.close()
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from backend.coordinator.channels import ACTIVE, DROPPED, INPUTS_LIMIT, Channels, Leases
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from backend.tasks.task import Task, TaskState
 from tests.support.crashing import Countdown, Crash, CrashingRedis
 from tests.support.redis_server import running_redis

@@ -10,7 +10,7 @@ import pytest
 
 from backend.coordinator.channels import INPUT_CHARS
 from backend.http.app import MESSAGES_PER_MINUTE
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from tests.support.house import RunningHouse, a_browser, running_house
 from tests.support.offline_peer import running_peer
 from tests.support.redis_server import RedisProcess, running_redis

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from redis.asyncio import Redis
 
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from tests.support.house import RunningHouse, a_browser, placed_call, running_house
 from tests.support.redis_server import running_redis
 from tests.support.waiting import until

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 from redis.asyncio import Redis
 
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from tests.support.house import a_browser, placed_call, running_house
 from tests.support.redis_server import running_redis
 

@@ -11,8 +11,8 @@ import pytest
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
 from backend.notifications.dispatcher import Attendance, Teller
 from backend.notifications.notices import NOTICES_LIMIT, Notice, NoticeStore
-from backend.storage.pubsub import Relay
-from backend.storage.redis_memory import connect, connect_waiting
+from backend.storage.client import connect, connect_waiting
+from backend.storage.pubsub import PubSub
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -30,7 +30,7 @@ class Process:
     """What a server process has of it."""
 
     store: NoticeStore
-    relay: Relay
+    pubsub: PubSub
     teller: Teller
     pages: list[tuple[str, str]] = field(default_factory=list)
 
@@ -49,15 +49,15 @@ class Ear:
 @asynccontextmanager
 async def process(server: RedisProcess) -> AsyncIterator[Process]:
     redis, waiting = connect(server.url), connect_waiting(server.url)
-    store, relay = NoticeStore(redis), Relay(redis, waiting)
-    running = Process(store, relay, Teller(store, relay))
-    relay.on_page(lambda user, type_, data: running.pages.append((user, type_)))
-    relay.begin()
+    store, pubsub = NoticeStore(redis), PubSub(redis, waiting)
+    running = Process(store, pubsub, Teller(store, pubsub))
+    pubsub.on_page_event(lambda user, type_, data: running.pages.append((user, type_)))
+    pubsub.start()
     try:
         yield running
     finally:
         await running.teller.close()
-        await relay.close()
+        await pubsub.close()
         await waiting.aclose()
         await redis.aclose()
 
@@ -105,7 +105,7 @@ async def test_what_was_told_is_not_taken_again(server: RedisProcess) -> None:
 
 async def test_a_call_in_another_process_is_told_at_once(server: RedisProcess) -> None:
     async with process(server) as worker, process(server) as serving, call(serving) as (ear, _):
-        await until(lambda: serving.relay.listening)
+        await until(lambda: serving.pubsub.is_listening)
         await worker.teller.tell("ada", DONE)
         await until(lambda: ear.arrived == ["n1"], within_s=2.0)
 
@@ -166,7 +166,7 @@ async def test_after_an_outage_the_channel_is_heard_again(server: RedisProcess) 
         server.start()
 
         async def shown() -> bool:
-            await there.relay.show("ada", "task", {})
+            await there.pubsub.publish_page_event("ada", "task", {})
             return here.pages != []
 
         await until(shown, within_s=8.0)
@@ -174,9 +174,9 @@ async def test_after_an_outage_the_channel_is_heard_again(server: RedisProcess) 
 
 async def test_page_events_reach_every_process_once(server: RedisProcess) -> None:
     async with process(server) as here, process(server) as there:
-        await until(lambda: here.relay.listening and there.relay.listening)
-        await here.relay.show("ada", "task", {"id": "t"})
-        await there.relay.show("ada", "decision", {})
+        await until(lambda: here.pubsub.is_listening and there.pubsub.is_listening)
+        await here.pubsub.publish_page_event("ada", "task", {"id": "t"})
+        await there.pubsub.publish_page_event("ada", "decision", {})
         await until(lambda: len(here.pages) == len(there.pages) == 2)
         assert sorted(here.pages) == sorted(there.pages) == [("ada", "decision"), ("ada", "task")]
 

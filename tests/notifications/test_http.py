@@ -24,7 +24,7 @@ from backend.notifications.presence import Presence
 from backend.notifications.service import Reminding
 from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
-from backend.storage.pubsub import Relay
+from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.users.profile import SetPreference, update_user
 from tests.http.world import World, world
@@ -50,10 +50,10 @@ class Desk:
 async def desk(folder: Path, **settings: Any) -> AsyncIterator[Desk]:
     server, now = FakeServer(), [1_795_262_400.0]
     redis, waiting = FakeAsyncRedis(server=server), FakeAsyncRedis(server=server)
-    memory, relay, store = FakeMemory(), Relay(redis, waiting), NoticeStore(redis)
-    teller, presence = Teller(store, relay), Presence(redis)
+    memory, pubsub, store = FakeMemory(), PubSub(redis, waiting), NoticeStore(redis)
+    teller, presence = Teller(store, pubsub), Presence(redis)
     pages = Pages(presence)
-    relay.on_page(pages.publish)
+    pubsub.on_page_event(pages.publish)
     chosen = NotificationSettings.model_validate({"deliver": "when_asked", **settings})
     reminding = Reminding(chosen, redis, memory, lambda: now[0])
     teller.on_told(reminding.told)
@@ -66,7 +66,7 @@ async def desk(folder: Path, **settings: Any) -> AsyncIterator[Desk]:
         "keepers": (Keeper("reminders", reminding.export, reminding.erase),),
     }
     delivering = reminding.delivering(
-        teller, show=relay.show, on_page=presence.anywhere, hook=None, registry=CollectorRegistry()
+        teller, show=pubsub.publish_page_event, on_page=presence.anywhere, hook=None, registry=CollectorRegistry()
     )
     async with delivering, world(folder, services_with=kept) as here:
         yield Desk(here, memory, store, presence, teller, now)

@@ -53,7 +53,7 @@ async def test_a_webhook_that_cannot_be_stops_the_start_and_names_its_setting() 
                 chosen,
                 reminding,
                 one.tellings,
-                relay=None,  # type: ignore[arg-type]
+                pubsub=None,  # type: ignore[arg-type]
                 presence=None,  # type: ignore[arg-type]
                 registry=CollectorRegistry(),
             ):

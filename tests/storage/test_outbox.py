@@ -10,10 +10,10 @@ from collections.abc import Callable
 import pytest
 
 from backend.errors import MemoryUnavailable
-from backend.storage.guard import TIMEOUT_S
+from backend.storage.client import TIMEOUT_S, connect
 from backend.storage.memory import Memory, MemoryJob, Message
 from backend.storage.outbox import CHANCES, Outbox
-from backend.storage.redis_memory import RedisMemory, connect
+from backend.storage.redis_memory import RedisMemory
 from backend.testing.memory import FakeMemory
 from tests.support.redis_server import running_redis
 from tests.support.waiting import until

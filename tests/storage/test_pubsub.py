@@ -8,26 +8,27 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from backend.runtime.faults import listener_failures, skipped_records
 from backend.storage import pubsub as module
-from backend.storage.pubsub import Relay
-from backend.storage.redis_memory import connect, connect_waiting
+from backend.storage.client import connect, connect_waiting
+from backend.storage.pubsub import CHANNEL, PubSub
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
 
 @asynccontextmanager
-async def listening(server: RedisProcess, heard: dict[str, list[bytes | None]]) -> AsyncIterator[Relay]:
-    """A relay with a hearer for every channel of `heard`."""
+async def listening(server: RedisProcess, heard: dict[str, list[bytes | None]]) -> AsyncIterator[PubSub]:
+    """A `PubSub` with a hearer for every channel of `heard`."""
     redis, waiting = connect(server.url), connect_waiting(server.url)
-    relay = Relay(redis, waiting)
+    pubsub = PubSub(redis, waiting)
     for channel, messages in heard.items():
-        relay.on(channel, messages.append)
-    relay.begin()
+        pubsub.subscribe(channel, messages.append)
+    pubsub.start()
     try:
-        assert await relay.opened(10)
-        yield relay
+        assert await pubsub.wait_until_open(10)
+        yield pubsub
     finally:
-        await relay.close()
+        await pubsub.close()
         await waiting.aclose()
         await redis.aclose()
 
@@ -60,8 +61,51 @@ async def test_a_connection_that_is_dead_without_saying_so_is_opened_anew(monkey
     monkeypatch.setattr(module, "QUIET_S", 0.2)
     heard: dict[str, list[bytes | None]] = {"one": []}
     with running_redis() as server:
-        async with listening(server, heard) as relay:
+        async with listening(server, heard) as pubsub:
             server.freeze()
-            await until(lambda: not relay.listening, 10)
+            await until(lambda: not pubsub.is_listening, 10)
             server.thaw()
             await until(lambda: heard["one"].count(None) == 2, 10)
+
+
+async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything() -> None:
+    failures = listener_failures["fragile"]
+    heard: dict[str, list[bytes | None]] = {"fragile": [], "one": []}
+    with running_redis() as server:
+        redis, waiting = connect(server.url), connect_waiting(server.url)
+        pubsub = PubSub(redis, waiting)
+
+        def fragile(raw: bytes | None) -> None:
+            if raw == b"bad":
+                raise ValueError("somebody's words")
+            heard["fragile"].append(raw)
+
+        pubsub.subscribe("fragile", fragile)
+        pubsub.subscribe("one", heard["one"].append)
+        pubsub.start()
+        assert await pubsub.wait_until_open(10)
+        for channel, message in (("fragile", b"bad"), ("fragile", b"good"), ("one", b"1")):
+            await pubsub.publish(channel, message)
+        await until(lambda: heard == {"fragile": [None, b"good"], "one": [None, b"1"]}, 10)
+        await pubsub.close()
+        await waiting.aclose()
+        await redis.aclose()
+    assert listener_failures["fragile"] == failures + 1
+
+
+async def test_an_undecodable_message_is_skipped_and_a_newer_versions_field_is_ignored() -> None:
+    skipped = skipped_records[CHANNEL]
+    news: list[str | None] = []
+    events: list[tuple[str, str]] = []
+    with running_redis() as server:
+        async with listening(server, {}) as pubsub:
+            pubsub.on_news(news.append)
+            pubsub.on_page_event(lambda user, type_, data: events.append((user, type_)))
+            await pubsub.publish(CHANNEL, b"\xff no JSON")
+            await pubsub.publish(CHANNEL, b'{"user": 7, "origin": "elsewhere"}')
+            await pubsub.publish(CHANNEL, b'{"user": "ada", "origin": "elsewhere", "from_the_future": [1]}')
+            await pubsub.publish(
+                CHANNEL, b'{"user": "ada", "origin": "elsewhere", "type": "task", "data": {}, "new": 1}'
+            )
+            await until(lambda: news == ["ada"] and events == [("ada", "task")], 10)
+    assert skipped_records[CHANNEL] == skipped + 2

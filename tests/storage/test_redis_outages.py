@@ -11,10 +11,9 @@ import pytest
 
 from backend.errors import MemoryUnavailable
 from backend.storage import keys
-from backend.storage.breaker import Breaker
-from backend.storage.guard import REST_S
+from backend.storage.client import connect
 from backend.storage.memory import Message
-from backend.storage.redis_memory import RedisMemory, connect
+from backend.storage.redis_memory import RedisMemory
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -119,14 +118,3 @@ async def test_two_servers_updating_one_user_lose_nothing(server: RedisProcess, 
     await asyncio.gather(fifty(memory), fifty(other))
     await other.close()
     assert await memory.user_context("u1") == {"count": 100}
-
-
-def test_the_breaker_lets_one_probe_through_after_each_rest() -> None:
-    breaker = Breaker(REST_S)
-    assert breaker.lets_through(0.0)
-    breaker.failed(1.0)
-    assert not breaker.lets_through(1.9)
-    assert breaker.lets_through(2.0)
-    assert not breaker.lets_through(2.1)
-    breaker.succeeded()
-    assert breaker.lets_through(2.2)

@@ -10,8 +10,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from backend.storage.pubsub import Relay
-from backend.storage.redis_memory import connect, connect_waiting
+from backend.storage.client import connect, connect_waiting
+from backend.storage.pubsub import PubSub
 from backend.tasks import keys
 from backend.tasks.broadcaster import Crier
 from backend.tasks.metrics import TaskFigures
@@ -38,7 +38,7 @@ class Square:
     server: RedisProcess
     records: Records
     board: Board
-    relay: Relay
+    pubsub: PubSub
     registry: CollectorRegistry
     told: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
@@ -58,22 +58,22 @@ async def square(*here: str) -> AsyncIterator[Square]:
         queue: Any = Hands()
         figures = TaskFigures(Records(ours), queue)
         figures.show_in(registry)
-        relay = Relay(ours, waiting)
+        pubsub = PubSub(ours, waiting)
         crier = Crier(
             Records(ours),
             figures,
             here=lambda owner: owner in here,
             publish=lambda owner, type_, data: told.append((owner, type_, data)),
         )
-        relay.on(keys.EVENTS, crier.hear)
-        relay.begin()
+        pubsub.subscribe(keys.EVENTS, crier.hear)
+        pubsub.start()
         crying = asyncio.create_task(crier.run())
         try:
-            assert await relay.opened(5.0)
-            yield Square(server, records, Board(records, queue, kinds={"research"}), relay, registry, told)
+            assert await pubsub.wait_until_open(5.0)
+            yield Square(server, records, Board(records, queue, kinds={"research"}), pubsub, registry, told)
         finally:
             crying.cancel()
-            await relay.close()
+            await pubsub.close()
             await asyncio.wait([crying])
             for client in (redis, ours, waiting):
                 await client.aclose()
@@ -108,9 +108,9 @@ async def test_nobody_is_told_of_somebody_elses() -> None:
 async def test_it_listens_again_when_redis_is_back() -> None:
     async with square("ana") as at:
         at.server.kill()
-        await until(lambda: not at.relay.listening)
+        await until(lambda: not at.pubsub.is_listening)
         at.server.start()
-        assert await at.relay.opened(5.0)
+        assert await at.pubsub.wait_until_open(5.0)
         await asyncio.sleep(1.1)  # the others' breakers rest for a second
         await at.board.create("ana", "research", "Why?")
         await until(lambda: at.events() == ["queued"])

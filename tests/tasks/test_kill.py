@@ -17,7 +17,7 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.coordinator.channels import Channels
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from backend.tasks.queue import open_queue
 from backend.tasks.repository import Records
 from backend.tasks.service import Board

@@ -12,7 +12,7 @@ from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest, MemoryUnavailable, TooMany
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from backend.tasks import keys
 from backend.tasks.queue import FakeQueue
 from backend.tasks.repository import RESULTS, TOLD_LIMIT, Records

@@ -15,7 +15,7 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest, MemoryUnavailable, NoAnswer
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from backend.tasks import keys
 from backend.tasks.queue import Calm, DocketQueue
 from backend.tasks.repository import RESULTS, Records

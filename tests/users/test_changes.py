@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from backend.errors import MemoryUnavailable
-from backend.storage.pubsub import Relay
-from backend.storage.redis_memory import RedisMemory, connect, connect_waiting
+from backend.storage.client import connect, connect_waiting
+from backend.storage.pubsub import PubSub
+from backend.storage.redis_memory import RedisMemory
 from backend.users.changes import following_changes
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
@@ -27,13 +28,13 @@ def redis() -> Iterator[RedisProcess]:
 async def process(redis: RedisProcess) -> AsyncIterator[RedisMemory]:
     """A memory as a process has it, and its ear."""
     client, waiting = connect(redis.url), connect_waiting(redis.url)
-    memory, relay = RedisMemory(client), Relay(client, waiting)
-    async with following_changes(relay, memory):
-        relay.begin()
+    memory, pubsub = RedisMemory(client), PubSub(client, waiting)
+    async with following_changes(pubsub, memory):
+        pubsub.start()
         try:
             yield memory
         finally:
-            await relay.close()
+            await pubsub.close()
             await waiting.aclose()
             await memory.close()
 

@@ -10,7 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest, MemoryUnavailable
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from backend.users.memories import LIMIT, TAG_LIMIT, TEXT_LIMIT, RedisMemories
 from tests.support.redis_server import running_redis
 

@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest, MemoryUnavailable
-from backend.storage.redis_memory import connect
+from backend.storage.client import connect
 from backend.users.notes import (
     OPEN_LIMIT,
     RESOLVED_LIMIT,

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import BadRequest
-from backend.storage.redis_memory import RedisMemory, connect
+from backend.storage.client import connect
+from backend.storage.redis_memory import RedisMemory
 from backend.users.profile import (
     FACT_CHARS,
     FACT_LIMIT,

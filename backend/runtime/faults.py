@@ -1,0 +1,66 @@
+"""Faults that cost one record or one message instead of the loop that met it: they are skipped, counted and logged.
+
+`/metrics` shows both counters. A log line is written for the first fault of a kind and whenever their number has
+doubled, so that a bad record that is read every second does not fill the log; nobody's words are in it.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+log = logging.getLogger(__name__)
+
+skipped_records: Counter[str] = Counter()
+"""Records and messages of this process that could not be decoded, by kind."""
+listener_failures: Counter[str] = Counter()
+"""Listeners of this process that raised, by what they listened to."""
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def decode_or_skip(kind: str, raw: R, decode: Callable[[R], T]) -> T | None:
+    """Return `decode(raw)`, or None when that raises: the record is skipped and counted under `kind`.
+
+    `kind` is a label of metrics and logs: short, without anything personal.
+    """
+    try:
+        return decode(raw)
+    except (msgspec.MsgspecError, ValueError, TypeError, LookupError, AttributeError) as error:
+        skip_record(kind, error)
+        return None
+
+
+def skip_record(kind: str, error: Exception) -> None:
+    """Count a record of `kind` that cannot be used because of `error`."""
+    skipped_records[kind] += 1
+    if _is_power_of_two(skipped_records[kind]):
+        found = (type(error).__name__, skipped_records[kind])
+        log.warning("a record of the kind %s cannot be read (%s) and is skipped; so far: %d", kind, *found)
+
+
+def call_listener(name: str, listener: Callable[..., object], *arguments: Any) -> None:
+    """Call `listener`; when it raises, that is counted under `name` and logged, and costs nobody else anything."""
+    try:
+        listener(*arguments)
+    except Exception as error:  # noqa: BLE001 - other listeners and messages wait behind it
+        listener_failures[name] += 1
+        if _is_power_of_two(listener_failures[name]):
+            found = (type(error).__name__, _place(error), listener_failures[name])
+            log.error("a listener to %s failed (%s at %s); so far: %d", name, *found)
+
+
+def _is_power_of_two(count: int) -> bool:
+    return count & (count - 1) == 0
+
+
+def _place(error: Exception) -> str:
+    """Return the file and line that raised `error`; its message is left out, as it may hold a user's words."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}:{frame.lineno}"

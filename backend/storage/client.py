@@ -1,0 +1,164 @@
+"""The one way to Redis: every call is bounded in time, fails as `MemoryUnavailable`, and meets a circuit breaker.
+
+A store makes one `RedisClient` over the process's connection pool and goes through it for everything: `call` for plain
+commands, `transact` for read, decide and write; `lease.py` builds on it what one process does alone. Each store has a
+circuit breaker of its own, so that a slow command of one does not shut the others out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias, TypeVar, cast
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeout
+
+from backend.errors import MemoryUnavailable
+
+TIMEOUT_S = 1.0
+"""Seconds a call may take, all in all."""
+REST_S = 1.0
+"""Seconds between two tries while Redis does not answer."""
+SOCKET_TIMEOUT_S = 0.9
+"""Seconds one reply may take; less than the whole, so that the connection is tidied up within it."""
+CONNECTIONS = 16
+"""Connections at most; further calls wait for one, within their second."""
+ATTEMPTS = 100
+"""Times a transaction is tried while others write to the same keys; the time limit usually ends it earlier."""
+
+T = TypeVar("T")
+V = TypeVar("V")
+Pipe: TypeAlias = Any
+"""A redis-py pipeline. Its methods are typed for the blocking and the asynchronous client at once."""
+
+
+def connect(url: str) -> Redis:
+    """Return a client for `redis://`, `rediss://` or `unix://`; it connects when first used and never retries."""
+    return _connect(url, reply_within_s=SOCKET_TIMEOUT_S)
+
+
+def connect_waiting(url: str) -> Redis:
+    """Return a client for reads that wait (pub/sub, `BLOCK`): replies have no time limit, its callers set theirs."""
+    return _connect(url, reply_within_s=None)
+
+
+def _connect(url: str, *, reply_within_s: float | None) -> Redis:
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=CONNECTIONS,
+        timeout=SOCKET_TIMEOUT_S,
+        socket_timeout=reply_within_s,
+        socket_connect_timeout=SOCKET_TIMEOUT_S,
+        retry=Retry(NoBackoff(), 0),
+        protocol=2,
+    )
+    return Redis.from_pool(pool)
+
+
+class RedisClient:
+    """A Redis client with a time limit on every call, one error for every failure, and a circuit breaker."""
+
+    def __init__(self, redis: Redis, timeout_s: float = TIMEOUT_S) -> None:
+        """`redis` stays its owner's, who closes it."""
+        self.redis = redis
+        self._timeout_s = timeout_s
+        self._breaker = CircuitBreaker(REST_S)
+
+    def __repr__(self) -> str:
+        return f"RedisClient({self._breaker})"
+
+    async def call(self, work: Callable[[Redis], Any]) -> Any:
+        """Return what `work(redis)` awaits: `await client.call(lambda redis: redis.get(key))`.
+
+        Raises `MemoryUnavailable` for everything that Redis and the network can do to us; what `work` itself raises
+        comes through.
+        """
+        if not self._breaker.allows(time.monotonic()):
+            raise MemoryUnavailable("Redis did not answer a moment ago.")
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                result = await cast(Awaitable[Any], work(self.redis))
+        except (TimeoutError, OSError, RedisConnectionError, RedisTimeout) as error:
+            self._breaker.failed(time.monotonic())
+            raise MemoryUnavailable(f"Redis does not answer ({type(error).__name__}).") from error
+        except RedisError as error:
+            self._breaker.succeeded()
+            raise MemoryUnavailable(f"Redis refused ({type(error).__name__}).") from error
+        self._breaker.succeeded()
+        return result
+
+    def pipeline(self, *, transaction: bool = True) -> Pipe:
+        """Return an empty pipeline; fill it, then `await client.execute(pipe)`."""
+        return self.redis.pipeline(transaction=transaction)
+
+    async def execute(self, pipe: Pipe) -> list[Any]:
+        """Send a filled pipeline, and return its replies in order. Raises `MemoryUnavailable`."""
+        return cast(list[Any], await self.call(lambda _: pipe.execute()))
+
+    async def transact(self, *keys: str, read: Callable[[Pipe], Awaitable[V]], write: Callable[[Pipe, V], T]) -> T:
+        """Read, decide and write as one, and return what `write` returned.
+
+        `read(pipe)` awaits commands while `keys` are watched. `write(pipe, value)` gets what was read, decides, and
+        queues commands on `pipe`, which are carried out together. When somebody else wrote to one of the keys in
+        between, both run again, so they must have no other effects. What they raise comes through, and nothing is
+        written then. Raises `MemoryUnavailable`, also after `ATTEMPTS` attempts.
+        """
+        attempts = 0
+
+        async def attempt(pipe: Pipe) -> T:
+            nonlocal attempts
+            attempts += 1
+            if attempts > ATTEMPTS:
+                raise MemoryUnavailable("Too many writers change the same record at once.")
+            value = await read(pipe)
+            pipe.multi()
+            return write(pipe, value)
+
+        return cast(T, await self.call(lambda redis: redis.transaction(attempt, *keys, value_from_callable=True)))
+
+
+class CircuitBreaker:
+    """A circuit breaker: after a failure, calls fail at once for `rest_s` seconds instead of each waiting its timeout.
+
+    Then one call passes as a probe while the others still fail: it closes the breaker, or opens it for another rest.
+    Times are passed in, in seconds of any steady clock.
+    """
+
+    def __init__(self, rest_s: float) -> None:
+        self._rest_s = rest_s
+        self._probe_at: float | None = None
+
+    def __repr__(self) -> str:
+        return "closed" if self._probe_at is None else f"open, next probe at {self._probe_at:.1f}"
+
+    def allows(self, now: float) -> bool:
+        """Return whether a call may be tried at `now`; when it is the probe, the next one waits for another rest."""
+        if self._probe_at is None:
+            return True
+        if now < self._probe_at:
+            return False
+        self._probe_at = now + self._rest_s
+        return True
+
+    def failed(self, now: float) -> None:
+        """Open: the peer did not answer."""
+        self._probe_at = now + self._rest_s
+
+    def succeeded(self) -> None:
+        """Close: the peer answered, be it with an error."""
+        self._probe_at = None
+
+
+async def or_default(asked: Awaitable[T], default: V, within_s: float) -> T | V:
+    """Return what `asked` brings, or `default` when memory is unavailable or slower than `within_s` seconds."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await asked
+    except (MemoryUnavailable, TimeoutError):
+        return default

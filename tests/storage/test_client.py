@@ -1,0 +1,135 @@
+"""One Redis layer: transactions that lose nothing, and leases that only their holder's token renews and releases."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from fakeredis import FakeAsyncRedis
+
+from backend.errors import BadRequest, MemoryUnavailable
+from backend.storage import client as module
+from backend.storage.client import REST_S, CircuitBreaker, Pipe, RedisClient, connect, or_default
+from backend.storage.lease import Lease
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def server() -> Iterator[RedisProcess]:
+    with running_redis() as running:
+        yield running
+
+
+@pytest.fixture(params=["redis", "fakeredis"])
+async def client(server: RedisProcess, request: pytest.FixtureRequest) -> AsyncIterator[RedisClient]:
+    redis = connect(server.url) if request.param == "redis" else FakeAsyncRedis()
+    yield RedisClient(redis)
+    await redis.aclose()
+
+
+async def add_one(client: RedisClient) -> int:
+    def write(pipe: Pipe, raw: bytes | None) -> int:
+        number = int(raw or 0) + 1
+        pipe.set("number", number)
+        return number
+
+    return await client.transact("number", read=lambda pipe: pipe.get("number"), write=write)
+
+
+async def test_transactions_at_the_same_time_lose_no_change(client: RedisClient) -> None:
+    numbers = await asyncio.gather(*(add_one(client) for _ in range(12)))
+    assert sorted(numbers) == list(range(1, 13))
+
+
+async def test_a_transaction_whose_keys_always_change_gives_up(
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ATTEMPTS", 3)
+    tried = 0
+
+    async def read(pipe: Pipe) -> None:
+        nonlocal tried
+        tried += 1
+        await client.redis.set("number", tried)
+
+    def write(pipe: Pipe, _: None) -> None:
+        pipe.set("number", "ours")
+
+    with pytest.raises(MemoryUnavailable, match="Too many writers"):
+        await client.transact("number", read=read, write=write)
+    assert tried == 3
+    assert await client.call(lambda redis: redis.get("number")) == b"3"
+
+
+async def test_what_a_transaction_raises_comes_through_and_nothing_is_written(client: RedisClient) -> None:
+    def write(pipe: Pipe, _: bytes | None) -> None:
+        pipe.set("number", 1)
+        raise BadRequest("not this one")
+
+    with pytest.raises(BadRequest):
+        await client.transact("number", read=lambda pipe: pipe.get("number"), write=write)
+    assert await client.call(lambda redis: redis.get("number")) is None
+
+
+async def test_only_the_holders_token_renews_and_releases_a_lease(client: RedisClient) -> None:
+    ours, theirs = Lease(client, "lease", 10, "ours"), Lease(client, "lease", 60, "theirs")
+    assert await ours.acquire()
+    assert not await theirs.acquire()
+    assert not await theirs.renew()
+    assert not await theirs.release()
+    assert await client.call(lambda redis: redis.get("lease")) == b"ours"
+    assert await client.call(lambda redis: redis.pttl("lease")) <= 10_000, "the other holder has not prolonged it"
+    assert await ours.renew()
+    assert await ours.release()
+    assert not await ours.release()
+    assert await theirs.acquire()
+
+
+async def test_a_holder_whose_lease_ran_out_does_not_take_it_from_the_next(client: RedisClient) -> None:
+    ours, theirs = Lease(client, "lease", 0.05), Lease(client, "lease", 10)
+    assert await ours.acquire()
+    await asyncio.sleep(0.1)
+    assert await theirs.acquire()
+    assert not await ours.renew()
+    assert not await ours.release()
+    assert await theirs.renew()
+
+
+async def test_a_lease_taken_over_is_lost_to_its_former_holder(client: RedisClient) -> None:
+    ours, theirs = Lease(client, "lease", 0.2), Lease(client, "lease", 10)
+    async with ours.held() as held:
+        assert held
+        renewing = asyncio.create_task(ours.keep_renewed())
+        await asyncio.sleep(0.5)
+        assert not await theirs.acquire(), "it is renewed in time"
+        await theirs.take_over()
+        await asyncio.wait_for(renewing, 1)
+    assert await theirs.renew(), "leaving the block has not released it"
+    async with ours.held() as held:
+        assert not held
+
+
+async def test_memory_out_of_reach_is_answered_with_the_default(server: RedisProcess) -> None:
+    client = RedisClient(connect(server.url))
+    await client.call(lambda redis: redis.set("name", "Zoë"))
+    assert await or_default(client.call(lambda redis: redis.get("name")), b"", 1) == "Zoë".encode()
+    server.freeze()
+    assert await or_default(client.call(lambda redis: redis.get("name")), b"", 0.05) == b""
+    server.kill()
+    assert await or_default(client.call(lambda redis: redis.get("name")), b"", 1) == b""
+    server.start()
+    await until(lambda: or_default(client.call(lambda redis: redis.ping()), False, 1))
+    await client.redis.aclose()
+
+
+def test_the_breaker_lets_one_probe_through_after_each_rest() -> None:
+    breaker = CircuitBreaker(REST_S)
+    assert breaker.allows(0.0)
+    breaker.failed(1.0)
+    assert not breaker.allows(1.9)
+    assert breaker.allows(2.0)
+    assert not breaker.allows(2.1)
+    breaker.succeeded()
+    assert breaker.allows(2.2)
