@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from backend.app.calls import CallSubsystem
-from backend.app.demo_process import OfflineChild
+from backend.app.demo import Demo
 from backend.app.mcp import served_tools
 from backend.app.models import Models
 from backend.app.stores import Stores
@@ -45,7 +45,7 @@ class Subsystems:
     calls: CallSubsystem
     chat: Chat
     metrics: Metrics
-    demo: OfflineChild | None
+    demo: Demo | None
     """The offline demonstration; None when the operator's API answers."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from backend.app.demo_process import OfflineChild
+from backend.app.demo import Demo
 from backend.app.open_tasks import open_archive
 from backend.app.stores import Stores
 from backend.models.chat_completions import ChatCompletions
@@ -43,16 +43,16 @@ async def open_models(settings: Settings, stores: Stores) -> AsyncIterator[Model
         yield Models(_open_model(settings, archive, stack), archive, _embedder(settings, http), http)
 
 
-async def with_demo(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, OfflineChild | None]:
-    """Without a key, a child process stands in for the API: return settings whose base URL leads to it."""
+async def with_demo(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, Demo | None]:
+    """Without a key, a demo process stands in for the API: return settings whose base URL leads to it."""
     if not settings.offline:
         return settings, None
     if settings.offline_url:
         return settings.model_copy(update={"openai_base_url": f"{settings.offline_url}/v1"}), None
-    child = OfflineChild(settings.offline_script)
-    stack.push_async_callback(child.stop)
-    await child.start()
-    return settings.model_copy(update={"openai_base_url": f"{child.url}/v1"}), child
+    demo = Demo(settings.offline_script)
+    stack.push_async_callback(demo.close)
+    await demo.start()
+    return settings.model_copy(update={"openai_base_url": f"{demo.url}/v1"}), demo
 
 
 def api_key(settings: Settings) -> str:

@@ -12,8 +12,8 @@ from types import FrameType
 import uvicorn
 from rich.console import Console
 
+from backend.app.listening import bound_socket
 from backend.app.main import App, open_app
-from backend.errors import SetupError
 from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ BACKLOG = 2048
 
 async def serve(settings: Settings, host: str, port: int, *, shared_port: bool = False, announce: bool = True) -> None:
     """Until SIGINT or SIGTERM. Raises `SetupError` when it cannot start. Others may listen on a shared port, too."""
-    listening = _listen(host, port, shared_port)
+    listening = bound_socket(host, port, shared=shared_port)
     try:
         async with open_app(settings) as app:
             server = Server(app)
@@ -86,20 +86,6 @@ class Server(uvicorn.Server):
             self._app.pages.close()
             self.should_exit = True
             self._over.set()
-
-
-def _listen(host: str, port: int, shared: bool) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-    except OSError as error:
-        listening.close()
-        raise SetupError(
-            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another with --port or --host."
-        ) from error
-    return listening
 
 
 def _announce(app: App, listening: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""`WORKERS=n`: one command, one port, n processes, each a whole server that knows of the others (`fleet/`).
+"""`WORKERS=n`: one command, one port, n processes, each a whole server that shares its calls with the others.
 
 This process takes no calls. It holds what there may be only one of (the embedded Redis, the offline demonstration),
 starts the others, and starts one again that dies: its calls are lost, those of the others go on.
@@ -7,120 +7,86 @@ starts the others, and starts one again that dies: its calls are lost, those of 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 
-from backend.app.demo_process import OfflineChild
+from backend.app.demo import Demo
+from backend.app.listening import bound_socket
 from backend.errors import SetupError
 from backend.http.secret_key import secret_key
+from backend.runtime.child_process import ChildProcess, Command, Limits
 from backend.settings.settings import Settings
-from backend.storage import parent_death as tether
 from backend.storage.embedded import open_memory
-
-log = logging.getLogger(__name__)
 
 END_WITHIN_S = 25.0
 """Seconds the processes may take to say goodbye to their callers."""
-RESTART_AFTER_S = (0.5, 1.0, 2.0, 5.0)
-"""Seconds before a process that died is started again, longer each time it dies young."""
-YOUNG_S = 30.0
 SETUP_FAILED = 2
 """The exit status of a server that cannot start as it is set up."""
 
 
 async def supervise(settings: Settings, host: str, port: int, log_level: str) -> None:
-    """Until SIGINT or SIGTERM. Raises `SetupError` when the processes cannot start."""
-    with _reserved(host, port) as held:
-        port = held.getsockname()[1]
+    """Serve with several processes until SIGINT or SIGTERM. Raises `SetupError` when they cannot start."""
+    with bound_socket(host, port, shared=True) as held:  # it does not listen, so no caller is ever given to it
+        options = ["--host", host, "--port", str(held.getsockname()[1]), "--log-level", log_level]
         async with _shared(settings) as environment:
-            options = ["--host", host, "--port", str(port), "--log-level", log_level]
-            crew = Crew(settings.workers, options, environment, END_WITHIN_S + settings.drain_s)
-            await crew.run()
+            limits = Limits(end_within_s=END_WITHIN_S + settings.drain_s, final_statuses={SETUP_FAILED})
+            commands = [_ServeCommand(options, environment, announce=n == 0) for n in range(settings.workers)]
+            await _run(
+                [ChildProcess(f"server process {n + 1}", each, limits=limits) for n, each in enumerate(commands)]
+            )
 
 
-@dataclass
-class Crew:
-    """The processes. `run` returns when they have all ended after a signal."""
+class _ServeCommand:
+    """The command of a server process; the first process announces the address, when it starts for the first time."""
 
-    size: int
-    options: list[str]
-    environment: dict[str, str]
-    end_within_s: float = END_WITHIN_S
-    _processes: dict[int, asyncio.subprocess.Process] = field(default_factory=dict)
-    _ending: asyncio.Event = field(default_factory=asyncio.Event)
-    _failed: bool = False
+    def __init__(self, options: list[str], environment: dict[str, str], *, announce: bool) -> None:
+        self._options = options
+        self._environment = environment
+        self._announce = announce
 
-    async def run(self) -> None:
-        """Keep them all alive until a signal comes, then end them in order. Raises `SetupError`."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._on_signal)
-        try:
-            async with asyncio.TaskGroup() as tasks:
-                for place in range(self.size):
-                    tasks.create_task(self._keep(place), name=f"worker {place}")
-                await self._ending.wait()
-                await self._end()
-        finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
-        if self._failed:
-            raise SetupError("The processes could not start.", hint="What they say above tells why.")
+    def __call__(self) -> Command:
+        announce, self._announce = "--announce" if self._announce else "--no-announce", False
+        serve = [sys.executable, "-m", "backend.app.cli", "serve", "--shared-port", announce]
+        return Command([*serve, *self._options], env=self._environment)
 
-    def _on_signal(self) -> None:
-        if self._ending.is_set():  # the second one: at once
-            for process in self._processes.values():
-                _signal(process, signal.SIGKILL)
-        self._ending.set()
 
-    async def _keep(self, place: int) -> None:
-        """One process, started again whenever it dies before its time."""
-        loop = asyncio.get_running_loop()
-        died_young = 0
-        while not self._ending.is_set():
-            began = loop.time()
-            process = self._processes[place] = await self._start(first=place == 0 and not died_young)
-            status = await process.wait()
-            if self._ending.is_set():
-                return
-            if status == SETUP_FAILED:
-                self._failed = True
-                self._ending.set()
-                return
-            died_young = died_young + 1 if loop.time() - began < YOUNG_S else 0
-            rest = RESTART_AFTER_S[min(died_young, len(RESTART_AFTER_S) - 1)]
-            log.error("a process of the server ended with status %s; another one starts in %s s", status, rest)
-            await _at_most(self._ending, rest)
+async def _run(workers: list[ChildProcess]) -> None:
+    """Keep them all running until a signal comes, then end them in order; a second signal ends them at once."""
+    loop, ending = asyncio.get_running_loop(), asyncio.Event()
 
-    async def _start(self, *, first: bool) -> asyncio.subprocess.Process:
-        announce = "--announce" if first else "--no-announce"
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid())),  # it ends when we do, however we went
-            *(sys.executable, "-m", "backend.app.cli", "serve", "--shared-port", announce, *self.options),
-            env=self.environment,
-            start_new_session=True,  # Ctrl-C is for us: we end the others in order
-        )
+    def on_signal() -> None:
+        if ending.is_set():
+            for worker in workers:
+                worker.kill()
+        ending.set()
 
-    async def _end(self) -> None:
-        for process in self._processes.values():
-            _signal(process, signal.SIGTERM)
-        waiting = [asyncio.ensure_future(process.wait()) for process in self._processes.values()]
-        _, late = await asyncio.wait(waiting, timeout=self.end_within_s)
-        if late:
-            log.error("%s processes did not end within %s s and are killed", len(late), self.end_within_s)
-            for process in self._processes.values():
-                _signal(process, signal.SIGKILL)
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
+        loop.add_signal_handler(number, on_signal)
+    failing = [asyncio.create_task(worker.final_status()) for worker in workers]
+    signalled = asyncio.create_task(ending.wait())
+    try:
+        for worker in workers:
+            await worker.start()
+        await asyncio.wait([signalled, *failing], return_when=asyncio.FIRST_COMPLETED)
+        failed = not signalled.done()
+        ending.set()
+    finally:
+        await asyncio.gather(*(worker.close() for worker in workers))
+        for task in (signalled, *failing):
+            task.cancel()
+        for number in signals:
+            loop.remove_signal_handler(number)
+    if failed:
+        raise SetupError("The processes could not start.", hint="What they say above tells why.")
 
 
 @asynccontextmanager
 async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
-    """What there is one of; yields the environment in which the processes find it."""
+    """Open what there is one of; yields the environment in which the processes find it."""
     environment = dict(os.environ) | {"SHARE_SESSIONS": "true"}
     async with AsyncExitStack() as stack:
         opened = await open_memory(settings.redis_url, settings.data_dir)
@@ -130,34 +96,8 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
         environment["REDIS_URL"] = opened.url
         secret_key(settings)  # makes the one they all sign with, if there is none
         if settings.offline and not settings.offline_url:
-            child = OfflineChild(settings.offline_script)
-            stack.push_async_callback(child.stop)
-            await child.start()
-            environment["OFFLINE_URL"] = child.url
+            demo = Demo(settings.offline_script)
+            stack.push_async_callback(demo.close)
+            await demo.start()
+            environment["OFFLINE_URL"] = demo.url
         yield environment
-
-
-def _reserved(host: str, port: int) -> socket.socket:
-    """A socket that holds the port for all; it does not listen, so no caller is ever given to it."""
-    held = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    try:
-        held.bind((host, port))
-    except OSError as error:
-        held.close()
-        hint = "Choose another with --port or --host."
-        raise SetupError(f"Cannot listen on {host}:{port}: {error.strerror}.", hint=hint) from error
-    return held
-
-
-def _signal(process: asyncio.subprocess.Process, number: int) -> None:
-    if process.returncode is None:
-        process.send_signal(number)
-
-
-async def _at_most(event: asyncio.Event, seconds: float) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return

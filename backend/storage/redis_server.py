@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import socket
-import sys
 import sysconfig
 import tempfile
 import time
@@ -25,7 +24,7 @@ from pathlib import Path
 from redis.exceptions import RedisError
 
 from backend.errors import SetupError
-from backend.storage import parent_death as tether
+from backend.runtime.child_process import ChildFailed, ChildProcess, Command, Limits
 from backend.storage.client import connect
 
 log = logging.getLogger(__name__)
@@ -85,8 +84,13 @@ class RedisServer:
     def __init__(self, binary: Path, folder: Path) -> None:
         self._binary = binary
         self._folder = folder.resolve()
-        self._process: asyncio.subprocess.Process | None = None
-        self._keeper: asyncio.Task[None] | None = None
+        self._child = ChildProcess(
+            "the embedded Redis",
+            self._command,
+            until_ready=self._until_ready,
+            on_failed_restart=self._set_unreadable_data_aside,
+            limits=Limits(READY_WITHIN_S, STOP_WITHIN_S, (RESTART_AFTER_S,)),
+        )
         self._lock_fd: int | None = None
         self._runtime: Path | None = None
 
@@ -96,7 +100,7 @@ class RedisServer:
     @property
     def pid(self) -> int | None:
         """The child's process id while it runs."""
-        return self._process.pid if self._process and self._process.returncode is None else None
+        return self._child.pid
 
     @property
     def socket(self) -> Path:
@@ -114,7 +118,7 @@ class RedisServer:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             await self._lock()
             self._make_room_for_socket()
-            await self._launch_or_set_aside()
+            await self._start_child()
         except OSError as error:
             await self.close()
             raise ServerFailed(f"cannot work in {self._folder}: {error.strerror}") from error
@@ -122,15 +126,10 @@ class RedisServer:
             await self.close()
             raise
         (self._folder / ADDRESS).write_text(str(self.socket))
-        self._keeper = asyncio.create_task(self._keep(), name="embedded redis keeper")
 
     async def close(self) -> None:
         """End the child in order (it writes out first), by force after 3 s. May be called twice."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.wait([self._keeper])
-            self._keeper = None
-        await self._end()
+        await self._child.close()
         if self._runtime is not None:
             shutil.rmtree(self._runtime, ignore_errors=True)
             self._runtime = None
@@ -157,30 +156,28 @@ class RedisServer:
         if len(os.fsencode(self.socket)) > SOCKET_PATH_LIMIT:
             self._runtime = Path(tempfile.mkdtemp(prefix="voice-redis-", dir="/tmp"))
 
-    async def _launch_or_set_aside(self) -> None:
+    async def _start_child(self) -> None:
         try:
-            await self._launch()
-        except ServerFailed as error:
-            if not re.search(r"append.?only|AOF|DB file|manifest", str(error)):
-                raise
-            aside = self._set_data_aside()
-            log.warning("The embedded Redis cannot read its data, which now lies in %s: %s", aside, error)
-            await self._launch()
+            await self._child.start()
+        except ChildFailed as error:
+            if not self._set_unreadable_data_aside(error):
+                raise self._failure() from error
+            try:
+                await self._child.start()
+            except ChildFailed as again:
+                raise self._failure() from again
 
-    async def _launch(self) -> None:
+    def _failure(self) -> ServerFailed:
+        return ServerFailed(f"{self._binary} did not start: {self._last_words()}")
+
+    def _command(self) -> Command:
         self.socket.unlink(missing_ok=True)
-        with self._log_path.open("wb") as log_file:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), str(self._binary)),
-                *self._options(),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=log_file,
-                stderr=log_file,
-                env={"PATH": os.defpath, "LC_ALL": "C"},  # no secrets, and no locale it might not know
-                start_new_session=True,  # Ctrl-C is for us; we end it when our last words are written
-                pass_fds=[self._lock_fd] if self._lock_fd is not None else [],
-            )
-        await self._until_ready()
+        return Command(
+            [str(self._binary), *self._options()],
+            env={"PATH": os.defpath, "LC_ALL": "C"},  # no secrets, and no locale it might not know
+            log=self._log_path,
+            pass_fds=[self._lock_fd] if self._lock_fd is not None else [],
+        )
 
     def _options(self) -> list[str]:
         """Flags known to Redis 6.2 and later."""
@@ -191,53 +188,27 @@ class RedisServer:
             *("--daemonize", "no", "--loglevel", "warning"),
         ]
 
-    async def _until_ready(self) -> None:
-        assert self._process is not None
+    async def _until_ready(self, process: asyncio.subprocess.Process) -> None:
         client = connect(self.url)
-        deadline = time.monotonic() + READY_WITHIN_S
         try:
-            while self._process.returncode is None and time.monotonic() < deadline:
+            while True:
                 with suppress(RedisError, OSError, TimeoutError):  # not listening yet, or still loading
                     await client.ping()
                     return
                 await asyncio.sleep(0.01)
         finally:
             await client.aclose()
-        await self._end()
-        raise ServerFailed(f"{self._binary} did not start: {self._last_words()}")
 
-    async def _keep(self) -> None:
-        """Start the child again whenever it ends by itself."""
-        while True:
-            if self._process is not None:
-                await self._process.wait()
-                log.warning("The embedded Redis ended (code %s); starting it again.", self._process.returncode)
-            await asyncio.sleep(RESTART_AFTER_S)
-            try:
-                await self._launch_or_set_aside()
-            except (ServerFailed, OSError) as error:
-                log.warning("The embedded Redis is not coming back yet: %s", error)
-
-    async def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        with suppress(ProcessLookupError):
-            process.terminate()
-        try:
-            async with asyncio.timeout(STOP_WITHIN_S):
-                await process.wait()
-        except TimeoutError:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-
-    def _set_data_aside(self) -> Path:
+    def _set_unreadable_data_aside(self, error: Exception) -> bool:
+        """Move data that Redis cannot read out of its way; False when something else kept it from starting."""
+        if not re.search(r"append.?only|AOF|DB file|manifest", self._last_words()):
+            return False
         aside = self._folder / time.strftime("unreadable-%Y%m%d-%H%M%S")
         aside.mkdir(exist_ok=True)
         for path in [*self._folder.glob("appendonly*"), *self._folder.glob("*.rdb")]:
             path.rename(aside / path.name)
-        return aside
+        log.warning("The embedded Redis cannot read its data, which now lies in %s: %s", aside, self._last_words())
+        return True
 
     @property
     def _log_path(self) -> Path:

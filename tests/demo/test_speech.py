@@ -55,8 +55,7 @@ async def test_ears_answer_in_parallel_and_start_again_after_dying() -> None:
     try:
         pcm = await asyncio.to_thread(spoken_by, "rms", "goodbye")
         assert await asyncio.gather(*(ears.recognise(pcm) for _ in range(3))) == ["goodbye"] * 3
-        process = ears._process
-        assert process
+        process = await ears._child.wait_until_running()
         process.kill()
         await process.wait()
         assert await ears.recognise(pcm) == "goodbye"

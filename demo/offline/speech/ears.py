@@ -8,6 +8,7 @@ import logging
 import sys
 
 from backend.errors import PeerError
+from backend.runtime.child_process import ChildProcess, Command, Limits
 from demo.offline.speech.ears_worker import HEADER
 
 log = logging.getLogger(__name__)
@@ -16,7 +17,6 @@ MOST_WAITING = 32
 """Utterances waiting at once; one more is refused."""
 RECOGNISED_WITHIN_S = 10.0
 """Loading included: the first utterance may come before the recogniser is ready."""
-STOPPED_WITHIN_S = 1.0
 
 
 class EarsFailed(PeerError):
@@ -24,10 +24,13 @@ class EarsFailed(PeerError):
 
 
 class Ears:
-    """One recogniser process, started when first needed and again after it died."""
+    """One recogniser process, started again when it dies. Construct it in a running event loop."""
 
     def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
+        worker = Command([sys.executable, "-m", "demo.offline.speech.ears_worker"], pipes=True)
+        self._child = ChildProcess(
+            "the recogniser", lambda: worker, until_ready=self._read_on, limits=Limits(pauses_s=(0.05, 0.5, 5.0))
+        )
         self._reader: asyncio.Task[None] | None = None
         self._waiting: dict[int, asyncio.Future[str]] = {}
         self._count = 0
@@ -36,15 +39,7 @@ class Ears:
     async def start(self) -> None:
         """Begin to load; returns at once. Safe to call again."""
         async with self._starting:
-            if self._process and self._process.returncode is None:
-                return
-            await self._stop_reading()
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "demo.offline.speech.ears_worker"),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-            )
-            self._reader = asyncio.create_task(self._read(self._process), name="ears reader")
+            await self._child.start()
 
     async def recognise(self, pcm: bytes) -> str:
         """The words in 24 kHz mono PCM16; '' when nothing was understood. Raises `EarsFailed`."""
@@ -66,26 +61,21 @@ class Ears:
 
     async def close(self) -> None:
         """End the process. Safe to call twice."""
-        process, self._process = self._process, None
-        if process and process.returncode is None:
-            assert process.stdin
-            process.stdin.close()
-            try:
-                async with asyncio.timeout(STOPPED_WITHIN_S):
-                    await process.wait()
-            except TimeoutError:
-                process.kill()
-                await process.wait()
+        await self._child.close()
         await self._stop_reading()
 
     def __repr__(self) -> str:
-        running = self._process is not None and self._process.returncode is None
-        return f"<Ears {'running' if running else 'not running'}, {len(self._waiting)} waiting>"
+        return f"Ears({self._child!r}, {len(self._waiting)} waiting)"
 
     async def _ask(self, number: int, pcm: bytes) -> None:
-        assert self._process and self._process.stdin
-        self._process.stdin.write(HEADER.pack(number, len(pcm)) + pcm)
-        await self._process.stdin.drain()
+        process = await self._child.wait_until_running()
+        assert process.stdin
+        process.stdin.write(HEADER.pack(number, len(pcm)) + pcm)
+        await process.stdin.drain()
+
+    async def _read_on(self, process: asyncio.subprocess.Process) -> None:
+        await self._stop_reading()
+        self._reader = asyncio.create_task(self._read(process), name="ears reader")
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout

@@ -11,7 +11,7 @@ import httpx2
 import psutil
 import pytest
 
-from backend.app.demo_process import OfflineChild
+from backend.app.demo import Demo
 from backend.errors import SetupError
 from tests.support.processes import children, gone
 from tests.support.waiting import until
@@ -39,16 +39,16 @@ def one(processes: list[psutil.Process]) -> psutil.Process:
 
 
 @asynccontextmanager
-async def running(folder: Path) -> AsyncIterator[tuple[OfflineChild, psutil.Process]]:
+async def running(folder: Path) -> AsyncIterator[tuple[Demo, psutil.Process]]:
     """A started child, scripted so that it is quick, and its process."""
     script = folder / "script.json"
     script.write_text(SCRIPT)
-    offline = OfflineChild(script)
+    offline = Demo(script)
     try:
         await offline.start()
         yield offline, one(ours())
     finally:
-        await offline.stop()
+        await offline.close()
 
 
 async def answers(url: str) -> bool:
@@ -62,8 +62,8 @@ async def answers(url: str) -> bool:
 async def test_it_answers_once_it_is_started_and_is_gone_once_stopped(tmp_path: Path) -> None:
     async with running(tmp_path) as (offline, process):
         assert await answers(offline.url)
-        await offline.stop()
-        await offline.stop()
+        await offline.close()
+        await offline.close()
         assert not offline.running
         await gone([process], within_s=0.5)
 
@@ -82,7 +82,7 @@ async def test_stopping_while_it_is_being_started_again_leaves_no_process(tmp_pa
     async with running(tmp_path) as (offline, process):
         process.kill()
         await until(lambda: len(ours()) > 0 and offline.running and _other(process), 15)
-        await offline.stop()
+        await offline.close()
         assert ours() == []
 
 
@@ -96,9 +96,9 @@ async def test_the_terminals_ctrl_c_is_not_for_it(tmp_path: Path) -> None:
 
 
 async def test_a_child_that_cannot_start_is_an_error_that_says_how_to_find_out_why(tmp_path: Path) -> None:
-    offline = OfflineChild(tmp_path / "no such script.json")
+    offline = Demo(tmp_path / "no such script.json")
     with pytest.raises(SetupError) as failed:
         await offline.start()
     assert "python -m demo.offline" in failed.value.hint
-    await offline.stop()
+    await offline.close()
     assert not offline.running and ours() == []

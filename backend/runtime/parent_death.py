@@ -1,8 +1,8 @@
-"""Run a program that ends when its parent does: `python tether.py PARENT_PID PROGRAM [ARGUMENT…]`.
+"""Run a program that ends when its parent does: `python parent_death.py PARENT_PID PROGRAM [ARGUMENT…]`.
 
 The kernel sends this process SIGTERM as soon as its parent is gone, however it went (prctl PR_SET_PDEATHSIG,
 Linux only), and the setting outlives the exec into PROGRAM. Run as a script with `python -I -S`: it imports
-nothing of ours and costs a few milliseconds.
+no other module of the server and costs a few milliseconds.
 """
 
 import ctypes
@@ -14,10 +14,11 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
+    """Ask the kernel for the signal, then become PROGRAM."""
     parent, program = int(sys.argv[1]), sys.argv[2]
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it was gone before the kernel knew that we care
+    if os.getppid() != parent:  # the parent ended before the kernel knew that we care
         sys.exit(0)
     os.execv(program, sys.argv[2:])
 

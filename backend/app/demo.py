@@ -1,0 +1,57 @@
+"""Runs the offline demonstration beside the server: a child process, called over the network like the real API."""
+
+from __future__ import annotations
+
+import json
+import sys
+from asyncio.subprocess import Process
+from pathlib import Path
+
+from backend.errors import SetupError
+from backend.runtime.child_process import ChildFailed, ChildProcess, Command
+
+
+class Demo:
+    """The demonstration's process: started once, started again at the same address when it dies."""
+
+    def __init__(self, script: Path | None = None) -> None:
+        """`script` makes it deterministic. Construct it in a running event loop."""
+        self._script = script
+        self._child = ChildProcess("the offline demonstration", self._command, until_ready=self._read_address)
+        self.url = ""
+        """http://127.0.0.1:PORT once started."""
+
+    def __repr__(self) -> str:
+        return f"Demo({self.url or 'not started'}, {self._child!r})"
+
+    @property
+    def running(self) -> bool:
+        """Whether its process runs at this moment."""
+        return self._child.running
+
+    async def start(self) -> None:
+        """Start it, and wait until it listens. Raises `SetupError`."""
+        try:
+            await self._child.start()
+        except ChildFailed as error:
+            raise SetupError(
+                "The offline demonstration did not start.",
+                hint="Run `python -m demo.offline` to see why, or set OPENAI_API_KEY.",
+            ) from error
+
+    async def close(self) -> None:
+        """End it. Safe to call twice."""
+        await self._child.close()
+
+    def _command(self) -> Command:
+        port = self.url.rpartition(":")[2] or "0"
+        command = [sys.executable, "-m", "demo.offline", "--exit-with-parent", "--port", port]
+        return Command([*command, "--script", str(self._script)] if self._script else command, pipes=True)
+
+    async def _read_address(self, process: Process) -> None:
+        """Its first line of output says where it listens."""
+        assert process.stdout is not None
+        try:
+            self.url = json.loads(await process.stdout.readline())["listening"]
+        except (ValueError, KeyError) as error:
+            raise ChildFailed("It did not say where it listens.") from error
