@@ -30,7 +30,7 @@ ARROWS: dict[str, set[str]] = {
     "storage": {"runtime"},
     "calendar": {"settings"},
     "media": {"conversation", "settings"},
-    "notifications": {"calendar", "conversation", "settings", "storage"},
+    "notifications": {"calendar", "conversation", "runtime", "settings", "storage"},
     "responders": {"conversation", "media"},
     "transports": {"conversation", "media", "runtime"},
     "sessions": {"media", "observability", "runtime", "transports"},

@@ -30,7 +30,7 @@ from backend.observability.tracing import Tracer
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
-from backend.sessions.cluster.cluster import Fleet, Link, open_fleet
+from backend.sessions.cluster.cluster import Cluster, ClusterRedis, open_cluster
 from backend.sessions.load import Load
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import QUEUES, Directory
@@ -84,7 +84,7 @@ class CallSubsystem:
     accept_offer: AcceptOffer
     pages: Pages
     """The event streams of open pages, outside of calls."""
-    fleet: Fleet | None
+    cluster: Cluster | None
     """The other processes; None when this one serves alone."""
 
 
@@ -104,12 +104,12 @@ async def open_calls(
         load = await stack.enter_async_context(open_load(settings))
         directory = _directory(settings, line, load, metrics)
         offers = partial(accept_offer, config=_ice_config(settings))
-        fleet = await _fleet(settings, stores, directory, offers, load, metrics, stack)
+        cluster = await _cluster(settings, stores, directory, offers, load, metrics, stack)
         stack.push_async_callback(directory.close)
-        pages = Pages(stores.presence)
+        pages = Pages(tasks.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.open)
         await _listen(stores, tasks, directory, pages, stack)
-        yield CallSubsystem(directory, responder, line.about, offers, pages, fleet)
+        yield CallSubsystem(directory, responder, line.about, offers, pages, cluster)
 
 
 def _dependencies(
@@ -145,7 +145,7 @@ def _dependencies(
         metrics=metrics,
         tracer=tracer,
         handover=tasks.handover,
-        attend=tasks.teller.attend,
+        subscribe=tasks.notifications.dispatcher.subscribe,
     )
 
 
@@ -219,7 +219,7 @@ async def _listen(
     await pubsub.wait_until_open(LISTENING_WITHIN_S)
 
 
-async def _fleet(
+async def _cluster(
     settings: Settings,
     stores: Stores,
     directory: Directory,
@@ -227,14 +227,14 @@ async def _fleet(
     load: Load,
     metrics: Metrics,
     stack: AsyncExitStack,
-) -> Fleet | None:
+) -> Cluster | None:
     """The other processes this one serves with, if any. Closed after its calls, so that all learn of their end."""
     if not settings.share_sessions:
         return None
     opened = stores.opened
-    fleet = await stack.enter_async_context(
-        open_fleet(
-            Link(opened.redis, opened.waiting),
+    cluster = await stack.enter_async_context(
+        open_cluster(
+            ClusterRedis(opened.redis, opened.waiting),
             directory,
             offers,
             lambda: (load.fullness, not (load.is_full or directory.closing)),
@@ -242,8 +242,8 @@ async def _fleet(
             group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
         )
     )
-    metrics.watch_queue("fleet_events", lambda: fleet.depth)
-    return fleet
+    metrics.watch_queue("fleet_events", lambda: cluster.depth)
+    return cluster
 
 
 def _ice_config(settings: Settings) -> IceConfig:

@@ -53,13 +53,14 @@ class Subsystems:
 async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator[FastAPI]:
     """Open the HTTP application; its MCP endpoints serve until the block ends."""
     stores, thinkers, calls = subsystems.stores, subsystems.thinkers, subsystems.calls
+    notifications = subsystems.tasks.notifications
     toolbox, others = thinkers.registry.desk.toolbox, thinkers.others
     take = Buckets(settings.mcp.per_minute, what="requests of this token").taker(time.monotonic)
     async with served_tools(settings.mcp, toolbox, settings.allowed_origins, take=take) as endpoints:
         services = Services(
             settings=settings,
             directory=calls.directory,
-            sessions=calls.fleet or LocalSwitchboard(calls.directory),
+            sessions=calls.cluster or LocalSwitchboard(calls.directory),
             memory=stores.memory,
             chat=subsystems.chat,
             embedder=subsystems.models.embedder,
@@ -71,10 +72,10 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
             archive=subsystems.models.archive,
             keepers=data_subject_stores(settings, subsystems),
             frontend=FRONTEND,
-            notices=subsystems.tasks.teller.waiting,
-            seen=subsystems.tasks.teller.seen,
+            notices=notifications.dispatcher.waiting,
+            mark_seen=notifications.dispatcher.mark_seen,
             pages=calls.pages,
-            reminding=thinkers.reminding,
+            reminders=notifications.reminders,
             bearers=Tokens(settings.mcp).bearer,
             coordinating=subsystems.tasks.coordinating,
             tools=lambda client: {"tools": toolbox.described(client), "servers": others.states() if others else {}},
@@ -90,19 +91,19 @@ def data_subject_stores(settings: Settings, subsystems: Subsystems) -> tuple[Kee
 
     A new store of user data adds a line here, so that it is exported and erased, too.
     """
-    stores, tasks, fleet = subsystems.stores, subsystems.tasks, subsystems.calls.fleet
-    reminding, calendars = subsystems.thinkers.reminding, open_calendars(settings, subsystems.models.http)
+    stores, tasks, cluster = subsystems.stores, subsystems.tasks, subsystems.calls.cluster
+    notifications, calendars = tasks.notifications, open_calendars(settings, subsystems.models.http)
     return (
         _keeper("tasks", tasks.background.board),
         Keeper("memory", stores.memory.everything_of, lambda user_id: _erase_memory(subsystems, user_id)),
         _keeper("coordinator", tasks.coordinating),
-        _keeper("reminders", reminding),
-        _keeper("notices", stores.notices),
+        _keeper("reminders", notifications.reminders),
+        _keeper("notices", notifications.notices),
         _keeper("memories", stores.memories),
         _keeper("notes", stores.notes),
         _keeper("calendar", calendars),
         _keeper("model attempts", subsystems.models.archive),
-        *([_keeper("calls", fleet)] if fleet else []),
+        *([_keeper("calls", cluster)] if cluster else []),
     )
 
 

@@ -1,10 +1,11 @@
 """Start here: the composition root builds the whole server from its settings, one subsystem after the other.
 
-    settings ─► stores ─► models ─► thinkers ─► tasks ─► calls ─► chat ─► http
+    settings ─► stores ─► notifications ─► models ─► thinkers ─► tasks ─► calls ─► chat ─► http
 
-    stores    Redis, and what stands in it    tasks   background tasks, notifications, the coordinator
-    models    the text models                 calls   voice calls, and the other processes
-    thinkers  Thinkers, tools, steps          chat    typed turns
+    stores         Redis, and what stands in it    tasks   background tasks, the coordinator
+    notifications  notices and reminders           calls   voice calls, and the other processes
+    models         the text models                 chat    typed turns
+    thinkers       Thinkers, tools, steps
 
 Each subsystem is a module of this room. It gets the ones before it, and ends before them.
 """
@@ -23,6 +24,7 @@ from backend.app.calls import open_calls
 from backend.app.chat import open_chat
 from backend.app.http import Subsystems, open_http
 from backend.app.models import open_models, with_demo
+from backend.app.notifications import open_notifications
 from backend.app.observability import open_metrics, open_tracer
 from backend.app.stores import open_stores, retention_s
 from backend.app.tasks import open_tasks
@@ -54,12 +56,16 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         enter = stack.enter_async_context
         opened = await open_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
         stores = await enter(open_stores(opened, settings))
+        notifications = await enter(
+            open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory)
+        )
         settings, demo = await with_demo(settings, stack)
         models = await enter(open_models(settings, stores))
         tracer = await enter(open_tracer(settings))
-        thinkers = await enter(open_thinkers(settings, stores, models, tracer))
+        thinkers = await enter(open_thinkers(settings, stores, notifications, models, tracer))
         metrics = open_metrics(stores, thinkers, tracer)
-        tasks = await enter(open_tasks(settings, stores, models, thinkers, metrics, tracer))
+        notifications.metrics.show_in(metrics.registry)
+        tasks = await enter(open_tasks(settings, stores, notifications, models, thinkers, metrics, tracer))
         calls = await enter(open_calls(settings, stores, thinkers, tasks, metrics, tracer))
         chat = await enter(open_chat(settings, stores, thinkers, tasks, metrics, tracer))
         subsystems = Subsystems(stores, models, thinkers, tasks, calls, chat, metrics, demo)

@@ -13,7 +13,7 @@ import httpx2
 from backend.middleware.pipeline import Pipeline
 from backend.middleware.plan import discover
 from backend.models.base import ChatModel
-from backend.notifications.webhooks import Webhooks, hosts_of
+from backend.notifications.webhooks import WebhookClient, split_hosts
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.tools.clock import Clock
@@ -47,7 +47,7 @@ async def open_pipeline(
     }
     webhooks = _webhooks(settings)
     if webhooks is not None:
-        known[Webhooks] = webhooks
+        known[WebhookClient] = webhooks
     models = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
     pipeline = Pipeline(discover(folders), known, options=settings.pipeline.options, models=models)
     try:
@@ -58,10 +58,10 @@ async def open_pipeline(
             await webhooks.close()
 
 
-def _webhooks(settings: Settings) -> Webhooks | None:
+def _webhooks(settings: Settings) -> WebhookClient | None:
     """None unless an address is set. Raises `SettingsError`."""
     chosen = settings.pipeline
     if not chosen.webhook_url:
         return None
     secret = chosen.webhook_secret.get_secret_value()
-    return Webhooks(url=chosen.webhook_url, secret=secret, hosts=hosts_of(chosen.webhook_hosts))
+    return WebhookClient(url=chosen.webhook_url, secret=secret, hosts=split_hosts(chosen.webhook_hosts))

@@ -1,49 +1,86 @@
-"""The one call `main` makes to have reminders delivered."""
+"""Notices and reminders of one process: made whole here, so that tools, calls, tasks and routes can use them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry
+from redis.asyncio import Redis
 
-from backend.notifications.delivery import Tellings
+from backend.notifications.delivery import ReminderDelivery, Routes
+from backend.notifications.dispatcher import NotificationDispatcher
+from backend.notifications.metrics import ReminderMetrics
+from backend.notifications.notices import NoticeRepository
 from backend.notifications.presence import Presence
-from backend.notifications.service import Reminding
-from backend.notifications.webhooks import Webhooks, hosts_of
+from backend.notifications.repository import ReminderRepository
+from backend.notifications.scheduler import ReminderScheduler
+from backend.notifications.service import ReminderService
+from backend.notifications.webhooks import WebhookClient, split_hosts
 from backend.settings.notifications import NotificationSettings
+from backend.storage.memory import Memory
 from backend.storage.pubsub import PubSub
+
+
+@dataclass(frozen=True, slots=True)
+class Notifications:
+    """What a process speaks, shows or posts to users without being asked."""
+
+    dispatcher: NotificationDispatcher
+    notices: NoticeRepository
+    reminders: ReminderService
+    presence: Presence
+    """Which users have a page open."""
+    metrics: ReminderMetrics
 
 
 @asynccontextmanager
 async def open_notifications(
     settings: NotificationSettings,
-    reminding: Reminding,
-    tellings: Tellings,
-    *,
+    redis: Redis,
     pubsub: PubSub,
-    presence: Presence,
-    registry: CollectorRegistry,
-) -> AsyncIterator[None]:
-    """Reminders are delivered until the block is left. Raises `SettingsError` for a webhook that cannot be."""
+    memory: Memory,
+    *,
+    delivers: bool = True,
+    clock: Callable[[], float] = time.time,
+) -> AsyncIterator[Notifications]:
+    """Open them; reminders are delivered until the block is left, unless this process only sets them.
+
+    Enter it before the pubsub begins; the caller keeps ownership of everything passed in. Raises `SettingsError` for a
+    webhook that is set up wrongly.
+    """
+    metrics, notices, presence = ReminderMetrics(), NoticeRepository(redis), Presence(redis)
+    reminders = ReminderRepository(redis, per_user=settings.per_user, lease_s=settings.lease_s)
     async with AsyncExitStack() as stack:
-        hook = _hook(settings)
-        if hook is not None:
-            stack.push_async_callback(hook.close)
-        await stack.enter_async_context(
-            reminding.delivering(
-                tellings, show=pubsub.publish_page_event, on_page=presence.anywhere, hook=hook, registry=registry
-            )
+        webhook = _webhook(settings) if delivers else None
+        if webhook is not None:
+            stack.push_async_callback(webhook.close)
+        dispatcher = NotificationDispatcher(notices, pubsub)
+        stack.push_async_callback(dispatcher.close)
+        delivery = ReminderDelivery(
+            reminders,
+            Routes(dispatcher, pubsub.publish_page_event, presence.is_open, webhook),
+            metrics,
+            settings,
+            clock,
         )
-        yield
+        stack.push_async_callback(delivery.close)
+        dispatcher.on_delivered(delivery.on_delivered)
+        scheduler = ReminderScheduler(reminders, delivery, clock)
+        if delivers and settings.deliver == "on_time":
+            scheduler.start()
+        stack.push_async_callback(scheduler.close)
+        service = ReminderService(settings, reminders, delivery, scheduler, memory, clock)
+        yield Notifications(dispatcher, notices, service, presence, metrics)
 
 
-def _hook(settings: NotificationSettings) -> Webhooks | None:
+def _webhook(settings: NotificationSettings) -> WebhookClient | None:
     if not settings.webhook_url:
         return None
-    return Webhooks(
+    return WebhookClient(
         url=settings.webhook_url,
         secret=settings.webhook_secret.get_secret_value(),
-        hosts=hosts_of(settings.webhook_hosts),
+        hosts=split_hosts(settings.webhook_hosts),
         setting="NOTIFICATIONS__WEBHOOK",
     )

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from backend.notifications.notices import NoticeStore
-from backend.notifications.presence import Presence
 from backend.settings.settings import Settings
 from backend.storage.embedded import OpenedMemory
 from backend.storage.memory import Memory
@@ -34,9 +32,6 @@ class Stores:
     """Calls and typed turns write to memory through it."""
     memories: RedisMemories
     notes: RedisNotes
-    notices: NoticeStore
-    presence: Presence
-    """Which users have a page open."""
     turns: RedisTurns
     """Which process runs which typed turn."""
     pubsub: PubSub
@@ -53,10 +48,9 @@ async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator
         memories = RedisMemories(opened.redis, ttl_s=retention_s(settings))
         notes = RedisNotes(opened.redis, ttl_s=retention_s(settings))
         pubsub = PubSub(opened.redis, opened.waiting)
-        notices, presence = NoticeStore(opened.redis), Presence(opened.redis)
         turns = RedisTurns(opened.redis, secrets.token_hex(8))
         turns.listen(pubsub)
-        yield Stores(opened, opened.memory, outbox, memories, notes, notices, presence, turns, pubsub)
+        yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub)
 
 
 def retention_s(settings: Settings) -> int | None:

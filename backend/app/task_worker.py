@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from rich.console import Console
 
 from backend.app.models import open_models, with_demo
+from backend.app.notifications import open_notifications
 from backend.app.open_tasks import Store, a_worker, open_records
 from backend.app.stores import open_stores, retention_s
 from backend.app.thinkers import open_thinkers
@@ -43,9 +44,12 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
         enter = stack.enter_async_context
         opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
         stores = await enter(open_stores(opened, settings))
+        notifications = await enter(
+            open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=False)
+        )
         settings, _ = await with_demo(settings, stack)
         models = await enter(open_models(settings, stores))
-        thinkers = await enter(open_thinkers(settings, stores, models))
+        thinkers = await enter(open_thinkers(settings, stores, notifications, models))
         records = open_records(settings.background, Store(opened.redis, opened.waiting, opened.url))
         worker = a_worker(settings.background, records, thinkers.registry, models.archive, concurrency)
         await enter(worker.working(opened.url))

@@ -1,4 +1,4 @@
-"""Opens the work that outlives a sentence: background tasks, notifications, and the coordinator."""
+"""Opens the work that outlives a sentence: background tasks and the coordinator."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from backend.app.models import Models
-from backend.app.notifications import open_notifications
+from backend.app.notifications import Notifications
 from backend.app.open_tasks import Background, Store, open_background
 from backend.app.stores import Stores
 from backend.app.thinkers import ThinkerSubsystem
 from backend.coordinator.service import Coordinating, open_coordinating
-from backend.notifications.dispatcher import Teller
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import Tracer
 from backend.settings.settings import Settings
@@ -22,10 +21,10 @@ from backend.tasks.thinking import background_kinds
 
 @dataclass(frozen=True, slots=True)
 class TaskSubsystem:
-    """Background tasks, notifications and the coordinator of a process."""
+    """Background tasks and the coordinator of a process, and the notifications they give out."""
 
     background: Background
-    teller: Teller
+    notifications: Notifications
     coordinating: Coordinating
     handover: BackgroundHandoff
     """The way of calls and typed turns to the tasks."""
@@ -35,12 +34,13 @@ class TaskSubsystem:
 async def open_tasks(
     settings: Settings,
     stores: Stores,
+    notifications: Notifications,
     models: Models,
     thinkers: ThinkerSubsystem,
     metrics: Metrics,
     tracer: Tracer,
 ) -> AsyncIterator[TaskSubsystem]:
-    """Open background tasks, notifications and the coordinator; they are ended after the block."""
+    """Open background tasks and the coordinator; they are ended after the block."""
     opened = stores.opened
     async with AsyncExitStack() as stack:
         background = await stack.enter_async_context(
@@ -52,20 +52,8 @@ async def open_tasks(
                 registry=metrics.registry,
             )
         )
-        teller = Teller(stores.notices, stores.pubsub)
-        stack.push_async_callback(teller.close)
-        await stack.enter_async_context(
-            open_notifications(
-                settings.notifications,
-                thinkers.reminding,
-                teller,
-                pubsub=stores.pubsub,
-                presence=stores.presence,
-                registry=metrics.registry,
-            )
-        )
-        teller.on_told(thinkers.reminding.told)
-        thinkers.asking.open(background.board, teller)
+        dispatcher = notifications.dispatcher
+        thinkers.asking.open(background.board, dispatcher)
         coordinating = await stack.enter_async_context(
             open_coordinating(
                 settings.coordinator,
@@ -76,13 +64,13 @@ async def open_tasks(
                 model_name=settings.thinker_model,
                 archive=models.archive,
                 kinds=background_kinds(thinkers.registry.manifests),
-                teller=teller,
-                waiting=teller.waiting,
-                listening=teller.listening,
+                notifier=dispatcher,
+                waiting=dispatcher.waiting,
+                listening=dispatcher.is_on_call,
                 show=stores.pubsub.publish_page_event,
                 tracer=tracer,
             )
         )
         handover = BackgroundHandoff(background.board)
         stack.push_async_callback(handover.close)
-        yield TaskSubsystem(background, teller, coordinating, handover)
+        yield TaskSubsystem(background, notifications, coordinating, handover)

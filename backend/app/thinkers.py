@@ -16,6 +16,7 @@ from backend.agent.tool_router import ToolRouter
 from backend.app.mcp import OtherServers, other_servers
 from backend.app.middleware import open_pipeline
 from backend.app.models import Models
+from backend.app.notifications import Notifications
 from backend.app.stores import Stores
 from backend.calendar.calendars import Calendars, open_calendars
 from backend.errors import BadPlugin
@@ -23,7 +24,6 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.middleware.plan import steps_of
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder, EmbeddingsAPI
-from backend.notifications.service import Reminding
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
@@ -60,15 +60,13 @@ class ThinkerSubsystem:
     """The tools of other MCP servers; None when the settings name none."""
     asking: Asking
     """A user's tasks, for the tool that asks for them: none until it is opened."""
-    reminding: Reminding
-    """A user's reminders, for the tool that sets them; their delivery is opened later."""
     summaries: Summaries
     """Writes the summaries of finished conversations."""
 
 
 @asynccontextmanager
 async def open_thinkers(
-    settings: Settings, stores: Stores, models: Models, tracer: Tracer = NO_TRACER
+    settings: Settings, stores: Stores, notifications: Notifications, models: Models, tracer: Tracer = NO_TRACER
 ) -> AsyncIterator[ThinkerSubsystem]:
     """Open the Thinkers; they are ended after the block. Raises `BadPlugin`."""
     async with AsyncExitStack() as stack:
@@ -84,7 +82,6 @@ async def open_thinkers(
             )
         )
         others, asking = await enter(other_servers(settings.mcp)), Asking()
-        reminding = Reminding(settings.notifications, stores.opened.redis, stores.memory)
         registry = build_thinkers(
             settings,
             model=models.model,
@@ -95,11 +92,11 @@ async def open_thinkers(
             tool_sources=[others] if others else [],
             modes_file=settings.modes_file,
             user_tasks=asking,
-            services=services | {UserReminders: reminding},
+            services=services | {UserReminders: notifications.reminders},
         )
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
-        yield ThinkerSubsystem(registry, pipeline, others, asking, reminding, summaries)
+        yield ThinkerSubsystem(registry, pipeline, others, asking, summaries)
 
 
 def build_thinkers(

@@ -32,7 +32,7 @@ from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, NeverConnected, ResponderUnavailable, TransportLost
 from backend.media.endpointing import Endpointing
 from backend.media.frame import Frame
-from backend.notifications.dispatcher import Attend, Attendance
+from backend.notifications.dispatcher import Subscribe, Subscription
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing, Responder, ResponderFactory
@@ -78,8 +78,8 @@ class Line:
     tracer: Tracer = NO_TRACER
     handover: BackgroundHandoff | None = None
     """Takes work that goes on without its call."""
-    attend: Attend | None = None
-    """What is to be told unasked: see `notifications.dispatcher`."""
+    subscribe: Subscribe | None = None
+    """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
 
 
 async def run_call(line: Line, session: Session, transport: Transport) -> str:
@@ -122,7 +122,7 @@ class Call:
             keep=self._keep,
         )
         self._recalled = "kept"
-        self._attendance: Attendance | None = None
+        self._subscription: Subscription | None = None
         self._mode = line.mode({})
         self._briefing: Briefing | None = None
         self._long_work: list[Any] = []
@@ -254,8 +254,8 @@ class Call:
         self._ready.set()
         while self._early:
             self._tell(self._early.popleft())
-        if self._line.attend and not self._over.is_set():
-            self._attendance = self._line.attend(self._session.owner, self._tell)
+        if self._line.subscribe and not self._over.is_set():
+            self._subscription = self._line.subscribe(self._session.owner, self._tell)
 
     async def _listen_to_responder(self) -> None:
         """Until the connection breaks. Raises `ResponderRejected` when no other will do."""
@@ -327,8 +327,8 @@ class Call:
 
     def _record_end(self) -> None:
         self._session.call = None
-        if self._attendance:
-            self._attendance.close()
+        if self._subscription:
+            self._subscription.close()
         self._knowing.close(self._reason)
         self._turns_over.close(self._reason)
         keep_summary(self._keep, self._session, self._reason)
@@ -391,9 +391,9 @@ class Call:
                 kept_as = self._history.add(role, text)
                 self._knowing.heard(role, text)
                 self._turns_over.heard(role, text, kept_as)
-            case do.NoticeTold(notice):
-                if self._attendance:
-                    self._attendance.told(notice)
+            case do.NoticeDelivered(notice):
+                if self._subscription:
+                    self._subscription.mark_delivered(notice)
             case do.Publish(type_, data):
                 self._publish(type_, data)
             case do.HangUp(reason):
@@ -420,8 +420,8 @@ class Call:
                 data = self._desk.settled(data["call_id"], data["event"])
             case "thinker" if data["event"] == "routed":
                 self._knowing.asked(data["domain"])
-            case "notice" if self._attendance:
-                data = self._attendance.shown(data)
+            case "notice" if self._subscription:
+                data = self._subscription.shown(data)
             case "turn_metrics":
                 self._line.metrics.turn_measured(data)
         if type_ == "thinker":

@@ -165,8 +165,8 @@ class Remember:
 
 
 @dataclass(frozen=True, slots=True)
-class NoticeTold:
-    """The caller has heard `notice`: it need never be told again."""
+class NoticeDelivered:
+    """The caller has heard `notice`: it need never be spoken again."""
 
     notice: str
 
@@ -198,4 +198,6 @@ ResponderCommand = (
     | SubmitResult
 )
 TransportCommand = Play | PlayClip | HoldPlayback | ResumePlayback | FlushPlayback
-Command = ResponderCommand | TransportCommand | RunThinker | CancelThinker | Remember | NoticeTold | Publish | HangUp
+Command = (
+    ResponderCommand | TransportCommand | RunThinker | CancelThinker | Remember | NoticeDelivered | Publish | HangUp
+)

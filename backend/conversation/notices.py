@@ -18,7 +18,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from backend.conversation.commands import AddNote, Command, NoticeTold, Publish
+from backend.conversation.commands import AddNote, Command, NoticeDelivered, Publish
 from backend.conversation.spoken import SpokenItem
 
 HEARD_SHARE = 0.6
@@ -172,7 +172,7 @@ class Notices:
         self._over[pending.notice] = None
         while len(self._over) > KNOWN_LIMIT:
             del self._over[next(iter(self._over))]
-        return [NoticeTold(pending.notice), _shown(pending.notice, "told")]
+        return [NoticeDelivered(pending.notice), _shown(pending.notice, "told")]
 
     def _not_told(self, pending: Pending, telling: Telling) -> list[Command]:
         if pending.withdrawn:

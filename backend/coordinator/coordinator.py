@@ -23,7 +23,7 @@ from backend.coordinator.decisions import Decision
 from backend.coordinator.digest import Happened, Pace, Thought, due_at, plain
 from backend.coordinator.state import Notebook, Plan
 from backend.errors import CallerError, MemoryUnavailable, VoiceError
-from backend.notifications.notices import Notice, NoticeKind, Tells
+from backend.notifications.notices import Notice, NoticeKind, Notifier
 from backend.tasks.task import Task, Tasks, normalised
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Coordinator:
         notebook: Notebook,
         tasks: Tasks,
         mind: Decides,
-        teller: Tells,
+        notifier: Notifier,
         *,
         listening: Listening,
         show: Show,
@@ -85,7 +85,7 @@ class Coordinator:
         self._notebook = notebook
         self._tasks = tasks
         self._mind = mind
-        self._teller = teller
+        self._notifier = notifier
         self._listening = listening
         self._show = show
         self._pace = pace
@@ -267,11 +267,11 @@ class Coordinator:
         await self._tasks.create(user_id, kind, instruction, source_mode="voice")
 
     async def _publish(self, user_id: str, plan: Plan) -> None:
-        """The decision: into the history, to the teller, onto the page."""
+        """The decision: into the history, to the notification dispatcher, onto the page."""
         await self._notebook.remember(user_id, [Thought(f"decision-{plan.id}", plan.at, "decision", plan.decision)])
         source = plan.sources[0] if len(plan.sources) == 1 else ""
         kind: NoticeKind = "result" if plan.sources else "decision"
-        await self._teller.tell(user_id, Notice(notice_id(plan), plan.decision, kind, source, plan.at))
+        await self._notifier.notify(user_id, Notice(notice_id(plan), plan.decision, kind, source, plan.at))
         data = {"id": plan.id, "text": plan.decision, "tasks": list(plan.sources), "failure": plan.failure}
         await self._show(user_id, "decision", data | {"actions": [_shown(action) for action in plan.actions]})
 

@@ -18,7 +18,7 @@ from backend.coordinator.digest import Happened, Pace, Thought, plain
 from backend.coordinator.state import Notebook
 from backend.coordinator.utterances import Overhearing
 from backend.models.base import ChatModel
-from backend.notifications.notices import Notice, Tells
+from backend.notifications.notices import Notice, Notifier
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.coordinator import CoordinatorSettings
 from backend.storage.pubsub import PubSub
@@ -119,7 +119,7 @@ async def open_coordinating(
     model_name: str,
     archive: Archive,
     kinds: Collection[str],
-    teller: Tells,
+    notifier: Notifier,
     waiting: Callable[[str], Awaitable[list[Notice]]],
     listening: Callable[[str], Awaitable[bool]],
     show: Show,
@@ -140,7 +140,7 @@ async def open_coordinating(
         notebook,
         tasks,
         mind,
-        teller,
+        notifier,
         listening=listening,
         show=show,
         pace=pace,

@@ -34,7 +34,7 @@ async def my_events(here: Here, caller: Caller) -> Response:
 async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bool]:
     """The caller has it before their eyes: it need not be told any more. `still_waited`: false if it was told."""
     here.messages.take(f"seen {caller.user}", here.now())
-    return {"still_waited": await here.services.seen(caller.user, notice_id[:200])}
+    return {"still_waited": await here.services.mark_seen(caller.user, notice_id[:200])}
 
 
 async def _stream(page: Page, here: Context) -> AsyncGenerator[bytes, None]:

@@ -16,7 +16,7 @@ from backend.errors import Forbidden, NotAdmitted, NotFound
 from backend.http.bodies import documented, read_body
 from backend.http.context import Context, Here, bearer, context_of, identity_of
 from backend.http.limits import address_key
-from backend.notifications.service import Reminding
+from backend.notifications.service import ReminderService
 
 ME = "me"
 """What a caller may call themselves."""
@@ -86,7 +86,7 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> dict
     if user is None:
         hint = "Name the user." if body.user == ME else "Leave `user` out: it is you."
         raise Forbidden("Reminders can only be set for yourself.", hint=hint)
-    return await _reminding(here).set(user, body.text, body.at, body.repeat, body.time_zone, body.id)
+    return await _reminders(here).set(user, body.text, body.at, body.repeat, body.time_zone, body.id)
 
 
 @router.post("/notification/execute")
@@ -96,19 +96,19 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
     What is being delivered already is waited for, and nothing is delivered twice.
     """
     acting.take(here)
-    return await _reminding(here).execute(acting.user or None)
+    return await _reminders(here).execute(acting.user or None)
 
 
 @router.get("/notification/{user_id}")
 async def list_notifications(user_id: str, here: Here, acting: Acting) -> dict[str, Any]:
     """All of the user's, the next one first; `me` is the caller."""
-    return {"notifications": await _reminding(here).all_of(_own(user_id, acting))}
+    return {"notifications": await _reminders(here).all_of(_own(user_id, acting))}
 
 
 @router.delete("/notification/{user_id}/{notification_id}")
 async def cancel_notification(user_id: str, notification_id: str, here: Here, acting: Acting) -> dict[str, Any]:
     """Call it off, also while it is due and was not heard."""
-    canceled = await _reminding(here).cancel(_own(user_id, acting), notification_id)
+    canceled = await _reminders(here).cancel(_own(user_id, acting), notification_id)
     if canceled is None:
         raise _nothing()
     return {"canceled": canceled}
@@ -121,10 +121,10 @@ def _own(user_id: str, acting: Actor) -> str:
     return user
 
 
-def _reminding(here: Context) -> Reminding:
-    if here.services.reminding is None:
+def _reminders(here: Context) -> ReminderService:
+    if here.services.reminders is None:
         raise _nothing()
-    return here.services.reminding
+    return here.services.reminders
 
 
 def _nothing() -> NotFound:

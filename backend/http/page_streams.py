@@ -70,7 +70,7 @@ class Pages:
 
     async def still_open(self, page: Page) -> None:
         """For all processes: that page is open."""
-        await self._presence.open(page.user_id, page.id)
+        await self._presence.mark_open(page.user_id, page.id)
 
     async def left(self, page: Page) -> None:
         """The page is gone."""
@@ -78,7 +78,7 @@ class Pages:
         feeds.pop(page.id, None)
         if not feeds:
             self._feeds.pop(page.user_id, None)
-        await self._presence.closed(page.user_id, page.id)
+        await self._presence.mark_closed(page.user_id, page.id)
 
 
 class Page:

@@ -16,7 +16,7 @@ from backend.http.page_streams import Pages
 from backend.mcp.tokens import Bearer
 from backend.models.embedding import Embedder
 from backend.notifications.notices import Notice
-from backend.notifications.service import Reminding
+from backend.notifications.service import ReminderService
 from backend.observability.call_metrics import Metrics
 from backend.reasoning.reasoner import Reasoner
 from backend.sessions.handles import Switchboard
@@ -79,12 +79,12 @@ class Services:
     coordinating: Coordinating | None = None
     """Thinks about what happened; None: nobody does."""
     notices: Callable[[str], Awaitable[list[Notice]]] = _nothing
-    """User id → what waits to be told, oldest first."""
-    seen: Callable[[str, str], Awaitable[bool]] = _unseen
-    """User id and notice id: a page shows it; whether it still waited."""
+    """User id → the notices that wait to be delivered, oldest first."""
+    mark_seen: Callable[[str, str], Awaitable[bool]] = _unseen
+    """User id and notice id of a notice that a page shows → whether it still waited."""
     pages: Pages | None = None
     """What pages are told outside of calls; None: nothing."""
-    reminding: Reminding | None = None
+    reminders: ReminderService | None = None
     """Reminders; None: this server has none."""
     bearers: Callable[[str], Bearer | None] = lambda token: None
     """A token → the program that shows it; None for a stranger's."""

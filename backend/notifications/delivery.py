@@ -1,9 +1,9 @@
-"""How a reminder that is due reaches its user: told in a call, shown on an open page, or sent to a webhook.
+"""How a reminder that is due reaches its user: spoken in a call, shown on an open page, or posted to a webhook.
 
 Whichever way, it is one *notice* (see `notifications.notices`), kept before anything else is tried: should all ways be
-closed, the user's next call tells it, and the next page shows it. It is delivered when the notice was told; only then
-is the reminder gone. So whoever dies, and whenever, another goes on, and nobody is told twice but by a webhook, which
-can tell by the delivery's id.
+closed, the user's next call speaks it, and the next page shows it. The reminder is delivered when its notice was, and
+only then is it gone. So whichever process dies, and whenever, another goes on, and nobody is told twice but by a
+webhook, which can tell by the delivery's id.
 """
 
 from __future__ import annotations
@@ -13,104 +13,113 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from backend.errors import MemoryUnavailable, PeerError
-from backend.notifications.metrics import ReminderFigures
-from backend.notifications.notices import Notice
+from backend.notifications.metrics import ReminderMetrics
+from backend.notifications.notices import Notice, Notifier
 from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, delivered, notice_of, tried
-from backend.notifications.repository import Book
+from backend.notifications.repository import ReminderRepository
+from backend.settings.notifications import NotificationSettings
 
 log = logging.getLogger(__name__)
 
+DAY_S = 86_400
 SHOWN_WITHIN_S = 3.0
 """Seconds an open page has to say that it shows a reminder."""
-LOOK_EVERY_S = 0.1
-ERRANDS_LIMIT = 1_000
-"""Told reminders whose records are being changed at once; more are found told at their next try."""
+POLL_EVERY_S = 0.1
+SETTLING_LIMIT = 1_000
+"""Delivered reminders whose records are being changed at once; more are found delivered at their next attempt."""
 
 Outcome = Literal["call", "page", "webhook", "waiting", "nothing", "elsewhere"]
-"""call: a live call has it to tell; page, webhook: delivered so; waiting: tried again later; nothing: there was nothing
-to do; elsewhere: another process is at it."""
+"""call: a live call has it to speak; page, webhook: delivered there; waiting: tried again later; nothing: there was
+nothing to do; elsewhere: another process is delivering it."""
 Show = Callable[[str, str, dict[str, Any]], Awaitable[None]]
-"""User id, event type, data: to that user's pages, everywhere."""
+"""User id, event type, data: to that user's pages in all processes."""
 
 
-class Tellings(Protocol):
-    """What waits to be told: see `notifications.dispatcher.Teller`. Everything may raise `MemoryUnavailable`."""
-
-    async def tell(self, user_id: str, notice: Notice) -> None: ...
+class NoticeService(Notifier, Protocol):
+    """The notices of all users: see `notifications.dispatcher`. Every method may raise `MemoryUnavailable`."""
 
     async def waiting(self, user_id: str) -> list[Notice]: ...
 
-    async def told(self, user_id: str, notice_id: str) -> bool: ...
+    async def is_delivered(self, user_id: str, notice_id: str) -> bool: ...
 
     async def withdraw(self, user_id: str, notice_id: str) -> bool: ...
 
-    async def listening(self, user_id: str) -> bool: ...
+    async def is_on_call(self, user_id: str) -> bool: ...
 
 
-class Hook(Protocol):
-    """Who else may be told: see `notifications.webhooks.Webhooks`."""
+class Webhook(Protocol):
+    """A server of the operator's: see `notifications.webhooks`."""
 
-    async def tell(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
-        """Raises a `PeerError`."""
+    async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
+        """Post it, under the name `delivery`. Raises a `PeerError`."""
         ...
 
 
-class Delivery:
-    """One process's share in delivering reminders. Close it before what it tells them with."""
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The ways to a user. Their owner closes them after the delivery."""
+
+    notices: NoticeService
+    show: Show
+    has_page: Callable[[str], Awaitable[bool]]
+    """Whether a page of that user is open in some process."""
+    webhook: Webhook | None
+
+
+class ReminderDelivery:
+    """One process's share in delivering reminders."""
 
     def __init__(
         self,
-        book: Book,
-        tellings: Tellings,
-        *,
-        show: Show,
-        on_page: Callable[[str], Awaitable[bool]],
-        hook: Hook | None,
-        figures: ReminderFigures,
-        keep_s: float,
-        lease_s: float,
+        reminders: ReminderRepository,
+        routes: Routes,
+        metrics: ReminderMetrics,
+        settings: NotificationSettings,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`on_page` says whether a page of that user is open somewhere. The caller keeps ownership of everything."""
-        self._book = book
-        self._tellings = tellings
-        self._show = show
-        self._on_page = on_page
-        self._hook = hook
-        self._figures = figures
-        self._keep_s = keep_s
-        self._lease_s = lease_s
+        self._reminders = reminders
+        self._routes = routes
+        self._notices = routes.notices
+        self._metrics = metrics
+        self._keep_s = settings.keep_days * DAY_S
+        self._lease_s = settings.lease_s
         self._clock = clock
-        self._errands: set[asyncio.Task[None]] = set()
+        self._settling: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
-        return f"Delivery({len(self._errands)} errands)"
+        return f"ReminderDelivery({len(self._settling)} being settled)"
 
     async def deliver(self, owner: str, reminder_id: str) -> Outcome:
-        """See to one reminder about which something is to be done. Raises `MemoryUnavailable`."""
-        async with self._book.taken(owner, reminder_id) as ours:
+        """Do what is to be done about one reminder. Raises `MemoryUnavailable`."""
+        async with self._reminders.lease(owner, reminder_id) as ours:
             return await self._begin(owner, reminder_id) if ours else "elsewhere"
 
-    async def call_off(self, owner: str, reminder_id: str, *, but: str = "") -> None:
-        """Have nothing told of it that still waits to be, except the notice `but`."""
-        for notice in await self._tellings.waiting(owner):
+    async def withdraw(self, owner: str, reminder_id: str, *, but: str = "") -> None:
+        """Withdraw its notices that still wait, except the notice `but`."""
+        for notice in await self._notices.waiting(owner):
             if notice.source == reminder_id and notice.kind == "reminder" and notice.id != but:
-                await self._tellings.withdraw(owner, notice.id)
+                await self._notices.withdraw(owner, notice.id)
 
-    def told(self, owner: str, notice_id: str, way: Way) -> None:
-        """A notice was told. Returns at once; one of a reminder is seen to."""
-        if notice_id.startswith("reminder-") and len(self._errands) < ERRANDS_LIMIT:
-            self._run(self._settle(owner, notice_id, way))
+    def on_delivered(self, owner: str, notice_id: str, way: Way) -> None:
+        """Settle the reminder of a notice that was delivered. Returns at once."""
+        if notice_id.startswith("reminder-") and len(self._settling) < SETTLING_LIMIT:
+            self._start(self._settle(owner, notice_id, way))
+
+    async def report(self, owner: str, reminder_id: str, event: Literal["set", "canceled"]) -> None:
+        """Count what a user did, and show it on the user's open pages."""
+        self._metrics.count(event)
+        await self._routes.show(owner, "reminder", {"id": reminder_id, "event": event})
 
     async def close(self) -> None:
-        """What is not finished is found told at its next try."""
-        for errand in self._errands:
-            errand.cancel()
-        if self._errands:
-            await asyncio.wait(self._errands)
+        """Stop; what is not settled is found delivered at its next attempt."""
+        for task in self._settling:
+            task.cancel()
+        if self._settling:
+            await asyncio.wait(self._settling)
 
     # --- one reminder -----------------------------------------------------------------------------------
 
@@ -122,31 +131,31 @@ class Delivery:
             before[:] = [reminder]
             return begun(reminder, now, keep_s=self._keep_s, lease_s=self._lease_s)
 
-        reminder = await self._book.change(owner, reminder_id, begin)
+        reminder = await self._reminders.update(owner, reminder_id, begin)
         if reminder is None or not reminder.due:
-            await self.call_off(owner, reminder_id)
+            await self.withdraw(owner, reminder_id)
             if before and before[0].due:
-                self._figures.given_up()
+                self._metrics.count("given_up")
             return "nothing"
         if reminder == before[0]:
             return "nothing"  # it is not time yet
         if reminder.due != before[0].due:
-            self._figures.came_due(now - reminder.due)
+            self._metrics.came_due(now - reminder.due)
         if reminder.missed:
-            await self.call_off(owner, reminder_id, but=reminder.notice_id)
+            await self.withdraw(owner, reminder_id, but=reminder.notice_id)
         return await self._reach(reminder)
 
     async def _reach(self, reminder: Reminder) -> Outcome:
         owner, notice_id = reminder.owner, reminder.notice_id
-        if await self._tellings.told(owner, notice_id):
+        if await self._notices.is_delivered(owner, notice_id):
             await self._settle(owner, notice_id, "call")
             return "call"
-        await self._tellings.tell(owner, notice_of(reminder))
-        current = await self._book.get(owner, reminder.id)
+        await self._notices.notify(owner, notice_of(reminder))
+        current = await self._reminders.get(owner, reminder.id)
         if current is None or current.notice_id != notice_id:  # called off meanwhile
-            await self._tellings.withdraw(owner, notice_id)
+            await self._notices.withdraw(owner, notice_id)
             return "nothing"
-        on_call = await self._tellings.listening(owner)
+        on_call = await self._notices.is_on_call(owner)
         if on_call and reminder.tries < CALL_TRIES:
             await self._try_again(reminder, on_call=True)
             return "call"
@@ -158,35 +167,35 @@ class Delivery:
         return "waiting"
 
     async def _shown(self, reminder: Reminder) -> bool:
-        """Whether a page says that its user sees it."""
-        if not await self._on_page(reminder.owner):
+        """Show it on the user's pages. Return whether one of them confirms it."""
+        if not await self._routes.has_page(reminder.owner):
             return False
         notice = notice_of(reminder)
         data = {"id": notice.id, "kind": notice.kind, "text": notice.text, "source": notice.source, "state": "waiting"}
-        await self._show(reminder.owner, "notice", data)
+        await self._routes.show(reminder.owner, "notice", data)
         try:
             async with asyncio.timeout(SHOWN_WITHIN_S):
-                while not await self._tellings.told(reminder.owner, notice.id):  # noqa: ASYNC110 - in any process
-                    await asyncio.sleep(LOOK_EVERY_S)
+                while not await self._notices.is_delivered(reminder.owner, notice.id):  # noqa: ASYNC110 - in any process
+                    await asyncio.sleep(POLL_EVERY_S)
         except TimeoutError:
             return False
         await self._settle(reminder.owner, notice.id, "page")
         return True
 
     async def _sent(self, reminder: Reminder) -> bool:
-        """Whether the webhook's server has taken it."""
-        if self._hook is None:
+        """Post it to the webhook. Return whether its server accepted it."""
+        if self._routes.webhook is None:
             return False
-        data = {"user": reminder.owner, **reminder.shown()}
+        data = {"user": reminder.owner, **reminder.to_json()}
         try:
-            await self._hook.tell("reminder", data, delivery=reminder.notice_id)
+            await self._routes.webhook.send("reminder", data, delivery=reminder.notice_id)
         except MemoryUnavailable:
             raise
         except PeerError as error:
-            log.info("a reminder was not taken by the webhook: %s", error)
-            self._figures.refused()
+            log.info("the webhook did not accept a reminder: %s", error)
+            self._metrics.count("refused")
             return False
-        await self._tellings.withdraw(reminder.owner, reminder.notice_id)
+        await self._notices.withdraw(reminder.owner, reminder.notice_id)
         await self._settle(reminder.owner, reminder.notice_id, "webhook")
         return True
 
@@ -195,7 +204,7 @@ class Delivery:
             same = current.notice_id == reminder.notice_id
             return tried(current, self._clock(), on_call=on_call) if same else current
 
-        await self._book.change(reminder.owner, reminder.id, again)
+        await self._reminders.update(reminder.owner, reminder.id, again)
 
     async def _settle(self, owner: str, notice_id: str, way: Way) -> None:
         reminder_id = notice_id.removeprefix("reminder-").rpartition("-")[0]
@@ -206,16 +215,16 @@ class Delivery:
             settled[:] = [reminder] if reminder.due and reminder.notice_id == notice_id else []
             return delivered(reminder, notice_id, now)
 
-        await self._book.change(owner, reminder_id, settle)
+        await self._reminders.update(owner, reminder_id, settle)
         if settled:
-            self._figures.delivered(way)
-            await self._show(owner, "reminder", {"id": reminder_id, "event": "delivered", "way": way})
+            self._metrics.count(way)
+            await self._routes.show(owner, "reminder", {"id": reminder_id, "event": "delivered", "way": way})
 
-    def _run(self, errand: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
         async def quietly() -> None:
-            with contextlib.suppress(MemoryUnavailable):  # it is found told at its next try
-                await errand
+            with contextlib.suppress(MemoryUnavailable):  # it is found delivered at its next attempt
+                await work
 
-        task = asyncio.create_task(quietly(), name="a told reminder")
-        self._errands.add(task)
-        task.add_done_callback(self._errands.discard)
+        task = asyncio.create_task(quietly(), name="a delivered reminder")
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)

@@ -1,4 +1,4 @@
-"""What `/metrics` says of reminders: what became of them in this process, and how late they were begun."""
+"""What `/metrics` says of reminders: what became of them in this process, and how late their delivery was begun."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 LATE_BUCKETS_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 600, 3_600)
 
 
-class ReminderFigures:
-    """Counts; shown once `show_in` has been told where."""
+class ReminderMetrics:
+    """The counts of this process; shown once `show_in` was called."""
 
     def __init__(self) -> None:
         self._events = Counter(
@@ -29,27 +29,11 @@ class ReminderFigures:
         registry.register(self._events)
         registry.register(self._late)
 
-    def was_set(self) -> None:
-        """A user has a new one."""
-        self._events.labels("set").inc()
+    def count(self, event: str) -> None:
+        """Count one of the events that `voice_reminders` names."""
+        self._events.labels(event).inc()
 
     def came_due(self, late_s: float) -> None:
-        """Its delivery begins."""
-        self._events.labels("due").inc()
+        """Count a reminder whose delivery begins, `late_s` seconds after it was due."""
+        self.count("due")
         self._late.observe(max(0.0, late_s))
-
-    def delivered(self, way: str) -> None:
-        """By call, page or webhook."""
-        self._events.labels(way).inc()
-
-    def refused(self) -> None:
-        """The webhook did not take it."""
-        self._events.labels("refused").inc()
-
-    def canceled(self) -> None:
-        """Its user does not want it any more."""
-        self._events.labels("canceled").inc()
-
-    def given_up(self) -> None:
-        """Nobody could be told of it, for too long."""
-        self._events.labels("given_up").inc()

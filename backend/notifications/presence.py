@@ -1,6 +1,6 @@
 """Which users have a page open, in any process: `user:{id}:pages`, a sorted set of streams by the second they lapse.
 
-A stream says so again with every heartbeat; one whose process died lapses by itself.
+A stream is marked open again with every heartbeat; one whose process died lapses by itself.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from backend.errors import MemoryUnavailable
 from backend.storage.guard import Guard
 
 LAPSES_S = 40
-"""Seconds a page counts as open after it last said so: more than two heartbeats of its stream."""
+"""Seconds a page counts as open after it was last marked so: more than two heartbeats of its stream."""
 
 
 class Presence:
-    """All users' open pages."""
+    """The open pages of all users."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
@@ -27,8 +27,8 @@ class Presence:
     def __repr__(self) -> str:
         return f"Presence({self._guard})"
 
-    async def open(self, user_id: str, stream: str) -> None:
-        """That stream is open, for now. Says nothing when Redis does not answer: it is said again."""
+    async def mark_open(self, user_id: str, stream: str) -> None:
+        """Count that stream as open for now. Never fails: a heartbeat marks it again when Redis was away."""
         now = time.time()
         pipe = self._redis.pipeline(transaction=True)
         pipe.zremrangebyscore(_pages(user_id), "-inf", now)
@@ -37,13 +37,13 @@ class Presence:
         with suppress(MemoryUnavailable):
             await self._guard(pipe.execute)
 
-    async def closed(self, user_id: str, stream: str) -> None:
-        """That stream is over."""
+    async def mark_closed(self, user_id: str, stream: str) -> None:
+        """Forget a stream that is over. Never fails: it lapses anyway."""
         with suppress(MemoryUnavailable):
             await self._guard(lambda: self._redis.zrem(_pages(user_id), stream))
 
-    async def anywhere(self, user_id: str) -> bool:
-        """Whether that user has a page open. Raises `MemoryUnavailable`."""
+    async def is_open(self, user_id: str) -> bool:
+        """Return whether that user has a page open in any process. Raises `MemoryUnavailable`."""
         return bool(await self._guard(lambda: self._redis.zcount(_pages(user_id), time.time(), "+inf")))
 
 

@@ -1,11 +1,11 @@
-"""A reminder, and what may become of it: pure decisions, of which `book` keeps the outcome.
+"""A reminder, and what may become of it: pure decisions, whose outcome `repository` keeps.
 
     set ──► due ──► delivered ──► gone, or, repeating, set for its next time
-             │ └─ nobody reached: tried again, later and later, for KEEP days; then gone, told to nobody
+             │ └─ nobody reached: tried again, later and later, for KEEP days; then gone, undelivered
              └─ the next time of a repeating one comes: it takes the place of this one
 
-A reminder counts as delivered when the notice it is told by was told (see `notifications.notices`): heard in a call,
-shown on an open page, or taken by the webhook, whichever came first.
+A reminder counts as delivered when its notice was (see `notifications.notices`): spoken in a call, shown on an open
+page, or accepted by the webhook, whichever came first.
 """
 
 from __future__ import annotations
@@ -20,58 +20,58 @@ from backend.notifications.notices import Notice
 from backend.notifications.schedule import Series, anchored, last_time, next_time
 
 Way = Literal["call", "page", "webhook"]
-"""How it reached its user."""
+"""The way on which a reminder reached its user."""
 
 PAUSES_S = (60.0, 120.0, 300.0, 900.0, 3_600.0)
-"""Before the second try, the third, …; the last one for all that follow."""
+"""Seconds before the second attempt, the third, …; the last one for all that follow."""
 CALL_S = 15.0
-"""Seconds a call is given to tell it before the call is asked about again."""
+"""Seconds a call is given to speak it before the next attempt."""
 CALL_TRIES = 3
-"""Times; then the other ways are tried beside it."""
+"""Attempts in a call alone; then the other ways are tried beside it."""
 DESERTED_S = 60 * 86_400
-"""Seconds after which a repeating reminder ends that reached nobody all that time,"""
+"""Seconds after which a repeating reminder ends that reached nobody all that time."""
 MISSES = 3
-"""if so many of its times came and went."""
+"""Occurrences that must have come and gone before it ends for that reason."""
 
 
 class Reminder(msgspec.Struct, frozen=True):
-    """One reminder. Times are Unix times in seconds, 0 for never."""
+    """One reminder as it is stored. Times are Unix times in seconds, 0 for never."""
 
     id: str
     owner: str
     text: str
     created_at: float
     at: float
-    """The next time; 0: there is none after the one that is due."""
+    """Its next time; 0 when there is none after the one that is due."""
     zone: str = ""
-    """Its user's, when known."""
+    """The IANA name of its user's time zone; empty when unknown."""
     series: Series | None = None
-    """The times of one that repeats."""
+    """The times of a reminder that repeats."""
     due: float = 0.0
-    """The time that has come and was not delivered yet."""
+    """The time that has come and is not delivered yet."""
     tries: int = 0
     again: float = 0.0
-    """When it is tried again."""
+    """When the next attempt is made."""
     missed: int = 0
-    """How many of its times, one after the other, were delivered to nobody."""
+    """How many of its times in a row were delivered to nobody."""
     told_at: float = 0.0
-    """When one of its times was delivered last."""
+    """When one of its times was last delivered."""
 
     def __repr__(self) -> str:  # without the user's words
         return f"Reminder({self.id}, {'due' if self.due else 'set'}, {self.tries} tries)"
 
     @property
     def notice_id(self) -> str:
-        """The notice the due time is told by: the same however often, and by whomever, it is begun."""
+        """The id of the notice for the due time: the same whichever process begins with it, and however often."""
         return f"reminder-{self.id}-{self.due:.0f}"
 
     @property
     def wakes_at(self) -> float:
-        """When something is to be done about it."""
+        """When the scheduler has to look at it next."""
         return min(time for time in (self.at, self.again if self.due else 0) if time)
 
-    def shown(self) -> dict[str, Any]:
-        """For its user, the page and the model: times as ISO 8601 on the user's clock, `at_s` Unix time."""
+    def to_json(self) -> dict[str, Any]:
+        """Return it for its user, the page and the model: `at` in ISO 8601 on the user's clock, `at_s` in Unix time."""
         return {
             "id": self.id,
             "text": self.text,
@@ -85,12 +85,12 @@ class Reminder(msgspec.Struct, frozen=True):
 
 
 def notice_of(reminder: Reminder) -> Notice:
-    """What is told of it."""
+    """Return the notice by which a due reminder is delivered."""
     return Notice(reminder.notice_id, f"A reminder: {reminder.text}", "reminder", reminder.id, reminder.due)
 
 
 def begun(reminder: Reminder, now: float, *, keep_s: float, lease_s: float) -> Reminder | None:
-    """What has come due by `now` is due; what nobody could be told for `keep_s` is given up. None: it is gone.
+    """Return the reminder at `now`: due if its time has come, given up after `keep_s`; None when it is over.
 
     One that is to be delivered now is not looked at again for `lease_s`.
     """
@@ -106,13 +106,13 @@ def begun(reminder: Reminder, now: float, *, keep_s: float, lease_s: float) -> R
 
 
 def tried(reminder: Reminder, now: float, *, on_call: bool) -> Reminder:
-    """It was tried, and is not known to be delivered: when it is tried again."""
+    """Return the reminder after an attempt that did not surely deliver it, with the time of the next attempt."""
     pause_s = CALL_S if on_call else PAUSES_S[min(reminder.tries, len(PAUSES_S) - 1)]
     return _changed(reminder, tries=reminder.tries + 1, again=now + pause_s)
 
 
 def delivered(reminder: Reminder, notice_id: str, now: float) -> Reminder | None:
-    """That notice was told. Of another time than the one that is due: nothing changes. None: it is done."""
+    """Return the reminder after that notice was delivered, None when it is done; an older notice changes nothing."""
     if not reminder.due or reminder.notice_id != notice_id:
         return reminder
     if not reminder.at:
@@ -121,14 +121,14 @@ def delivered(reminder: Reminder, notice_id: str, now: float) -> Reminder | None
 
 
 def iso(at: float, zone: str) -> str | None:
-    """A time as ISO 8601 on that zone's clock, or UTC; None for never."""
+    """Return a time as ISO 8601 on that zone's clock, or in UTC; None for never."""
     if not at:
         return None
     return datetime.fromtimestamp(at, ZoneInfo(zone) if zone else UTC).isoformat(timespec="seconds")
 
 
 def _next(reminder: Reminder, now: float) -> Reminder:
-    """Its time has come: of several that came while nobody looked, the last; one that was still due is missed."""
+    """Make its time due; of several that came while nobody looked, the last. One that was still due is missed."""
     due, at, series = reminder.at, 0.0, reminder.series
     if series is not None:
         due = last_time(anchored(series, reminder.at), now) or reminder.at

@@ -1,8 +1,9 @@
-"""Tells other servers what happened, a finished turn, say: signed, to allowed hosts only, tried again and again.
+"""The webhook client: it posts what happened (a finished turn, a reminder) to another server, signed, with retries.
 
 A signature is `sha256=` and the hex HMAC-SHA256, with the shared secret, of the timestamp header, a full stop, and the
-body's bytes: whoever receives it can tell that it is ours, whole, and new. A host's address is looked up once, judged,
-and then connected to as that very address, so that a name cannot lead elsewhere between the judging and the asking.
+body's bytes: its receiver can tell that it is ours, complete, and new. Only allowed hosts are posted to. A host's
+address is looked up once, checked, and then connected to as that very address, so that a name cannot lead elsewhere
+between the check and the request.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_chain, wait_fixed
 
 from backend.errors import PeerError, SettingsError
 
@@ -32,20 +34,20 @@ DELIVERY_HEADER = "x-responder-delivery"
 TIMEOUT_S = 4.0
 """Seconds one attempt may take."""
 PAUSES_S = (0.5, 2.0, 5.0)
-"""Before the second attempt, the third, the fourth."""
+"""Seconds before the second attempt, the third, the fourth."""
 BODY_LIMIT = 64 * 1024
-"""Bytes told at once."""
+"""Bytes of one body."""
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Host and port to addresses. Raises `OSError`."""
+"""Host and port → addresses. Raises `OSError`."""
 
 
 class WebhookFailed(PeerError):
-    """What was to be told was not taken; `str(error)` says why, without anybody's words."""
+    """The other server did not accept a delivery; `str(error)` says why, without anybody's words."""
 
 
-class Webhooks:
-    """Another server that is told. Whoever makes it closes it."""
+class WebhookClient:
+    """The connection to one webhook. Close it."""
 
     def __init__(
         self,
@@ -64,7 +66,13 @@ class Webhooks:
         self._secret = secret.encode()
         self._hosts = frozenset(host.strip().lower() for host in hosts)
         self._networks = [network for host in self._hosts if (network := _network(host)) is not None]
-        self._pauses_s = pauses_s
+        self._attempts = AsyncRetrying(
+            stop=stop_after_attempt(len(pauses_s) + 1),
+            wait=wait_chain(*map(wait_fixed, pauses_s)) if pauses_s else wait_fixed(0),
+            retry=retry_if_exception(lambda error: isinstance(error, WebhookFailed) and error.retryable),
+            before_sleep=_log_retry,
+            reraise=True,
+        )
         self._resolve = resolve or _resolved
         self._clock = clock
         self._setting = setting
@@ -72,29 +80,21 @@ class Webhooks:
         self._check()
 
     def __repr__(self) -> str:
-        return f"Webhooks({urlsplit(self._url).hostname})"
+        return f"WebhookClient({urlsplit(self._url).hostname})"
 
-    async def tell(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
-        """POST `data`, until it is taken or every attempt failed. Raises `WebhookFailed`.
+    async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
+        """POST `data`, until it is accepted or every attempt failed. Raises `WebhookFailed`.
 
-        `delivery` names what is told, for a receiver that might be told twice; empty: a name of its own.
+        `delivery` names it for a receiver that might be sent it twice; empty for a name of its own.
         """
         delivery = delivery or secrets.token_hex(8)
         body = json.dumps({"event": event, "delivery": delivery, **data}, ensure_ascii=False, default=str).encode()
         if len(body) > BODY_LIMIT:
-            raise _refused(f"What is told is over {BODY_LIMIT // 1024} KB.")
-        for pause_s in (*self._pauses_s, None):
-            try:
-                await self._attempt(delivery, body)
-                return
-            except WebhookFailed as error:
-                if pause_s is None or not error.retryable:
-                    raise
-                log.info("a webhook was not taken: %s Again in %.1f s.", error, pause_s)
-            await asyncio.sleep(pause_s)
+            raise _refused(f"The body is over {BODY_LIMIT // 1024} KB.")
+        await self._attempts(self._attempt, delivery, body)
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._client.aclose()
 
     async def _attempt(self, delivery: str, body: bytes) -> None:
@@ -126,18 +126,18 @@ class Webhooks:
         }
 
     async def _address(self, host: str, port: int) -> str:
-        """The address to connect to. Raises `WebhookFailed`."""
+        """Return the address to connect to. Raises `WebhookFailed`."""
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 addresses = await self._resolve(host, port)
         except (OSError, TimeoutError):
             raise WebhookFailed("The webhook's host has no address.") from None
-        fitting = [address for address in addresses if self._may_ask(address)]
+        fitting = [address for address in addresses if self._is_allowed(address)]
         if not fitting:
             raise _refused("The webhook's host has a private address.")
         return fitting[0]
 
-    def _may_ask(self, address: str) -> bool:
+    def _is_allowed(self, address: str) -> bool:
         try:
             parsed = ipaddress.ip_address(address)
         except ValueError:
@@ -159,13 +159,13 @@ class Webhooks:
             raise SettingsError(f"{name}_SECRET has less than 16 characters.", hint=hint)
 
 
-def hosts_of(listed: str) -> list[str]:
-    """The hosts of a setting, which are comma-separated."""
+def split_hosts(listed: str) -> list[str]:
+    """Return the hosts of a comma-separated setting."""
     return [host for host in listed.split(",") if host.strip()]
 
 
 def signature(secret: bytes, timestamp: str, body: bytes) -> str:
-    """What the signature header says."""
+    """Return the value of the signature header."""
     return "sha256=" + hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
 
 
@@ -174,11 +174,17 @@ def _port(scheme: str) -> int:
 
 
 def _network(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """The network, or single address, that an entry names; None for a host's name."""
+    """Return the network, or single address, that an entry names; None for a host's name."""
     try:
         return ipaddress.ip_network(host.strip("[]"))
     except ValueError:
         return None
+
+
+def _log_retry(state: RetryCallState) -> None:
+    pause_s = state.next_action.sleep if state.next_action else 0.0
+    error = state.outcome.exception() if state.outcome else None
+    log.info("a webhook delivery failed: %s Next attempt in %.1f s.", error, pause_s)
 
 
 def _refused(message: str) -> WebhookFailed:

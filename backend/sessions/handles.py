@@ -1,6 +1,6 @@
 """A session wherever its call lives: in this process, or in another one that shares the load with it.
 
-Routes hold a `Handle` and never ask where. One process by itself has a `LocalSwitchboard`; several have a `Fleet`
+Routes hold a `Handle` and never ask where. One process by itself has a `LocalSwitchboard`; several have a `Cluster`
 (`fleet/`), which answers for its own sessions in the same way and asks the others for theirs.
 """
 

@@ -18,7 +18,7 @@ BRIEF_WITHIN_S = 0.3
 
 
 class Tellings(Protocol):
-    """What waits to be told: see `notifications.dispatcher.Teller`."""
+    """What waits to be told: see `notifications.dispatcher.NotificationDispatcher`."""
 
     async def waiting(self, user_id: str) -> list[Notice]: ...
 

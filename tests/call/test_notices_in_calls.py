@@ -10,8 +10,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.notifications.dispatcher import Teller
-from backend.notifications.notices import Notice, NoticeStore
+from backend.notifications.dispatcher import NotificationDispatcher
+from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect, connect_waiting
 from backend.storage.pubsub import PubSub
 from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
@@ -44,14 +44,14 @@ def house(peer: OfflinePeer, redis: RedisProcess) -> Iterator[RunningHouse]:
 
 
 @asynccontextmanager
-async def a_teller(redis: RedisProcess) -> AsyncIterator[Teller]:
+async def a_dispatcher(redis: RedisProcess) -> AsyncIterator[NotificationDispatcher]:
     """As a worker process has it: no calls of its own."""
     client, waiting = connect(redis.url), connect_waiting(redis.url)
-    teller = Teller(NoticeStore(client), PubSub(client, waiting))
+    dispatcher = NotificationDispatcher(NoticeRepository(client), PubSub(client, waiting))
     try:
-        yield teller
+        yield dispatcher
     finally:
-        await teller.close()
+        await dispatcher.close()
         await waiting.aclose()
         await client.aclose()
 
@@ -78,11 +78,11 @@ async def test_news_from_another_process_is_told_in_the_live_call(
     peer: OfflinePeer, house: RunningHouse, redis: RedisProcess
 ) -> None:
     await peer.follow(ANSWER)
-    async with a_browser(house) as browser, a_teller(redis) as teller:
+    async with a_browser(house) as browser, a_dispatcher(redis) as dispatcher:
         user = await user_of(browser)
         async with placed_call(house, browser=browser) as call:
             await answered(call)
-            await teller.tell(user, DONE)
+            await dispatcher.notify(user, DONE)
             told = await call.told("notice", within_s=20.0, state="told")
             assert told.data == {
                 "id": "research-1",
@@ -99,11 +99,11 @@ async def test_without_a_call_it_is_told_in_the_next_one_after_the_first_answer(
     peer: OfflinePeer, house: RunningHouse, redis: RedisProcess
 ) -> None:
     await peer.follow(ANSWER)
-    async with a_browser(house) as browser, a_teller(redis) as teller:
+    async with a_browser(house) as browser, a_dispatcher(redis) as dispatcher:
         user = await user_of(browser)
         async with placed_call(house, browser=browser) as call:
             await answered(call)
-        await teller.tell(user, DONE)
+        await dispatcher.notify(user, DONE)
         assert await waiting(browser) == ["research-1"]
         async with placed_call(house, browser=browser) as call:
             await call.told("notice", state="waiting")
@@ -120,12 +120,12 @@ async def test_news_broken_into_is_told_once_more_and_shorter(
     peer: OfflinePeer, house: RunningHouse, redis: RedisProcess
 ) -> None:
     await peer.follow(ANSWER)
-    async with a_browser(house) as browser, a_teller(redis) as teller:
+    async with a_browser(house) as browser, a_dispatcher(redis) as dispatcher:
         user = await user_of(browser)
         async with placed_call(house, browser=browser) as call:
             await answered(call)
             long = " ".join([DONE.text] * 4)
-            await teller.tell(user, Notice("research-2", long))
+            await dispatcher.notify(user, Notice("research-2", long))
             await call.told("notice", state="speaking")
             await call.hears_something()
             await call.say(speech("hello there"))
@@ -138,13 +138,13 @@ async def test_news_broken_into_is_told_once_more_and_shorter(
 
 
 async def test_who_is_forgotten_is_told_nothing(house: RunningHouse, redis: RedisProcess) -> None:
-    async with a_browser(house) as browser, a_teller(redis) as teller:
+    async with a_browser(house) as browser, a_dispatcher(redis) as dispatcher:
         user = await user_of(browser)
-        await teller.tell(user, DONE)
+        await dispatcher.notify(user, DONE)
         exported = (await browser.get("/api/me/export")).json()
         assert exported["notices"][0]["text"] == DONE.text
         assert (await browser.delete("/api/me")).status_code == 200
-        assert await waiting(browser) == [] and await teller.waiting(user) == []
+        assert await waiting(browser) == [] and await dispatcher.waiting(user) == []
 
 
 async def _empty(browser: httpx2.AsyncClient) -> bool:

@@ -17,7 +17,7 @@ from backend.observability.call_metrics import Metrics
 from backend.observability.merged_metrics import merged
 from backend.sessions.cluster import cluster as fleet
 from backend.sessions.cluster import replicator as clerk
-from backend.sessions.cluster.cluster import Link
+from backend.sessions.cluster.cluster import ClusterRedis
 from backend.sessions.registry import SessionState
 from backend.storage.client import connect, connect_waiting
 from tests.http.world import World, message_of, place_call, world
@@ -31,10 +31,10 @@ def redis() -> Iterator[RedisProcess]:
 
 
 @asynccontextmanager
-async def link_to(redis: RedisProcess) -> AsyncIterator[Link]:
+async def link_to(redis: RedisProcess) -> AsyncIterator[ClusterRedis]:
     quick, waiting = connect(redis.url), connect_waiting(redis.url)
     try:
-        yield Link(quick, waiting)
+        yield ClusterRedis(quick, waiting)
     finally:
         await quick.aclose()
         await waiting.aclose()

@@ -14,7 +14,7 @@ import pytest
 import backend.errors
 from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
 from backend.sessions.cluster.error_codec import raised, told
-from backend.sessions.cluster.rpc import Post
+from backend.sessions.cluster.rpc import Rpc
 from backend.storage.client import connect_waiting
 from tests.cluster.test_cluster import link_to
 from tests.http.world import Line, message_of, place_call, world
@@ -57,11 +57,11 @@ def test_a_kind_that_is_not_known_here_is_the_nearest_one() -> None:
 
 
 @asynccontextmanager
-async def asked(redis: RedisProcess, answer: Any) -> AsyncIterator[Post]:
+async def asked(redis: RedisProcess, answer: Any) -> AsyncIterator[Rpc]:
     """A process that answers so, and asks itself."""
 
     client = connect_waiting(redis.url)
-    post = Post(client, "node", answer)
+    post = Rpc(client, "node", answer)
     running = asyncio.create_task(post.run())
     try:
         yield post

@@ -20,7 +20,7 @@ def answered(story: Story, reply: str = "r1") -> None:
 
 
 def told(story: Story) -> list[str]:
-    return [command.notice for command in story.all(do.NoticeTold)]
+    return [command.notice for command in story.all(do.NoticeDelivered)]
 
 
 def states(story: Story) -> list[str]:

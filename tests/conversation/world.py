@@ -138,7 +138,7 @@ class World:
                     self.owed_since = None if self.speaking else self.now
                 case do.TruncateItem(_, heard_ms):
                     assert heard_ms > 0
-                case do.NoticeTold(notice):
+                case do.NoticeDelivered(notice):
                     self._note_told(notice)
                 case do.HangUp(reason):
                     assert self.closed is None, "hung up twice"

@@ -103,13 +103,13 @@ class FakeTasks:
 
 
 @dataclass
-class FakeTeller:
+class FakeNotifier:
     """Takes each notice once, by its id."""
 
     world: World
     fate: Countdown
 
-    async def tell(self, user_id: str, notice: Notice) -> None:
+    async def notify(self, user_id: str, notice: Notice) -> None:
         self.fate()
         assert self.world.told.get(notice.id, notice) == notice, "the same id, and another notice"
         self.world.told[notice.id] = notice
@@ -163,7 +163,7 @@ class Process:
             self.notebook,
             FakeTasks(world, self.fate),
             self.mind,
-            FakeTeller(world, self.fate),
+            FakeNotifier(world, self.fate),
             listening=self._listening,
             show=self._show,
             pace=self.pace,

@@ -26,7 +26,7 @@ from backend.media.frame import Frame
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
 from backend.observability.call_metrics import Metrics
-from backend.sessions.cluster.cluster import Fleet, Link
+from backend.sessions.cluster.cluster import Cluster, ClusterRedis
 from backend.sessions.handles import LocalSwitchboard
 from backend.sessions.registry import Directory, Session
 from backend.settings.settings import Settings
@@ -179,7 +179,7 @@ async def world(
     heartbeat_s: float = 15,
     page: bool = True,
     server: dict[str, Any] | None = None,
-    link: Link | None = None,
+    link: ClusterRedis | None = None,
     scenes: Sequence[Any] = (),
     folders: tuple[Path, ...] = (),
     pipeline: Pipeline = NO_STEPS,
@@ -216,7 +216,7 @@ async def world(
             await accept(sdp, line)
         return f"answer to {sdp}", line
 
-    fleet = Fleet(link, directory, accept_offer, lambda: (0.5, made.accepts)) if link else None
+    fleet = Cluster(link, directory, accept_offer, lambda: (0.5, made.accepts)) if link else None
     services = Services(
         settings=here,
         directory=directory,

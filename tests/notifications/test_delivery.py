@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.errors import TooMany
-from backend.notifications.notices import Notice, as_told
+from backend.notifications.notices import Notice, spoken_text
 from backend.notifications.reminders import CALL_S, DESERTED_S
 from tests.notifications.world import KEEP_S, LEASE_S, NOW, USER, Process, World
 from tests.support.crashing import Crash
@@ -21,9 +21,9 @@ DAY_S = 86_400
 async def test_nothing_happens_before_it_is_due() -> None:
     async with Process(World()) as one:
         await one.set()
-        assert await one.book.due(NOW + 599, 10) == ([], NOW + 600)
+        assert await one.reminders.due(NOW + 599, 10) == ([], NOW + 600)
         assert await one.delivery.deliver(USER, "r1") == "nothing"
-        assert await one.book.due(NOW + 600, 10) == ([(USER, "r1")], None)
+        assert await one.reminders.due(NOW + 600, 10) == ([(USER, "r1")], None)
         assert not one.world.waiting
 
 
@@ -35,11 +35,11 @@ async def test_a_live_call_has_it_to_tell_and_it_is_gone_once_it_was_heard() -> 
         (notice,) = world.waiting.values()
         assert (notice.text, notice.kind, notice.source) == ("A reminder: take the bread out, r1", "reminder", "r1")
         assert notice.at == NOW + 600 and not world.posts and not world.shown
-        assert (await one.book.of(USER))[0].shown()["state"] == "due", "it stays until it was heard"
-        world.hear()
-        one.delivery.told(USER, notice.id, "call")
+        assert (await one.reminders.all_of(USER))[0].to_json()["state"] == "due", "it stays until it was heard"
+        world.speak()
+        one.delivery.on_delivered(USER, notice.id, "call")
         await asyncio.sleep(0.05)
-        assert await one.book.of(USER) == []
+        assert await one.reminders.all_of(USER) == []
         assert world.shown == [("reminder", {"id": "r1", "event": "delivered", "way": "call"})]
 
 
@@ -48,10 +48,10 @@ async def test_one_that_was_heard_by_a_process_that_died_is_found_told() -> None
     async with Process(world) as one:
         reminder = await one.set()
         await one.deliver(reminder)
-        world.hear()
-        assert (await one.book.due(world.now + CALL_S - 1, 9))[0] == []
+        world.speak()
+        assert (await one.reminders.due(world.now + CALL_S - 1, 9))[0] == []
         assert await one.deliver(reminder) == "call"
-        assert await one.book.of(USER) == []
+        assert await one.reminders.all_of(USER) == []
 
 
 async def test_without_a_call_an_open_page_shows_it() -> None:
@@ -75,11 +75,11 @@ async def test_with_nobody_there_the_webhook_is_told_and_no_call_after_it() -> N
         reminder = await one.set()
         assert await one.deliver(reminder) == "webhook"
         assert world.posts == {"reminder-r1-1795263000": 1}
-        assert not world.waiting and await one.book.of(USER) == []
+        assert not world.waiting and await one.reminders.all_of(USER) == []
 
 
 async def test_a_webhook_that_refuses_is_asked_again_later_and_later() -> None:
-    world = World(hook_fails=2)
+    world = World(webhook_fails=2)
     async with Process(world) as one:
         reminder = await one.set()
         tries = []
@@ -90,23 +90,23 @@ async def test_a_webhook_that_refuses_is_asked_again_later_and_later() -> None:
 
 
 async def test_with_every_way_closed_it_waits_for_the_next_call() -> None:
-    world = World(hook=False)
+    world = World(webhook=False)
     async with Process(world) as one:
         reminder = await one.set()
         assert await one.deliver(reminder) == "waiting"
         assert list(world.waiting) == ["reminder-r1-1795263000"], "the next call tells it"
-        world.hear()
-        assert await one.deliver(reminder) == "call" and await one.book.of(USER) == []
+        world.speak()
+        assert await one.deliver(reminder) == "call" and await one.reminders.all_of(USER) == []
 
 
 async def test_what_reaches_nobody_is_given_up_in_the_end() -> None:
-    world = World(hook=False)
+    world = World(webhook=False)
     async with Process(world) as one:
         reminder = await one.set()
         await one.deliver(reminder)
         world.now += KEEP_S + 700
         assert await one.delivery.deliver(USER, "r1") == "nothing"
-        assert await one.book.of(USER) == [] and not world.waiting
+        assert await one.reminders.all_of(USER) == [] and not world.waiting
 
 
 async def test_one_called_off_while_it_is_due_is_not_told() -> None:
@@ -114,10 +114,10 @@ async def test_one_called_off_while_it_is_due_is_not_told() -> None:
     async with Process(world) as one:
         reminder = await one.set()
         await one.deliver(reminder)
-        await one.delivery.call_off(USER, "r1")
-        assert await one.book.remove(USER, "r1") is not None
-        assert not world.waiting and await one.book.remove(USER, "r1") is None
-        assert await one.book.due(NOW + 10 * DAY_S, 9) == ([], None)
+        await one.delivery.withdraw(USER, "r1")
+        assert await one.reminders.remove(USER, "r1") is not None
+        assert not world.waiting and await one.reminders.remove(USER, "r1") is None
+        assert await one.reminders.due(NOW + 10 * DAY_S, 9) == ([], None)
 
 
 async def test_a_repeating_one_comes_again_and_takes_the_place_of_one_nobody_heard() -> None:
@@ -125,9 +125,9 @@ async def test_a_repeating_one_comes_again_and_takes_the_place_of_one_nobody_hea
     async with Process(world) as one:
         reminder = await one.set("tomorrow at nine", "daily")
         await one.deliver(reminder)
-        world.hear()
+        world.speak()
         assert await one.deliver(reminder) == "call"
-        (kept,) = await one.book.of(USER)
+        (kept,) = await one.reminders.all_of(USER)
         assert kept.due == 0 and kept.at == reminder.at + DAY_S and kept.told_at
         world.now = kept.at
         await one.delivery.deliver(USER, "r1")
@@ -145,20 +145,20 @@ async def test_a_process_that_was_away_for_days_reminds_once() -> None:
         world.now = reminder.at + 5 * DAY_S + 60
         assert await one.delivery.deliver(USER, "r1") == "webhook"
         assert list(world.posts) == [f"reminder-r1-{reminder.at + 5 * DAY_S:.0f}"]
-        (kept,) = await one.book.of(USER)
+        (kept,) = await one.reminders.all_of(USER)
         assert kept.at == reminder.at + 6 * DAY_S
 
 
 async def test_a_repeating_one_ends_when_nobody_was_reached_for_months() -> None:
-    world = World(hook=False)
+    world = World(webhook=False)
     async with Process(world) as one:
         await one.set("tomorrow at nine", "daily")
         for _ in range(200):
-            if not (kept := await one.book.of(USER)):
+            if not (kept := await one.reminders.all_of(USER)):
                 break
             world.now = kept[0].at
             await one.delivery.deliver(USER, "r1")
-        assert await one.book.of(USER) == [] and not world.waiting
+        assert await one.reminders.all_of(USER) == [] and not world.waiting
         assert DESERTED_S < world.now - NOW < DESERTED_S + 3 * DAY_S
 
 
@@ -168,8 +168,8 @@ async def test_a_repeating_one_ends_when_nobody_was_reached_for_months() -> None
 )
 def test_a_reminder_that_comes_late_says_how_late(late_s: float, said: str) -> None:
     notice = Notice("reminder-r1-1", "A reminder: bread", "reminder", "r1", NOW)
-    assert as_told(notice, NOW + late_s) == f"A reminder: bread{said}"
-    assert as_told(Notice("d1", "It is done.", "result", at=NOW), NOW + late_s) == "It is done."
+    assert spoken_text(notice, NOW + late_s) == f"A reminder: bread{said}"
+    assert spoken_text(Notice("d1", "It is done.", "result", at=NOW), NOW + late_s) == "It is done."
 
 
 async def test_the_same_id_is_set_once_and_a_user_has_so_many() -> None:
@@ -188,10 +188,10 @@ async def test_of_several_processes_one_delivers() -> None:
         for number in range(5):
             await one.set(id_=f"r{number}")
         world.now += 600
-        first, second = await asyncio.gather(one.runner.execute(), two.runner.execute())
+        first, second = await asyncio.gather(one.scheduler.execute(), two.scheduler.execute())
         assert first["webhook"] + second["webhook"] == 5
         assert world.posts.total() == 5 and set(world.posts.values()) == {1}
-        assert await one.runner.execute() == dict.fromkeys(first, 0), "executing again does nothing"
+        assert await one.scheduler.execute() == dict.fromkeys(first, 0), "executing again does nothing"
 
 
 async def test_execute_delivers_those_of_one_user_only() -> None:
@@ -199,18 +199,18 @@ async def test_execute_delivers_those_of_one_user_only() -> None:
     async with Process(world) as one:
         await one.set()
         world.now += 600
-        assert (await one.runner.execute("somebody else"))["due"] == 0
-        assert (await one.runner.execute(USER))["webhook"] == 1
+        assert (await one.scheduler.execute("somebody else"))["due"] == 0
+        assert (await one.scheduler.execute(USER))["webhook"] == 1
 
 
 async def test_a_runner_sleeps_until_one_is_due_and_hears_of_new_ones() -> None:
     world = World()
     async with Process(world) as one:
-        running = asyncio.create_task(one.runner.run())
+        running = asyncio.create_task(one.scheduler._run())
         await asyncio.sleep(0)
         await one.set()
         world.now += 600
-        one.runner.wake()
+        one.scheduler.wake()
         await until(lambda: bool(world.posts))
         running.cancel()
         await asyncio.wait([running])
@@ -221,7 +221,7 @@ async def test_what_a_process_had_taken_when_it_died_is_delivered_by_another_aft
     async with Process(world) as one, Process(world) as two:
         reminder = await one.set()
         world.now = reminder.at
-        async with one.book.taken(USER, "r1") as ours:
+        async with one.reminders.lease(USER, "r1") as ours:
             assert ours
             assert await two.delivery.deliver(USER, "r1") == "elsewhere"
         assert await two.delivery.deliver(USER, "r1") == "webhook"
@@ -256,16 +256,16 @@ async def _delivered_in_spite_of(deaths: list[int], way: str) -> bool:
         await forget_leases(world)
         world.now += max(LEASE_S, CALL_S) + 1
         if way == "call" and world.waiting:
-            world.hear()
+            world.speak()
     async with Process(world) as last:
-        assert await last.book.of(USER) == [] and await last.book.due(world.now + DAY_S, 9) == ([], None)
+        assert await last.reminders.all_of(USER) == [] and await last.reminders.due(world.now + DAY_S, 9) == ([], None)
     assert not world.waiting
     delivery = "reminder-r1-1795263000"
     if way == "webhook":
         assert set(world.posts) == {delivery}, "at least once, and always by the same name"
         assert world.posts[delivery] <= 1 + len(deaths)
     else:
-        assert delivery in world.told and not world.posts
+        assert delivery in world.delivered and not world.posts
     return died
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
-from backend.notifications.dispatcher import Attendance, Teller
-from backend.notifications.notices import NOTICES_LIMIT, Notice, NoticeStore
+from backend.notifications.dispatcher import NotificationDispatcher, Subscription
+from backend.notifications.notices import NOTICES_LIMIT, Notice, NoticeRepository
 from backend.storage.client import connect, connect_waiting
 from backend.storage.pubsub import PubSub
 from tests.support.redis_server import RedisProcess, running_redis
@@ -29,97 +29,97 @@ def server() -> Iterator[RedisProcess]:
 class Process:
     """What a server process has of it."""
 
-    store: NoticeStore
+    repository: NoticeRepository
     pubsub: PubSub
-    teller: Teller
+    dispatcher: NotificationDispatcher
     pages: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass
-class Ear:
-    """A live call, as the teller sees it."""
+class FakeCall:
+    """A live call, as the dispatcher sees it."""
 
     arrived: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
 
-    def tell(self, event: NoticeArrived | NoticeWithdrawn) -> None:
+    def on_event(self, event: NoticeArrived | NoticeWithdrawn) -> None:
         (self.arrived if isinstance(event, NoticeArrived) else self.withdrawn).append(event.notice)
 
 
 @asynccontextmanager
 async def process(server: RedisProcess) -> AsyncIterator[Process]:
     redis, waiting = connect(server.url), connect_waiting(server.url)
-    store, pubsub = NoticeStore(redis), PubSub(redis, waiting)
-    running = Process(store, pubsub, Teller(store, pubsub))
+    repository, pubsub = NoticeRepository(redis), PubSub(redis, waiting)
+    running = Process(repository, pubsub, NotificationDispatcher(repository, pubsub))
     pubsub.on_page_event(lambda user, type_, data: running.pages.append((user, type_)))
     pubsub.start()
     try:
         yield running
     finally:
-        await running.teller.close()
+        await running.dispatcher.close()
         await pubsub.close()
         await waiting.aclose()
         await redis.aclose()
 
 
 @asynccontextmanager
-async def call(process: Process, user: str = "ada") -> AsyncIterator[tuple[Ear, Attendance]]:
-    ear = Ear()
-    attendance = process.teller.attend(user, ear.tell)
+async def call(process: Process, user: str = "ada") -> AsyncIterator[tuple[FakeCall, Subscription]]:
+    ear = FakeCall()
+    subscription = process.dispatcher.subscribe(user, ear.on_event)
     try:
-        yield ear, attendance
+        yield ear, subscription
     finally:
-        attendance.close()
+        subscription.close()
 
 
 async def test_without_a_call_it_waits_for_the_next_one(server: RedisProcess) -> None:
     async with process(server) as here:
-        await here.teller.tell("ada", DONE)
-        assert await here.teller.waiting("ada") == [DONE]
+        await here.dispatcher.notify("ada", DONE)
+        assert await here.dispatcher.waiting("ada") == [DONE]
         async with call(here) as (ear, _):
             await until(lambda: ear.arrived == ["n1"])
 
 
 async def test_it_is_deleted_when_it_was_told_and_not_before(server: RedisProcess) -> None:
     async with process(server) as here:
-        await here.teller.tell("ada", DONE)
+        await here.dispatcher.notify("ada", DONE)
         async with call(here) as (ear, _):
             await until(lambda: ear.arrived == ["n1"])
-        assert await here.teller.waiting("ada") == [DONE], "the call ended before it was told"
-        async with call(here) as (ear, attendance):
+        assert await here.dispatcher.waiting("ada") == [DONE], "the call ended before it was told"
+        async with call(here) as (ear, subscription):
             await until(lambda: ear.arrived == ["n1"])
-            attendance.told("n1")
-        assert await here.teller.waiting("ada") == []
+            subscription.mark_delivered("n1")
+        assert await here.dispatcher.waiting("ada") == []
 
 
 async def test_what_was_told_is_not_taken_again(server: RedisProcess) -> None:
-    async with process(server) as here, call(here) as (ear, attendance):
-        await here.teller.tell("ada", DONE)
-        await here.teller.tell("ada", DONE)
+    async with process(server) as here, call(here) as (ear, subscription):
+        await here.dispatcher.notify("ada", DONE)
+        await here.dispatcher.notify("ada", DONE)
         await until(lambda: ear.arrived == ["n1"])
-        attendance.told("n1")
-        await here.teller.close()
-        await here.teller.tell("ada", DONE)
-        assert await here.teller.waiting("ada") == [] and ear.arrived == ["n1"]
+        subscription.mark_delivered("n1")
+        await here.dispatcher.close()
+        await here.dispatcher.notify("ada", DONE)
+        assert await here.dispatcher.waiting("ada") == [] and ear.arrived == ["n1"]
 
 
 async def test_a_call_in_another_process_is_told_at_once(server: RedisProcess) -> None:
     async with process(server) as worker, process(server) as serving, call(serving) as (ear, _):
         await until(lambda: serving.pubsub.is_listening)
-        await worker.teller.tell("ada", DONE)
+        await worker.dispatcher.notify("ada", DONE)
         await until(lambda: ear.arrived == ["n1"], within_s=2.0)
 
 
 async def test_nobody_else_is_told(server: RedisProcess) -> None:
     async with process(server) as here, call(here, "bob") as (bobs, _), call(here) as (ear, _):
-        await here.teller.tell("ada", DONE)
+        await here.dispatcher.notify("ada", DONE)
         await until(lambda: ear.arrived == ["n1"])
         assert bobs.arrived == []
 
 
 async def test_of_two_calls_the_newer_tells_and_the_older_when_that_one_ends(server: RedisProcess) -> None:
     async with process(server) as here, process(server) as there, call(here) as (older, _):
-        await here.teller.tell("ada", DONE)
+        await here.dispatcher.notify("ada", DONE)
         await until(lambda: older.arrived == ["n1"])
         async with call(there) as (newer, _):
             await until(lambda: newer.arrived == ["n1"] and older.withdrawn == ["n1"])
@@ -128,17 +128,17 @@ async def test_of_two_calls_the_newer_tells_and_the_older_when_that_one_ends(ser
 
 async def test_what_is_withdrawn_is_taken_from_the_call_too(server: RedisProcess) -> None:
     async with process(server) as here, process(server) as there, call(here) as (ear, _):
-        await here.teller.tell("ada", DONE)
+        await here.dispatcher.notify("ada", DONE)
         await until(lambda: ear.arrived == ["n1"])
-        assert await there.teller.withdraw("ada", "n1")
+        assert await there.dispatcher.withdraw("ada", "n1")
         await until(lambda: ear.withdrawn == ["n1"])
 
 
 async def test_a_page_shows_what_the_machine_knows_only_by_its_id(server: RedisProcess) -> None:
-    async with process(server) as here, call(here) as (ear, attendance):
-        await here.teller.tell("ada", DONE)
+    async with process(server) as here, call(here) as (ear, subscription):
+        await here.dispatcher.notify("ada", DONE)
         await until(lambda: ear.arrived == ["n1"])
-        assert attendance.shown({"id": "n1", "state": "speaking"}) == {
+        assert subscription.shown({"id": "n1", "state": "speaking"}) == {
             "id": "n1",
             "kind": "result",
             "text": "The research is done.",
@@ -149,15 +149,15 @@ async def test_a_page_shows_what_the_machine_knows_only_by_its_id(server: RedisP
 
 async def test_a_dead_redis_delays_the_deletion_and_does_not_have_it_told_again(server: RedisProcess) -> None:
     async with process(server) as here:
-        await here.teller.tell("ada", DONE)
-        async with call(here) as (ear, attendance):
+        await here.dispatcher.notify("ada", DONE)
+        async with call(here) as (ear, subscription):
             await until(lambda: ear.arrived == ["n1"])
             server.freeze()
-            attendance.told("n1")
+            subscription.mark_delivered("n1")
         server.thaw()
         async with call(here) as (ear, _):
-            await until(lambda: not here.teller._deleting, within_s=5.0)
-            assert await here.teller.waiting("ada") == [] and ear.arrived == []
+            await until(lambda: not here.dispatcher._deleting, within_s=5.0)
+            assert await here.dispatcher.waiting("ada") == [] and ear.arrived == []
 
 
 async def test_after_an_outage_the_channel_is_heard_again(server: RedisProcess) -> None:
@@ -184,12 +184,12 @@ async def test_page_events_reach_every_process_once(server: RedisProcess) -> Non
 async def test_the_oldest_goes_when_there_are_too_many_and_all_is_exported_and_erased(server: RedisProcess) -> None:
     async with process(server) as here:
         for number in range(NOTICES_LIMIT + 1):
-            await here.store.put("ada", numbered(number))
-        waiting = await here.store.waiting("ada")
+            await here.repository.add("ada", numbered(number))
+        waiting = await here.repository.waiting("ada")
         assert len(waiting) == NOTICES_LIMIT and waiting[0].id == "n1"
-        assert len(await here.store.export("ada")) == NOTICES_LIMIT
-        await here.store.erase("ada")
-        assert await here.store.export("ada") == [] and await here.store.put("ada", DONE)
+        assert len(await here.repository.export("ada")) == NOTICES_LIMIT
+        await here.repository.erase("ada")
+        assert await here.repository.export("ada") == [] and await here.repository.add("ada", DONE)
 
 
 def numbered(number: int) -> Notice:

@@ -13,15 +13,13 @@ from typing import Any
 import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
-from prometheus_client import CollectorRegistry
 
+from backend.app.notifications import Notifications, open_notifications
 from backend.http.page_streams import Pages
 from backend.http.services import Keeper
 from backend.mcp.tokens import Tokens
-from backend.notifications.dispatcher import Teller
-from backend.notifications.notices import Notice, NoticeStore
+from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
-from backend.notifications.service import Reminding
 from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
@@ -35,43 +33,36 @@ TOKENS = McpSettings.model_validate({"internal_tokens": f"{ANYBODY},ana:{FOR_ANA
 
 
 @dataclass
-class Desk:
-    """A server with reminders, and what keeps them. `now` is moved by hand."""
+class Server:
+    """A server with reminders, and what stores them. `now` is moved by hand."""
 
     here: World
     memory: FakeMemory
-    notices: NoticeStore
-    presence: Presence
-    teller: Teller
+    notifications: Notifications
     now: list[float]
 
 
 @asynccontextmanager
-async def desk(folder: Path, **settings: Any) -> AsyncIterator[Desk]:
-    server, now = FakeServer(), [1_795_262_400.0]
-    redis, waiting = FakeAsyncRedis(server=server), FakeAsyncRedis(server=server)
-    memory, pubsub, store = FakeMemory(), PubSub(redis, waiting), NoticeStore(redis)
-    teller, presence = Teller(store, pubsub), Presence(redis)
-    pages = Pages(presence)
-    pubsub.on_page_event(pages.publish)
+async def server_with_reminders(folder: Path, **settings: Any) -> AsyncIterator[Server]:
+    store, now = FakeServer(), [1_795_262_400.0]
+    redis, waiting = FakeAsyncRedis(server=store), FakeAsyncRedis(server=store)
+    memory, pubsub = FakeMemory(), PubSub(redis, waiting)
     chosen = NotificationSettings.model_validate({"deliver": "when_asked", **settings})
-    reminding = Reminding(chosen, redis, memory, lambda: now[0])
-    teller.on_told(reminding.told)
-    kept = {
-        "reminding": reminding,
-        "bearers": Tokens(TOKENS).bearer,
-        "notices": teller.waiting,
-        "seen": teller.seen,
-        "pages": pages,
-        "keepers": (Keeper("reminders", reminding.export, reminding.erase),),
-    }
-    delivering = reminding.delivering(
-        teller, show=pubsub.publish_page_event, on_page=presence.anywhere, hook=None, registry=CollectorRegistry()
-    )
-    async with delivering, world(folder, services_with=kept) as here:
-        yield Desk(here, memory, store, presence, teller, now)
-        pages.close()
-    await teller.close()
+    async with open_notifications(chosen, redis, pubsub, memory, clock=lambda: now[0]) as notifications:
+        pages = Pages(notifications.presence)
+        pubsub.on_page_event(pages.publish)
+        reminders, dispatcher = notifications.reminders, notifications.dispatcher
+        services = {
+            "reminders": reminders,
+            "bearers": Tokens(TOKENS).bearer,
+            "notices": dispatcher.waiting,
+            "mark_seen": dispatcher.mark_seen,
+            "pages": pages,
+            "keepers": (Keeper("reminders", reminders.export, reminders.erase),),
+        }
+        async with world(folder, services_with=services) as here:
+            yield Server(here, memory, notifications, now)
+            pages.close()
     for client in (redis, waiting):
         await client.aclose()
 
@@ -88,7 +79,7 @@ async def user_of(browser: httpx2.AsyncClient) -> str:
 
 
 async def test_a_reminder_is_set_listed_exported_and_called_off(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as browser:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         made = await browser.post("/notification", json={"text": " take the bread  out ", "at": "in ten minutes"})
         assert made.status_code == 201, made.text
         told = made.json()
@@ -105,7 +96,7 @@ async def test_a_reminder_is_set_listed_exported_and_called_off(tmp_path: Path) 
 
 
 async def test_who_is_forgotten_is_reminded_of_nothing(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as browser:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         await browser.post("/notification", json={"text": "bread", "at": "in ten minutes"})
         assert (await browser.delete("/api/me")).status_code == 200
         assert (await browser.get("/notification/me")).json() == {"notifications": []}
@@ -114,7 +105,7 @@ async def test_who_is_forgotten_is_reminded_of_nothing(tmp_path: Path) -> None:
 
 
 async def test_times_are_on_the_users_own_clock(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as browser:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         refused = await browser.post("/notification", json={"text": "pills", "at": "at nine", "repeat": "daily"})
         assert refused.status_code == 422 and "time zone" in refused.json()["error"]["message"]
         await update_user(at.memory, await user_of(browser), SetPreference("time_zone", "Asia/Kathmandu"))
@@ -139,14 +130,14 @@ async def test_times_are_on_the_users_own_clock(tmp_path: Path) -> None:
     ],
 )
 async def test_what_cannot_be_is_refused_with_a_hint(body: dict[str, str], tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as browser:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         refused = await browser.post("/notification", json=body)
         assert refused.status_code == 422 and refused.json()["error"]["hint"]
         assert "xxx" not in refused.text, "nobody's words are repeated"
 
 
 async def test_sending_it_again_sets_nothing_new_and_there_is_a_limit(tmp_path: Path) -> None:
-    async with desk(tmp_path, per_user=1) as at, at.here.browser() as browser:
+    async with server_with_reminders(tmp_path, per_user=1) as at, at.here.browser() as browser:
         body = {"text": "bread", "at": "in ten minutes", "id": "mine-1"}
         first, again = [(await browser.post("/notification", json=body)).json() for _ in range(2)]
         assert first["id"] == again["id"] == "mine-1"
@@ -155,7 +146,7 @@ async def test_sending_it_again_sets_nothing_new_and_there_is_a_limit(tmp_path: 
 
 
 async def test_nobody_sets_reads_or_calls_off_anothers(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as ana, at.here.browser() as eve:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as ana, at.here.browser() as eve:
         made = (await ana.post("/notification", json={"text": "bread", "at": "in ten minutes"})).json()
         user = await user_of(ana)
         forced = await eve.post("/notification", json={"user": user, "text": "boo", "at": "in ten minutes"})
@@ -169,14 +160,14 @@ async def test_nobody_sets_reads_or_calls_off_anothers(tmp_path: Path) -> None:
 
 
 async def test_a_page_of_a_foreign_origin_may_not(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as browser:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         body = {"text": "boo", "at": "in ten minutes"}
         foreign = await browser.post("/notification", json=body, headers={"origin": "http://elsewhere.example"})
         assert foreign.status_code == 403
 
 
 async def test_programs_act_for_whom_their_token_says(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as http:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as http:
         body = {"user": "ana", "text": "bread", "at": "in ten minutes"}
         assert (await http.post("/notification", json=body, headers=bearer(ANYBODY))).status_code == 201
         assert (await http.post("/notification", json={**body, "user": "me"}, headers=bearer(FOR_ANA))).is_success
@@ -193,21 +184,21 @@ async def test_programs_act_for_whom_their_token_says(tmp_path: Path) -> None:
 
 
 async def test_wrong_tokens_are_counted(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as http:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as http:
         codes = [(await http.get("/notification/ana", headers=bearer("wrong" * 6))).status_code for _ in range(11)]
         assert codes == [401] * 10 + [429]
 
 
 async def test_an_open_page_is_told_shows_it_and_says_so(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as browser:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         user = await user_of(browser)
-        await at.teller.tell(user, Notice("n1", "It is done."))
+        await at.notifications.dispatcher.notify(user, Notice("n1", "It is done."))
         await browser.post("/notification", json={"text": "bread", "at": "in ten minutes"})
         async with browser.stream("GET", "/api/me/events") as stream:
             lines = stream.aiter_lines()
             first = await event(lines)
             assert first["event"] == "notice" and first["data"]["id"] == "n1"
-            assert await at.presence.anywhere(user)
+            assert await at.notifications.presence.is_open(user)
             at.now[0] += 600
             executing = asyncio.create_task(browser.post("/notification/execute"))
             told = await event(lines)
@@ -218,11 +209,11 @@ async def test_an_open_page_is_told_shows_it_and_says_so(tmp_path: Path) -> None
             assert (await event(lines))["data"] == {"id": told["data"]["source"], "event": "delivered", "way": "page"}
         assert (await browser.get("/notification/me")).json() == {"notifications": []}
         assert not (await browser.post(f"/api/me/notices/{told['data']['id']}/seen")).json()["still_waited"]
-        await until(lambda: _left(at.presence, user))
+        await until(lambda: _left(at.notifications.presence, user))
 
 
 async def test_a_user_has_so_many_pages(tmp_path: Path) -> None:
-    async with desk(tmp_path) as at, at.here.browser() as browser:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         await user_of(browser)
         reading = []
         async with AsyncExitStack() as stack:
@@ -234,7 +225,7 @@ async def test_a_user_has_so_many_pages(tmp_path: Path) -> None:
 
 
 async def _left(presence: Presence, user: str) -> bool:
-    return not await presence.anywhere(user)
+    return not await presence.is_open(user)
 
 
 async def event(lines: AsyncIterator[str]) -> dict[str, Any]:

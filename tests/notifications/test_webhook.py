@@ -6,13 +6,12 @@ import hashlib
 import hmac
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from backend.app.notifications import open_notifications
 from backend.errors import SettingsError
-from backend.notifications.service import Reminding
-from backend.notifications.webhooks import Webhooks
+from backend.notifications.webhooks import WebhookClient
 from backend.settings.notifications import NotificationSettings
+from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from demo.services.server import Request, json_reply, serving
 from tests.notifications.world import USER, Process, World
@@ -30,12 +29,12 @@ def genuine(request: Request) -> bool:
 async def test_a_reminder_is_sent_signed_and_again_after_a_5xx_until_it_is_taken() -> None:
     statuses = iter([503, 500, 503, 200])
     async with serving(lambda _: json_reply({}, next(statuses))) as server:
-        webhooks = Webhooks(url=f"{server.url}/hook", secret=SECRET, hosts=["127.0.0.1"], pauses_s=(0.01,))
-        async with Process(World(), hook=webhooks) as one:
+        webhooks = WebhookClient(url=f"{server.url}/hook", secret=SECRET, hosts=["127.0.0.1"], pauses_s=(0.01,))
+        async with Process(World(), webhook=webhooks) as one:
             reminder = await one.set()
             assert await one.deliver(reminder) == "waiting", "two attempts at once, then later"
             assert await one.deliver(reminder) == "webhook"
-            assert await one.book.of(USER) == []
+            assert await one.reminders.all_of(USER) == []
         await webhooks.close()
     assert len(server.requests) == 4 and all(map(genuine, server.requests))
     assert {request.headers["x-responder-delivery"] for request in server.requests} == {"reminder-r1-1795263000"}
@@ -47,14 +46,6 @@ async def test_a_reminder_is_sent_signed_and_again_after_a_5xx_until_it_is_taken
 async def test_a_webhook_that_cannot_be_stops_the_start_and_names_its_setting() -> None:
     chosen = NotificationSettings.model_validate({"webhook_url": "http://elsewhere.example", "webhook_secret": SECRET})
     async with Process(World()) as one:
-        reminding = Reminding(chosen, one.redis, FakeMemory())
         with pytest.raises(SettingsError, match="NOTIFICATIONS__WEBHOOK_HOSTS"):
-            async with open_notifications(
-                chosen,
-                reminding,
-                one.tellings,
-                pubsub=None,  # type: ignore[arg-type]
-                presence=None,  # type: ignore[arg-type]
-                registry=CollectorRegistry(),
-            ):
+            async with open_notifications(chosen, one.redis, PubSub(one.redis, one.redis), FakeMemory()):
                 raise AssertionError("it must not start")

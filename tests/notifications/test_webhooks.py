@@ -16,7 +16,7 @@ from backend.errors import SettingsError
 from backend.middleware.base import Asked, WholeTurn
 from backend.middleware.pipeline import Pipeline
 from backend.middleware.plan import discover
-from backend.notifications.webhooks import BODY_LIMIT, WebhookFailed, Webhooks
+from backend.notifications.webhooks import BODY_LIMIT, WebhookClient, WebhookFailed
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from demo.services.server import ApiServer, Reply, Request, json_reply, serving
@@ -28,12 +28,12 @@ NOW = 1_795_262_400.0
 @asynccontextmanager
 async def told(
     answer: Callable[[Request], Reply], *, hosts: Sequence[str] = ("127.0.0.1",), url: str = "{url}/hook", **more: Any
-) -> AsyncIterator[tuple[Webhooks, ApiServer]]:
-    """Webhooks to a local server."""
+) -> AsyncIterator[tuple[WebhookClient, ApiServer]]:
+    """WebhookClient to a local server."""
     async with serving(answer) as server:
         more.setdefault("pauses_s", (0.01, 0.01))
         chosen = url.format(url=server.url, port=urlsplit(server.url).port)
-        webhooks = Webhooks(url=chosen, secret=SECRET, hosts=hosts, clock=lambda: NOW, **more)
+        webhooks = WebhookClient(url=chosen, secret=SECRET, hosts=hosts, clock=lambda: NOW, **more)
         try:
             yield webhooks, server
         finally:
@@ -49,7 +49,7 @@ def genuine(request: Request) -> bool:
 
 async def test_what_is_told_is_signed() -> None:
     async with told(lambda _: json_reply({})) as (webhooks, server):
-        await webhooks.tell("turn", {"answer": "Té."})
+        await webhooks.send("turn", {"answer": "Té."})
     (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/hook")
     assert genuine(request)
@@ -62,7 +62,7 @@ async def test_what_is_told_is_signed() -> None:
 async def test_a_server_that_is_not_ready_is_asked_again_with_the_same_delivery() -> None:
     statuses = iter([503, 429, 200])
     async with told(lambda _: json_reply({}, next(statuses))) as (webhooks, server):
-        await webhooks.tell("turn", {})
+        await webhooks.send("turn", {})
     assert len({request.headers["x-responder-delivery"] for request in server.requests}) == 1
     assert len(server.requests) == 3 and all(map(genuine, server.requests))
 
@@ -70,7 +70,7 @@ async def test_a_server_that_is_not_ready_is_asked_again_with_the_same_delivery(
 async def test_a_server_that_stays_away_is_given_up() -> None:
     async with told(lambda _: Reply(breaks_off=True)) as (webhooks, server):
         with pytest.raises(WebhookFailed, match="cannot be reached"):
-            await webhooks.tell("turn", {"answer": "words"})
+            await webhooks.send("turn", {"answer": "words"})
     assert len(server.requests) == 3
 
 
@@ -79,7 +79,7 @@ async def test_a_refusal_or_a_redirect_is_final(status: int) -> None:
     elsewhere = {"location": "http://127.0.0.1:9/"}
     async with told(lambda _: json_reply({}, status, headers=elsewhere)) as (webhooks, server):
         with pytest.raises(WebhookFailed, match=f"refuses \\({status}\\)"):
-            await webhooks.tell("turn", {})
+            await webhooks.send("turn", {})
     assert len(server.requests) == 1
 
 
@@ -90,7 +90,7 @@ async def test_a_name_that_leads_to_a_private_address_is_refused() -> None:
     url = "http://hooks.example:{port}/hook"
     async with told(lambda _: json_reply({}), hosts=["hooks.example"], url=url, resolve=resolve) as (webhooks, server):
         with pytest.raises(WebhookFailed, match="private address"):
-            await webhooks.tell("turn", {})
+            await webhooks.send("turn", {})
     assert server.requests == []
 
 
@@ -101,7 +101,7 @@ async def test_a_private_address_that_is_listed_is_asked_under_the_hosts_name(al
 
     url, hosts = "http://hooks.example:{port}/hook", ["hooks.example", allowed]
     async with told(lambda _: json_reply({}), hosts=hosts, url=url, resolve=resolve) as (webhooks, server):
-        await webhooks.tell("turn", {})
+        await webhooks.send("turn", {})
     assert server.requests[0].headers["host"].startswith("hooks.example:")
 
 
@@ -115,14 +115,14 @@ async def test_a_name_without_an_address_is_tried_again() -> None:
     url = "http://hooks.example/hook"
     async with told(lambda _: json_reply({}), hosts=["hooks.example"], url=url, resolve=resolve) as (webhooks, _):
         with pytest.raises(WebhookFailed, match="no address"):
-            await webhooks.tell("turn", {})
+            await webhooks.send("turn", {})
     assert len(tries) == 3
 
 
 async def test_a_turn_that_is_far_too_long_is_not_told() -> None:
     async with told(lambda _: json_reply({})) as (webhooks, server):
         with pytest.raises(WebhookFailed, match="64 KB"):
-            await webhooks.tell("turn", {"answer": "x" * BODY_LIMIT})
+            await webhooks.send("turn", {"answer": "x" * BODY_LIMIT})
     assert server.requests == []
 
 
@@ -139,13 +139,13 @@ async def test_a_turn_that_is_far_too_long_is_not_told() -> None:
 )
 def test_a_webhook_that_is_set_up_wrongly_stops_the_server(url: str, hosts: list[str], secret: str, match: str) -> None:
     with pytest.raises(SettingsError, match=match):
-        Webhooks(url=url, secret=secret, hosts=hosts)
+        WebhookClient(url=url, secret=secret, hosts=hosts)
 
 
 @pytest.mark.parametrize("words", [True, False])
 async def test_a_finished_turn_is_told_once_nobody_waits(words: bool) -> None:
     async with told(lambda _: json_reply({})) as (webhooks, server):
-        services = {Memory: FakeMemory(), Webhooks: webhooks}
+        services = {Memory: FakeMemory(), WebhookClient: webhooks}
         pipeline = Pipeline(discover(), services, options={"webhook": {"words": words}})
         asked = Asked("Where?", "ada", "c1", "voice", mode="work")
         turn = await pipeline.after(WholeTurn(asked, "There.", message_id="m1", thinkers=("news",)))

@@ -1,4 +1,4 @@
-"""What reminders are delivered with, in tests: a clock, and a Redis, notices and a webhook that outlive processes."""
+"""The world of reminders in tests: a clock, and a Redis, notices and a webhook that outlive processes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from zoneinfo import ZoneInfo
 
 from fakeredis import FakeServer
 
-from backend.notifications.delivery import Delivery, Hook, Outcome
-from backend.notifications.metrics import ReminderFigures
+from backend.notifications.delivery import Outcome, ReminderDelivery, Routes, Webhook
+from backend.notifications.metrics import ReminderMetrics
 from backend.notifications.notices import Notice
 from backend.notifications.reminders import Reminder
-from backend.notifications.repository import Book
+from backend.notifications.repository import ReminderRepository
 from backend.notifications.schedule import planned
-from backend.notifications.scheduler import Runner
+from backend.notifications.scheduler import ReminderScheduler
 from backend.notifications.webhooks import WebhookFailed
+from backend.settings.notifications import NotificationSettings
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"
@@ -25,6 +26,7 @@ OSLO = ZoneInfo("Europe/Oslo")
 NOW = 1_795_262_400.0
 KEEP_S = 14 * 86_400.0
 LEASE_S = 10.0
+SETTINGS = NotificationSettings.model_validate({"keep_days": KEEP_S / 86_400, "lease_s": LEASE_S})
 
 
 @dataclass
@@ -34,13 +36,13 @@ class World:
     server: FakeServer = field(default_factory=FakeServer)
     now: float = NOW
     waiting: dict[str, Notice] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
-    """Notices that need not be told any more, in the order that came true."""
+    delivered: list[str] = field(default_factory=list)
+    """Notices that were delivered or withdrawn, in that order."""
     on_call: bool = False
     page: bool = False
     """Whether a page is open, and shows what it is told at once."""
-    hook: bool = True
-    hook_fails: int = 0
+    webhook: bool = True
+    webhook_fails: int = 0
     posts: Counter[str] = field(default_factory=Counter)
     """How often each delivery was taken by the webhook."""
     shown: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -48,23 +50,23 @@ class World:
     def clock(self) -> float:
         return self.now
 
-    def hear(self, *notice_ids: str) -> None:
-        """These notices are told in a call."""
+    def speak(self, *notice_ids: str) -> None:
+        """Have these notices spoken in a call."""
         for notice_id in notice_ids or tuple(self.waiting):
             del self.waiting[notice_id]
-            self.told.append(notice_id)
+            self.delivered.append(notice_id)
 
 
 @dataclass
-class FakeTellings:
-    """`Tellings` that outlive the process, each notice once by its id."""
+class FakeNotices:
+    """`NoticeService` that outlives the process, each notice once by its id."""
 
     world: World
     fate: Countdown
 
-    async def tell(self, user_id: str, notice: Notice) -> None:
+    async def notify(self, user_id: str, notice: Notice) -> None:
         self.fate()
-        if notice.id not in self.world.told:
+        if notice.id not in self.world.delivered:
             self.world.waiting.setdefault(notice.id, notice)
         self.fate()
 
@@ -72,33 +74,33 @@ class FakeTellings:
         self.fate()
         return list(self.world.waiting.values())
 
-    async def told(self, user_id: str, notice_id: str) -> bool:
+    async def is_delivered(self, user_id: str, notice_id: str) -> bool:
         self.fate()
-        return notice_id in self.world.told
+        return notice_id in self.world.delivered
 
     async def withdraw(self, user_id: str, notice_id: str) -> bool:
         self.fate()
-        self.world.told.append(notice_id)
+        self.world.delivered.append(notice_id)
         was_there = self.world.waiting.pop(notice_id, None) is not None
         self.fate()
         return was_there
 
-    async def listening(self, user_id: str) -> bool:
+    async def is_on_call(self, user_id: str) -> bool:
         self.fate()
         return self.world.on_call
 
 
 @dataclass
-class FakeHook:
+class FakeWebhook:
     """A webhook's server that may refuse at first."""
 
     world: World
     fate: Countdown
 
-    async def tell(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
+    async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
         self.fate()
-        if self.world.hook_fails:
-            self.world.hook_fails -= 1
+        if self.world.webhook_fails:
+            self.world.webhook_fails -= 1
             raise WebhookFailed("The webhook's server is not ready (503).")
         assert event == "reminder" and data["user"] == USER
         self.world.posts[delivery] += 1
@@ -108,25 +110,21 @@ class FakeHook:
 class Process:
     """One process that delivers reminders, and may die at any await."""
 
-    def __init__(self, world: World, dies_after: int | None = None, hook: Hook | None = None) -> None:
+    def __init__(self, world: World, dies_after: int | None = None, webhook: Webhook | None = None) -> None:
         self.world = world
         self.fate = Countdown(dies_after)
         self.redis = CrashingRedis(world.server, self.fate)
-        self.book = Book(self.redis, per_user=5, lease_s=LEASE_S)
-        self.figures = ReminderFigures()
-        self.tellings = FakeTellings(world, self.fate)
-        self.delivery = Delivery(
-            self.book,
-            self.tellings,
-            show=self._show,
-            on_page=self._on_page,
-            hook=hook or (FakeHook(world, self.fate) if world.hook else None),
-            figures=self.figures,
-            keep_s=KEEP_S,
-            lease_s=LEASE_S,
-            clock=world.clock,
+        self.reminders = ReminderRepository(self.redis, per_user=5, lease_s=LEASE_S)
+        self.notices = FakeNotices(world, self.fate)
+        webhook = webhook or (FakeWebhook(world, self.fate) if world.webhook else None)
+        self.delivery = ReminderDelivery(
+            self.reminders,
+            Routes(self.notices, self._show, self._has_page, webhook),
+            ReminderMetrics(),
+            SETTINGS,
+            world.clock,
         )
-        self.runner = Runner(self.book, self.delivery, world.clock)
+        self.scheduler = ReminderScheduler(self.reminders, self.delivery, world.clock)
 
     async def __aenter__(self) -> Process:
         return self
@@ -139,11 +137,11 @@ class Process:
         """A reminder of the bread, in Oslo."""
         first, series = planned(at, repeat, self.world.now, OSLO)
         reminder = Reminder(id_, USER, f"take the bread out, {id_}", self.world.now, first, "Europe/Oslo", series)
-        return await self.book.put(reminder)
+        return await self.reminders.add(reminder)
 
     async def deliver(self, reminder: Reminder) -> Outcome:
         """See to it, at the moment it wakes."""
-        current = await self.book.get(USER, reminder.id)
+        current = await self.reminders.get(USER, reminder.id)
         if current is not None:
             self.world.now = max(self.world.now, current.wakes_at)
         return await self.delivery.deliver(USER, reminder.id)
@@ -152,8 +150,8 @@ class Process:
         self.fate()
         self.world.shown.append((type_, data))
         if type_ == "notice" and self.world.page:
-            await self.tellings.withdraw(user_id, data["id"])
+            await self.notices.withdraw(user_id, data["id"])
 
-    async def _on_page(self, user_id: str) -> bool:
+    async def _has_page(self, user_id: str) -> bool:
         self.fate()
         return self.world.page

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from backend.middleware.base import StepOptions, WholeTurn, step
-from backend.notifications.webhooks import Webhooks
+from backend.notifications.webhooks import WebhookClient
 
 
 @step("webhook", stage="post", options={"words": True}, deadline_s=30.0, detached=True)
-async def webhook(turn: WholeTurn, webhooks: Webhooks | None, options: StepOptions) -> None:
+async def webhook(turn: WholeTurn, webhooks: WebhookClient | None, options: StepOptions) -> None:
     """Raises `WebhookFailed`. Without `words` only labels and lengths are told."""
     if webhooks is None:
         return
@@ -26,4 +26,4 @@ async def webhook(turn: WholeTurn, webhooks: Webhooks | None, options: StepOptio
     }
     if options.values["words"]:
         told |= {"question": asked.text, "answer": turn.answer, "citations": list(turn.citations)}
-    await webhooks.tell("turn", told)
+    await webhooks.send("turn", told)

@@ -15,11 +15,11 @@ from redis.exceptions import RedisError
 
 from backend.errors import CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.observability.merged_metrics import merged
-from backend.sessions.cluster.cluster_registry import NodeState, Register
+from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
 from backend.sessions.cluster.remote import RemoteFeed, RemoteHandle
-from backend.sessions.cluster.replicator import BEAT_S, Clerk
-from backend.sessions.cluster.rpc import Post
-from backend.sessions.cluster.rpc_methods import Answers
+from backend.sessions.cluster.replicator import BEAT_S, SessionReplicator
+from backend.sessions.cluster.rpc import Rpc
+from backend.sessions.cluster.rpc_methods import RpcMethods
 from backend.sessions.handles import Handle, LocalHandle, here, newest_of, no_session
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import Directory, Session, SessionState
@@ -37,19 +37,19 @@ Load = Callable[[], tuple[float, bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ClusterRedis:
     """The Redis the processes share: a client with short time limits, and one whose reads may wait."""
 
     redis: Redis
     waiting: Redis
 
 
-class Fleet:
-    """A `Switchboard` over all processes that share one Redis. `run` keeps it going; see `open_fleet`."""
+class Cluster:
+    """A `Switchboard` over all processes that share one Redis. `run` keeps it going; see `open_cluster`."""
 
     def __init__(
         self,
-        link: Link,
+        link: ClusterRedis,
         directory: Directory,
         accept_offer: AcceptOffer,
         load: Load,
@@ -63,14 +63,14 @@ class Fleet:
         self._group = group or self.node
         self._directory = directory
         self._load = load
-        self._register = Register(link.redis)
-        self._post = Post(link.waiting, self.node, Answers(directory, accept_offer, self.announce, figures))
-        self._clerk = Clerk(link.redis, self.node, self._state)
+        self._register = ClusterRegistry(link.redis)
+        self._post = Rpc(link.waiting, self.node, RpcMethods(directory, accept_offer, self.announce, figures))
+        self._clerk = SessionReplicator(link.redis, self.node, self._state)
         self._feeds: dict[str, RemoteFeed] = {}
         directory.watcher = self._clerk
 
     def __repr__(self) -> str:
-        return f"Fleet({self.node[:6]}…, {self._clerk}, {len(self._feeds)} followed)"
+        return f"Cluster({self.node[:6]}…, {self._clerk}, {len(self._feeds)} followed)"
 
     @property
     def depth(self) -> int:
@@ -212,17 +212,17 @@ class Fleet:
 
 
 @asynccontextmanager
-async def open_fleet(
-    link: Link,
+async def open_cluster(
+    link: ClusterRedis,
     directory: Directory,
     accept_offer: AcceptOffer,
     load: Load,
     *,
     figures: Callable[[], str],
     group: str | None,
-) -> AsyncIterator[Fleet]:
-    """A fleet that runs until the block ends. See `Fleet`."""
-    fleet = Fleet(link, directory, accept_offer, load, figures=figures, group=group)
+) -> AsyncIterator[Cluster]:
+    """A fleet that runs until the block ends. See `Cluster`."""
+    fleet = Cluster(link, directory, accept_offer, load, figures=figures, group=group)
     running = asyncio.create_task(fleet.run(), name="fleet")
     try:
         yield fleet

@@ -20,7 +20,7 @@ NODES = "fleet:nodes"
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class SessionEntry:
     """A session as the fleet knows it. `description` is what `GET /api/sessions/{id}` shows, some seconds old."""
 
     session_id: str
@@ -41,27 +41,27 @@ class NodeState:
     accepts: bool
 
 
-class Register:
+class ClusterRegistry:
     """Read-only; every method may raise `MemoryUnavailable`."""
 
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
 
     def __repr__(self) -> str:
-        return "Register()"
+        return "ClusterRegistry()"
 
-    async def card(self, session_id: str) -> Card | None:
+    async def card(self, session_id: str) -> SessionEntry | None:
         """Where that session is, or was in the last ten minutes."""
         raw = await _bounded(self._redis.get(card_of(session_id)))
-        return None if raw is None else msgspec.json.decode(raw, type=Card)
+        return None if raw is None else msgspec.json.decode(raw, type=SessionEntry)
 
-    async def cards_of(self, owner: str) -> list[Card]:
+    async def cards_of(self, owner: str) -> list[SessionEntry]:
         """The owner's sessions, in no order."""
         ids = await _bounded(self._redis.zrange(calls_of(owner), 0, -1))
         if not ids:
             return []
         found = await _bounded(self._redis.mget([card_of(raw.decode()) for raw in ids]))
-        return [msgspec.json.decode(raw, type=Card) for raw in found if raw is not None]
+        return [msgspec.json.decode(raw, type=SessionEntry) for raw in found if raw is not None]
 
     async def lives(self, node: str) -> bool:
         """Whether that process told of itself lately."""

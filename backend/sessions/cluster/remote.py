@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from backend.errors import MemoryUnavailable, VoiceError
-from backend.sessions.cluster.cluster_registry import Card, Register, events_of
-from backend.sessions.cluster.rpc import Post
+from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, events_of
+from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.event_log import Feed, PageEvent
 from backend.sessions.registry import END_WITHIN_S, SessionState
 
@@ -25,7 +25,7 @@ LOST = "server_lost"
 class RemoteFeed:
     """The events of a session elsewhere, for any number of readers here; followed while there is one."""
 
-    def __init__(self, session_id: str, post: Post, register: Register, on_idle: Callable[[], None]) -> None:
+    def __init__(self, session_id: str, post: Rpc, register: ClusterRegistry, on_idle: Callable[[], None]) -> None:
         self._session_id = session_id
         self._post = post
         self._register = register
@@ -76,7 +76,9 @@ class RemoteFeed:
 class RemoteHandle:
     """See `sessions.handles.Handle`."""
 
-    def __init__(self, card: Card, post: Post, register: Register, feed: Callable[[str], RemoteFeed]) -> None:
+    def __init__(
+        self, card: SessionEntry, post: Rpc, register: ClusterRegistry, feed: Callable[[str], RemoteFeed]
+    ) -> None:
         self._card = card
         self._post = post
         self._register = register

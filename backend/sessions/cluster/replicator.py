@@ -18,7 +18,15 @@ import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from backend.sessions.cluster.cluster_registry import NODES, Card, NodeState, calls_of, card_of, events_of, node_of
+from backend.sessions.cluster.cluster_registry import (
+    NODES,
+    NodeState,
+    SessionEntry,
+    calls_of,
+    card_of,
+    events_of,
+    node_of,
+)
 from backend.sessions.event_log import FEED_LIMIT, PageEvent
 from backend.sessions.registry import KEEP_ENDED_S, Session, SessionState
 
@@ -40,7 +48,7 @@ REST_S = 1.0
 """Seconds between tries while Redis does not answer."""
 
 
-class Clerk:
+class SessionReplicator:
     """Watches a directory (see `sessions.registry.Watcher`)."""
 
     def __init__(self, redis: Redis, node: str, state: Callable[[], NodeState]) -> None:
@@ -56,7 +64,7 @@ class Clerk:
         self._beaten = -BEAT_S
 
     def __repr__(self) -> str:
-        return f"Clerk({len(self._sessions)} sessions, {len(self._events)} events to write)"
+        return f"SessionReplicator({len(self._sessions)} sessions, {len(self._events)} events to write)"
 
     @property
     def depth(self) -> int:
@@ -132,7 +140,7 @@ class Clerk:
             log.warning("the other processes could not be told that this one ends; they will notice")
 
     def _write_card(self, pipe: Any, session: Session) -> None:
-        card = Card(session.id, self._node, session.owner, session.describe())
+        card = SessionEntry(session.id, self._node, session.owner, session.describe())
         ttl_s = self._ttl_s(session.id)
         pipe.set(card_of(session.id), msgspec.json.encode(card), ex=ttl_s)
         pipe.expire(events_of(session.id), ttl_s)

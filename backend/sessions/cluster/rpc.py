@@ -43,7 +43,7 @@ Entry = Callable[[int, bytes], None]
 """Told of an entry of a followed stream: its number and its content; returns at once."""
 
 
-class Post:
+class Rpc:
     """This process's post. `run` delivers; it belongs in a task of the owner's."""
 
     def __init__(self, redis: Redis, node: str, answer: Answer) -> None:
@@ -56,7 +56,7 @@ class Post:
         self._answering: set[asyncio.Task[None]] = set()
 
     def __repr__(self) -> str:
-        return f"Post({self._node[:6]}…, {len(self._answering)} being answered, {len(self._sinks)} followed)"
+        return f"Rpc({self._node[:6]}…, {len(self._answering)} being answered, {len(self._sinks)} followed)"
 
     async def ask(
         self, node: str, what: str, args: dict[str, Any] | None = None, *, within_s: float = ANSWER_WITHIN_S

@@ -14,7 +14,7 @@ Announce = Callable[[Session], Awaitable[None]]
 """Has a session known everywhere."""
 
 
-class Answers:
+class RpcMethods:
     """See `post.Answer`: a question's name and its arguments → JSON data. Raises `VoiceError` as a handle does."""
 
     def __init__(
@@ -26,7 +26,7 @@ class Answers:
         self._figures = figures
 
     def __repr__(self) -> str:
-        return f"Answers({self._directory!r})"
+        return f"RpcMethods({self._directory!r})"
 
     async def __call__(self, what: str, args: dict[str, Any]) -> Any:
         """The answer to a question."""
