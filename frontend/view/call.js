@@ -71,7 +71,7 @@ function stateWords({ phase, step, attempt, microphone, failure, session }) {
     case "shaky":
       return "The network is unstable, holding on…";
     case "reconnecting":
-      return attempt > 1 ? `Connecting again, attempt ${attempt}…` : "Connecting again…";
+      return attempt > 1 ? `Reconnecting, attempt ${attempt}…` : "Reconnecting…";
     case "ended":
       return failure ? "Not connected" : "Call ended";
   }

@@ -90,7 +90,7 @@ async def test_every_state_of_the_page_is_accessible(browser: Browser, look: dic
         await tab.sees("notice", "The voice service is slow.")
         await assert_accessible(tab.page, "a problem during the call")
         server.tell("session_ended", reason="idle")
-        await tab.sees("notice", "The call ended because it was quiet for a while.")
+        await tab.sees("notice", "The call ended because nobody spoke for a while.")
         await assert_accessible(tab.page, "the call is over")
 
 

@@ -93,7 +93,7 @@ async def test_a_websocket_that_breaks_is_made_anew(browser: Browser) -> None:
     async with page(browser, address="/?raw=1&transport=websocket", complaints="expected") as (tab, server):
         await tab.connect()
         await server.sockets[0].drop()
-        await tab.sees("entry-note", "Connected again")
+        await tab.sees("entry-note", "Reconnected")
         assert len(server.sockets) == 2
 
 
@@ -101,7 +101,7 @@ async def test_when_nothing_gets_through_that_is_said(browser: Browser) -> None:
     no_socket = "window.WebSocket = class extends EventTarget { static OPEN = 1; readyState = 0; close() {} };"
     async with page(browser, HURRY, NO_UDP, no_socket) as (tab, _):
         await tab.press("connect")
-        await tab.sees("notice", "The audio connection did not come up.")
+        await tab.sees("notice", "The audio connection could not be established.")
         await tab.sees("state", "Not connected")
 
 
@@ -113,9 +113,9 @@ async def test_a_server_that_is_full_is_asked_again_until_a_lost_call_is_back(br
         await tab.connect()
         server.offer_refusal = refusal(429, "All lines are busy.", retry_after="1")
         server.tell("session_ended", reason="shutdown")
-        await tab.sees("notice", "The connection broke off.")
-        await tab.sees("state", "Connecting again, attempt 2")
-        await tab.sees("entry-note", "Connected again")
+        await tab.sees("notice", "The connection was lost.")
+        await tab.sees("state", "Reconnecting, attempt 2")
+        await tab.sees("entry-note", "Reconnected")
         assert not await tab.page.get_by_test_id("notice").is_visible()
 
 
@@ -131,7 +131,7 @@ async def test_a_lost_call_waits_for_the_network_and_can_be_given_up(browser: Br
         await tab.sees("state", "Connected")
         await tab.page.route("**/api/rtc/offer", lambda route: route.abort())
         server.tell("session_ended", reason="network_lost")
-        await tab.sees("notice", "Connecting again by itself")
+        await tab.sees("notice", "Reconnecting automatically")
         await tab.press("way-stop")
         await tab.sees("state", "Not connected")
         await tab.sees("entry-user", "Are you there?")
