@@ -16,7 +16,7 @@ from backend.models.base import ChatModel
 from backend.notifications.webhooks import WebhookClient, split_hosts
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
-from backend.tools.clock import Clock
+from backend.tools.base import Clock
 
 CLOSE_WITHIN_S = 2.0
 """Seconds a server that ends gives the post-steps of the last turns."""

@@ -35,7 +35,7 @@ from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies
 from backend.tools import registry as tools
 from backend.tools.background_tasks import NoTasks, UserTasks
-from backend.tools.clock import Clock
+from backend.tools.base import Clock
 from backend.tools.discovery import folder_modules
 from backend.tools.get_personality import Profiles
 from backend.tools.remember_preference import Preferences

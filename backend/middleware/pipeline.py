@@ -26,7 +26,7 @@ from backend.errors import BadPlugin
 from backend.middleware.base import Amended, Asked, MiddlewareStep, Output, Stage, StepOptions, WholeTurn
 from backend.middleware.plan import HINT, chosen, ordered, unknown
 from backend.middleware.run import StepMetrics, StepOutcome, run_steps
-from backend.tools.injection import injected, provided, service_type
+from backend.tools.base import injected, provided, service_type
 
 log = logging.getLogger(__name__)
 

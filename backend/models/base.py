@@ -10,6 +10,9 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+Json = dict[str, Any]
+"""A JSON object as it enters from a model, a service or a client, or leaves to one."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:

@@ -1,4 +1,4 @@
-"""What a tool is: an async function, described by its signature.
+"""The definition of a tool: an async function, described by its signature.
 
     @tool("get_current_weather", "The weather now and in the coming days.")
     async def get_current_weather(
@@ -11,8 +11,11 @@ A parameter of a JSON type (str, int, float, bool, Literal, Enum, list, dict, un
 goes into the schema; a parameter of any other class is a service the runner supplies: the HTTP client, the
 settings, memory, the `Principal` who is asking.
 
-Who may see and call it, whether the user must agree first, and whether its result is remembered are said beside its
-name. `runner` enforces all of that, and nobody else does.
+The decorator's options declare who may see and call the tool, whether the user must agree first, and whether its result
+is remembered. `runner` enforces all of them, and nothing else does.
+
+A parameter annotated with a service's exact type receives that service; one annotated `Service | None` receives None
+where nobody provides it.
 """
 
 from __future__ import annotations
@@ -20,73 +23,75 @@ from __future__ import annotations
 import enum
 import inspect
 import re
+import time
 import types
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
-from backend.errors import BadPlugin
+from backend.errors import BadPlugin, BadRequest
+from backend.models.base import Json as Json
 from backend.settings.settings import Settings
-from backend.tools.arguments import Arguments, ModelArguments
 
 DEADLINE_S = 8.0
-"""Seconds a tool has, unless it says otherwise."""
+"""Seconds a tool may take, unless it declares another deadline."""
 OUTPUT_CAP = 6_000
-"""Characters of JSON a tool may hand to the model, unless it says otherwise."""
+"""Characters of JSON a tool may return to the model, unless it declares another limit."""
 
 Client = Literal["voice", "chat", "internal", "copilot", "external"]
-"""What kind of client asks: a call, a typed conversation, the server's own work and its operator's programs, a program
-the user works in, or a stranger's program. The last two come over MCP only."""
+"""The kind of client that calls a tool: a call, a typed conversation, the server's own work and its operator's
+programs, a program the user works in, or a third party's program. The last two come over MCP only."""
 CLIENTS: tuple[Client, ...] = get_args(Client)
 OURS: frozenset[Client] = frozenset({"voice", "chat", "internal"})
-"""Who may use a tool that does not say: everybody of this house, nobody from outside."""
+"""The clients of a tool that declares none: everything of this server, nothing from outside."""
 EVERYONE: frozenset[Client] = frozenset(CLIENTS)
 LOCAL = "local"
-"""The source of a tool of our own; that of another server's tool is the server's name."""
+"""The source of this server's own tools; the source of another server's tool is that server's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """On whose behalf a tool runs. `user_id` is empty for a caller we do not know."""
+    """The user on whose behalf a tool runs. `user_id` is empty for an unknown caller."""
 
     user_id: str
     conversation_id: str = ""
     turn: str = ""
-    """Names the user's turn; a confirmation counts only when it was given in a later one."""
+    """The id of the user's turn; a confirmation counts only when it is given in a later one."""
     client: Client = "internal"
-    """What kind of client it asks through; a tool that is not for it does not exist."""
+    """The kind of client the call comes through; tools that are not for it do not exist."""
     mode: str = ""
-    """The name of the mode that is on; empty: what the user has chosen."""
+    """The name of the active mode; empty: the one the user has chosen."""
 
     @property
     def authenticated(self) -> bool:
-        """Whether we know who is asking."""
+        """True if the user is known."""
         return bool(self.user_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool found. `data` is JSON-able and goes to the model as it is, with the labels added."""
+    """The result of a tool. `data` is serialisable as JSON and goes to the model as it is, with the labels added."""
 
-    data: dict[str, Any]
+    data: Json
     sample: bool = False
-    """Made-up demonstration data: labelled wherever it goes, never cached."""
+    """True for made-up demonstration data, which is labelled wherever it goes and never cached."""
     note: str = ""
-    """What the model must know about the data, e.g. why it is a sample."""
+    """A remark for the model about the data, e.g. why it is a sample."""
     citations: tuple[str, ...] = ()
-    """Where it comes from, for the user to follow: 'Title (https://…)'."""
+    """The sources of the data, for the user to follow: 'Title (https://…)'."""
 
 
 Function = Callable[..., Awaitable[Result]]
 SetUp = Callable[[Settings], bool]
-"""Whether what a tool needs has been set up."""
+"""A check of the settings: true if everything the tool needs is configured."""
 
 
 def always_set_up(settings: Settings) -> bool:
-    """Of a tool that needs nothing."""
+    """Return True: the check of a tool that needs no settings."""
     return True
 
 
@@ -98,40 +103,40 @@ class Tool:
     description: str
     function: Function
     arguments: Arguments
-    """Reads and checks what the model filled in."""
-    parameters: dict[str, Any]
+    """Parses and validates the arguments that the model filled in."""
+    parameters: Json
     """The arguments' JSON Schema."""
-    services: dict[str, Any] = field(default_factory=dict)
+    services: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
     requires_auth: bool = False
-    """Only for a caller we know."""
+    """True if the tool is only for known users."""
     confirm: bool = False
-    """The user must agree first, in a turn of their own: to every call, or to those of `confirm_actions`."""
+    """True if the user must agree first, in a turn of their own: to every call, or to those of `confirm_actions`."""
     confirm_actions: frozenset[str] = frozenset()
-    """The values of its argument `action` that the user must agree to; empty: any."""
+    """The values of the argument `action` that need the user's agreement; empty: all."""
     set_up: SetUp = always_set_up
-    """Whether it is there at all, with these settings."""
+    """The check whether the tool exists with these settings."""
     cache: bool = True
-    """Whether an answer that used this tool may be cached."""
+    """True if an answer that used this tool may be cached."""
     guidance: str = ""
-    """Said to the model when the tool is in play."""
+    """Instructions for the model while the tool is offered."""
     persistent: bool = False
-    """Whether its calls and results stay in the conversation for later turns. Those of other tools are dropped when
-    their turn is over: the answer stands for them."""
+    """True if the tool's calls and results stay in the conversation for later turns. Those of other tools are dropped
+    at the end of their turn: the answer represents them."""
     always: bool = False
-    """Whether it is offered in every turn, without the router's choice."""
+    """True if the tool is offered in every turn, whatever the router picks."""
     clients: frozenset[Client] = OURS
-    """Who may see and call it."""
+    """The kinds of client that may see and call the tool."""
     source: str = LOCAL
     deadline_s: float = DEADLINE_S
     output_cap: int = OUTPUT_CAP
 
     def needs_consent(self, values: Mapping[str, Any]) -> bool:
-        """Whether the user must agree to a call with these arguments."""
+        """Return True if the user must agree to a call with these arguments."""
         return self.confirm and (not self.confirm_actions or values.get("action") in self.confirm_actions)
 
-    def schema(self) -> dict[str, Any]:
-        """The tool in the chat completions API's JSON form."""
+    def schema(self) -> Json:
+        """Return the tool as JSON in the form of the chat completions API."""
         return {
             "type": "function",
             "function": {"name": self.name, "description": self.description, "parameters": self.parameters},
@@ -156,13 +161,13 @@ def tool(
     deadline_s: float = DEADLINE_S,
     output_cap: int = OUTPUT_CAP,
 ) -> Callable[[F], F]:
-    """Declare the function below as a tool. Raises `BadPlugin` when it cannot be one.
+    """Declare the decorated function as a tool. Raise `BadPlugin` when it cannot be one.
 
-    `confirm` may name the values of an argument `action` that the user must agree to; true is for all calls. The
-    function itself is left as it is, to be called directly in tests.
+    `confirm` may list the values of an argument `action` that need the user's agreement; true applies to all calls. The
+    function itself is unchanged and can be called directly in tests.
     """
 
-    for_whom = frozenset(clients)
+    allowed = frozenset(clients)
 
     def declare(function: F) -> F:
         if not re.fullmatch(r"[a-z][a-z0-9_]{1,63}", name):
@@ -170,15 +175,14 @@ def tool(
         asynchronous: bool = inspect.iscoroutinefunction(function)
         if not asynchronous:
             raise BadPlugin(f"Tool {name} is not an async function.")
-        if strangers := sorted(set(for_whom) - EVERYONE):
-            known = ", ".join(CLIENTS)
+        if unknown := sorted(allowed - EVERYONE):
             raise BadPlugin(
-                f"Tool {name} is for {', '.join(strangers)}, who do not exist.", hint=f"There are: {known}."
+                f"Tool {name} names unknown clients: {', '.join(unknown)}.", hint=f"There are: {', '.join(CLIENTS)}."
             )
         arguments, parameters, services = _split(name, function)
         actions = frozenset() if isinstance(confirm, bool) else frozenset(confirm)
         if actions and "action" not in parameters["properties"]:
-            raise BadPlugin(f"Tool {name} asks for consent to some actions, and has no argument called action.")
+            raise BadPlugin(f"Tool {name} asks for consent to some actions, but has no argument called action.")
         declared = Tool(
             name=name,
             description=description,
@@ -194,7 +198,7 @@ def tool(
             guidance=guidance,
             persistent=persistent,
             always=always,
-            clients=for_whom,
+            clients=allowed,
             deadline_s=deadline_s,
             output_cap=output_cap,
         )
@@ -204,14 +208,74 @@ def tool(
     return declare
 
 
-def _split(name: str, function: Function) -> tuple[type[BaseModel], dict[str, Any], dict[str, Any]]:
-    """The model of the arguments, its JSON Schema, and the services by parameter name."""
+class Arguments(Protocol):
+    """The description of a tool's arguments, which parses and validates the JSON of a model."""
+
+    def read(self, text: str) -> Json:
+        """Return the argument values in the model's JSON.
+
+        Raise `BadRequest`, which names the problems without repeating any value.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelArguments:
+    """Arguments described by a pydantic model; values have the types that the tool's function asks for."""
+
+    model: type[BaseModel]
+
+    def read(self, text: str) -> Json:
+        """Return the argument values; `Arguments.read` documents the errors."""
+        try:
+            filled = self.model.model_validate_json(text.strip() or "{}")
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_input=False)
+            lines = [f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}" for each in problems]
+            raise BadRequest("; ".join(lines)) from None
+        return {name: getattr(filled, name) for name in type(filled).model_fields}
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time as a service: tools ask for it, and tests pass their own. `time` returns Unix time in seconds."""
+
+    time: Callable[[], float] = time.time
+
+    def now(self) -> datetime:
+        """Return the current time in UTC."""
+        return datetime.fromtimestamp(self.time(), UTC)
+
+
+def service_type(hint: Any) -> tuple[Any, bool]:
+    """Return the service an annotation asks for, and whether it is optional: `Memory | None` → (Memory, True)."""
+    if get_origin(hint) in (Union, types.UnionType):
+        wanted = [part for part in get_args(hint) if part is not types.NoneType]
+        if len(wanted) == 1:
+            return wanted[0], True
+    return hint, False
+
+
+def provided(hint: Any, services: Mapping[Any, Any]) -> bool:
+    """Return True if `injected` can satisfy the annotation."""
+    kind, optional = service_type(hint)
+    return optional or kind in services
+
+
+def injected(hint: Any, services: Mapping[Any, Any]) -> Any:
+    """Return the service, or None for an optional one that nobody provides. Raise `KeyError` for a missing one."""
+    kind, optional = service_type(hint)
+    return services.get(kind) if optional else services[kind]
+
+
+def _split(name: str, function: Function) -> tuple[type[BaseModel], Json, Mapping[str, Any]]:
+    """Return the model of the arguments, its JSON Schema, and the services by parameter name."""
     try:
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError) as error:
         raise BadPlugin(f"Tool {name} has an annotation that cannot be read: {error}.") from error
-    fields: dict[str, Any] = {}
-    services: dict[str, Any] = {}
+    fields: Json = {}
+    services: Json = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name not in hints:
             raise BadPlugin(f"Parameter {parameter.name} of tool {name} has no type.")
@@ -245,7 +309,7 @@ def _is_argument(hint: Any) -> bool:
 
 
 def _described(hint: Any) -> Any:
-    """`Annotated[str, "words"]` with the words as the schema's description."""
+    """Return the annotation with its words as the schema's description: `Annotated[str, "words"]`."""
     if get_origin(hint) is not Annotated:
         return hint
     base, *extras = get_args(hint)
@@ -254,7 +318,8 @@ def _described(hint: Any) -> Any:
 
 
 def _without_titles(schema: Any) -> Any:
-    """pydantic's generated titles only cost tokens. A property that is *called* title stays."""
+    """Return the schema without pydantic's generated titles, which only cost tokens; a *property* called title
+    stays."""
     if isinstance(schema, list):
         return [_without_titles(part) for part in schema]
     if not isinstance(schema, dict):

@@ -8,7 +8,7 @@ from backend.calendar.base import Draft
 from backend.calendar.calendars import Calendars
 from backend.calendar.when import parse_when
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Clock, Principal, Result, tool
 from backend.tools.calendar_times import (
     NO_ZONE,
     Minutes,
@@ -22,7 +22,6 @@ from backend.tools.calendar_times import (
     shown,
     zone_for,
 )
-from backend.tools.clock import Clock
 
 
 @tool(

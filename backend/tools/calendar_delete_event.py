@@ -7,9 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from backend.calendar.calendars import Calendars
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Clock, Principal, Result, tool
 from backend.tools.calendar_times import When, read_original
-from backend.tools.clock import Clock
 
 
 @tool(

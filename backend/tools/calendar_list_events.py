@@ -12,9 +12,8 @@ from backend.calendar.base import BadEvent, Moment, Occurrence
 from backend.calendar.calendars import Calendars
 from backend.calendar.when import parse_when, settled
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Clock, Principal, Result, tool
 from backend.tools.calendar_times import DAY, NO_ZONE, When, Zone, fitting, shown, zone_for
-from backend.tools.clock import Clock
 
 SPAN = timedelta(days=7)
 """Looked at unless an end is given."""

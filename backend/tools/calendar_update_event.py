@@ -11,7 +11,7 @@ from backend.calendar.base import BadEvent, Changes, Moment
 from backend.calendar.calendars import Calendars
 from backend.calendar.when import parse_when
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Clock, Principal, Result, tool
 from backend.tools.calendar_times import (
     NO_ZONE,
     Minutes,
@@ -26,7 +26,6 @@ from backend.tools.calendar_times import (
     words,
     zone_for,
 )
-from backend.tools.clock import Clock
 
 
 @tool(

@@ -12,8 +12,7 @@ from httpx2 import AsyncClient
 from pydantic import Field
 
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Result, tool
-from backend.tools.clock import Clock
+from backend.tools.base import OURS, Clock, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json
 
 SERVICE = "The news service"

@@ -18,7 +18,7 @@ import httpx2
 
 from backend.errors import ToolFailed
 from backend.settings.github import GitHubSettings
-from backend.tools.clock import Clock
+from backend.tools.base import Clock
 from backend.tools.fetch import ServiceUnreachable, read_body, refused
 
 SERVICE = "GitHub"

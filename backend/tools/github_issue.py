@@ -16,9 +16,8 @@ from pydantic import Field
 from backend.errors import BadRequest, ToolFailed
 from backend.settings.github import GitHubSettings
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Result, tool
+from backend.tools.base import OURS, Clock, Result, tool
 from backend.tools.calendar_times import fitting
-from backend.tools.clock import Clock
 from backend.tools.fetch import ServiceUnreachable, refused
 from backend.tools.github_api import SERVICE, GitHubAPI, Unknown
 

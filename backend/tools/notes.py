@@ -16,9 +16,8 @@ from backend.calendar.base import BadEvent, Moment
 from backend.calendar.when import parse_when
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Clock, Principal, Result, tool
 from backend.tools.calendar_times import NO_ZONE, When, Zone, fitting, words, written, zone_for
-from backend.tools.clock import Clock
 from backend.tools.fetch import refused
 from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
 

@@ -1,10 +1,15 @@
-"""The one place where tool calls are made: every rule about them is enforced here and nowhere else.
+"""The one place where tools are called: every rule about calls is enforced here and nowhere else.
 
-In order: the tool exists for this kind of client, the caller may use it, its arguments fit the schema, a confirmation
-was given where one is needed, it answers within its deadline, and its output stays under its cap. Whatever goes wrong
-comes back as a structured result the model can act on; only cancellation passes through.
+In order: the tool exists for this kind of client, the caller may use it, its arguments fit the schema, the user has
+confirmed where that is needed, the tool answers within its deadline, and its output stays under its limit. Every
+failure becomes a structured result the model can act on; only cancellation is raised.
 
-A box may also hold tools that come and go: those of other servers, from a `ToolSource`. They keep the same rules.
+Confirmation works in two steps. The first call of a tool that needs consent is not made: it is recorded, and the model
+is told to ask. The same call with the same arguments, made in a *later* turn of the same user in the same conversation,
+is the user's yes; a model cannot answer its own question within the turn in which it asked.
+
+A toolbox may also hold tools that come and go: those of other servers, from a `ToolSource`. The same rules apply to
+them.
 """
 
 from __future__ import annotations
@@ -14,22 +19,28 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Iterable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from backend.errors import BadPlugin, BadRequest, PeerError, VoiceError
-from backend.tools.base import Client, Principal, Result, Tool
-from backend.tools.confirmations import Confirmations
-from backend.tools.injection import injected, provided
+from backend.tools.base import Client, Json, Principal, Result, Tool, injected, provided
 
 log = logging.getLogger(__name__)
+
+CONFIRM_AFTER_S = 2.0
+"""Seconds a person needs at least to hear the question and agree: two calls of one reply are no consent."""
+CONFIRM_WITHIN_S = 300.0
+"""Seconds a question stays open."""
+CONFIRMATIONS_LIMIT = 1_000
+"""Open questions kept at most; the oldest is forgotten, and would be asked again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call came to. `content` is valid JSON, for the model."""
+    """The result of a tool call. `content` is valid JSON, for the model."""
 
     name: str
     content: str
@@ -37,31 +48,57 @@ class ToolResult:
     """None, or the kind of failure: unknown_tool, not_allowed, invalid_arguments, needs_confirmation, timeout,
     failed, too_many_calls, repeated."""
     retryable: bool = False
-    """Whether the same call may succeed if made again."""
+    """True if the same call may succeed when made again."""
     sample: bool = False
     cacheable: bool = True
-    """Whether an answer that rests on it may be served again: not if it is a sample, nor if it is one user's own."""
+    """True if an answer based on it may be served again: not if it is a sample, nor if it is one user's own data."""
     persistent: bool = False
-    """Whether the call and this stay in the conversation for later turns. A call that waits for the user's yes does,
-    whatever its tool says: else nobody would know what was agreed to."""
+    """True if the call and its result stay in the conversation for later turns. A call that waits for the user's yes
+    always does, since otherwise nobody would know what was agreed to."""
     citations: tuple[str, ...] = ()
     elapsed_ms: int = 0
 
 
 class ToolSource(Protocol):
-    """Tools that come and go while the server runs."""
+    """A provider of tools that come and go while the server runs."""
 
     def owns(self, name: str) -> bool:
-        """Whether a tool of this name would be its, be it there now or not."""
+        """Return True if a tool of this name would belong to this source, whether or not it is available now."""
         ...
 
     def tools(self) -> Mapping[str, Tool]:
-        """Those that are there now, by name."""
+        """Return the tools that are available now, by name."""
         ...
 
 
+class Confirmations:
+    """The open questions whether the user agrees to a call; bounded and short-lived."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._asked: OrderedDict[tuple[str, ...], tuple[str, float]] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"Confirmations({len(self._asked)} open)"
+
+    def given(self, principal: Principal, tool: str, values: Json) -> bool:
+        """Return True if the user was asked about this very call in an earlier turn; record the question if not."""
+        arguments = json.dumps(values, sort_keys=True, default=str)
+        key = (principal.user_id, principal.conversation_id, tool, arguments)
+        now = self._clock()
+        turn, asked_at = self._asked.get(key, ("", -CONFIRM_WITHIN_S))
+        if CONFIRM_AFTER_S <= now - asked_at < CONFIRM_WITHIN_S and turn != principal.turn:
+            del self._asked[key]
+            return True
+        self._asked[key] = (principal.turn, now)
+        self._asked.move_to_end(key)
+        if len(self._asked) > CONFIRMATIONS_LIMIT:
+            self._asked.popitem(last=False)
+        return False
+
+
 class Toolbox:
-    """Some tools, with the services they are given. `remote` are the names it takes from `sources`; None: all."""
+    """A set of tools with the services they receive. `remote` are the names taken from `sources`; None: all."""
 
     def __init__(
         self,
@@ -84,16 +121,17 @@ class Toolbox:
         return f"Toolbox({', '.join(self.names)})"
 
     def __contains__(self, name: object) -> bool:
-        """Whether it holds a tool of this name, or another server might bring one."""
+        """Return True if the box holds a tool of this name, or a source could provide one."""
         return name in self._own or (isinstance(name, str) and any(source.owns(name) for source in self._sources))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tools that are in it now."""
+        """The names of the tools that are available now."""
         return tuple(self._tools())
 
     def only(self, names: Iterable[str]) -> Toolbox:
-        """A box with just these. Raises `BadPlugin` when one does not exist, nor could come from another server."""
+        """Return a box with only these tools. Raise `BadPlugin` for one that neither exists nor could come from a
+        source."""
         names = tuple(names)
         own = [self._own[name] for name in names if name in self._own]
         others = [name for name in names if name not in self._own]
@@ -106,24 +144,24 @@ class Toolbox:
         return Toolbox(own, self._services, self._confirmations, sources=self._sources, remote=wanted)
 
     def plus(self, *tools: Tool) -> Toolbox:
-        """A box with these, too. Raises `BadPlugin` for a service nobody provides."""
+        """Return a box with these tools added. Raise `BadPlugin` for a service nobody provides."""
         own = (*self._own.values(), *tools)
         return Toolbox(own, self._services, self._confirmations, sources=self._sources, remote=self._remote)
 
     def offered(self, client: Client | None = None) -> list[Tool]:
-        """The tools that `client` may see; all of them for None."""
+        """Return the tools that `client` may see; all of them for None."""
         return [tool for tool in self._tools().values() if client is None or client in tool.clients]
 
-    def schemas(self, client: Client | None = None) -> list[dict[str, Any]]:
-        """Those that `client` may see, in the chat completions API's JSON form."""
+    def schemas(self, client: Client | None = None) -> list[Json]:
+        """Return the tools that `client` may see, as JSON in the form of the chat completions API."""
         return [tool.schema() for tool in self.offered(client)]
 
     def guidance(self, client: Client | None = None) -> list[str]:
-        """What the model is told of the tools in play."""
+        """Return the instructions for the model about the offered tools."""
         return [tool.guidance for tool in self.offered(client) if tool.guidance]
 
     async def run(self, name: str, arguments: str, principal: Principal) -> ToolResult:
-        """Make one call; `arguments` is the model's JSON. Raises nothing but `CancelledError`."""
+        """Make one call; `arguments` is the model's JSON. Raise nothing but `CancelledError`."""
         started = time.perf_counter()
         tool = self._tools().get(name)
         if tool is None or principal.client not in tool.clients:
@@ -139,7 +177,7 @@ class Toolbox:
 
     async def _checked(self, tool: Tool, arguments: str, principal: Principal) -> Result | ToolResult:
         if tool.requires_auth and not principal.authenticated:
-            return failure(tool.name, "not_allowed", "This needs a user we know. Tell the user to sign in first.")
+            return failure(tool.name, "not_allowed", "This needs a known user. Tell the user to sign in first.")
         try:
             values = tool.arguments.read(arguments)
         except BadRequest as error:
@@ -148,13 +186,13 @@ class Toolbox:
             return failure(
                 tool.name,
                 "needs_confirmation",
-                "Not done yet. Say to the user exactly what would be done and ask whether to go on. "
+                "Not done yet. Tell the user exactly what would be done and ask whether to go ahead. "
                 "When they agree, make the same call again.",
                 persistent=True,
             )
         return await self._called(tool, values, principal)
 
-    async def _called(self, tool: Tool, values: dict[str, Any], principal: Principal) -> Result | ToolResult:
+    async def _called(self, tool: Tool, values: Json, principal: Principal) -> Result | ToolResult:
         services = {
             name: principal if kind is Principal else injected(kind, self._services)
             for name, kind in tool.services.items()
@@ -173,7 +211,7 @@ class Toolbox:
             return _broken(tool, error)
 
     def _tools(self) -> dict[str, Tool]:
-        """Our own, and those of other servers that are there now; a name of ours is never theirs."""
+        """Return the own tools and those the sources offer now; an own tool's name is never taken by a source."""
         tools = dict(self._own)
         for source in self._sources:
             for name, tool in source.tools().items():
@@ -191,18 +229,18 @@ class Toolbox:
 
 
 def failure(name: str, kind: str, message: str, *, retryable: bool = False, persistent: bool = False) -> ToolResult:
-    """A structured result that says what went wrong and whether trying again can help."""
+    """Return a structured result that reports what went wrong and whether another attempt can help."""
     content = _json({"error": {"type": kind, "message": message, "retryable": retryable}})
     return ToolResult(name, content, error=kind, retryable=retryable, cacheable=False, persistent=persistent)
 
 
 def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
-    data: dict[str, Any] = {"sample": True} if result.sample else {}
-    if result.note:
-        data["note"] = result.note
-    data |= result.data
-    if result.citations:
-        data["citations"] = list(result.citations)
+    data: Json = {
+        **({"sample": True} if result.sample else {}),
+        **({"note": result.note} if result.note else {}),
+        **result.data,
+        **({"citations": list(result.citations)} if result.citations else {}),
+    }
     return ToolResult(
         name=tool.name,
         content=_capped(_json(data), tool.output_cap),
@@ -215,7 +253,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
 
 
 def _capped(content: str, cap: int) -> str:
-    """`content`, or its beginning inside JSON that says it is one."""
+    """Return `content`, or its beginning inside JSON that marks it as such."""
     if len(content) <= cap:
         return content
     note = f"Only the first part of {len(content)} characters."
@@ -228,7 +266,7 @@ def _capped(content: str, cap: int) -> str:
 
 
 def _json(value: Any) -> str:
-    """Raises `ValueError` for NaN and infinities, which JSON does not have."""
+    """Return JSON text. Raise `ValueError` for NaN and infinities, which JSON does not have."""
     return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
 
 
@@ -238,6 +276,6 @@ def _broken(tool: Tool, error: Exception) -> ToolResult:
 
 
 def _where(error: Exception) -> str:
-    """The line that broke. The exception's text stays out of the log: it may hold the user's words."""
+    """Return the line that failed. The exception's text stays out of the log, since it may hold the user's words."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"

@@ -166,7 +166,7 @@ async def test_erasing_asks_once_more_and_then_leaves_nothing(browser: Browser, 
         assert await known(here) and not await field(tab, "confirm").is_visible()
         await tab.press("memory-erase")
         await tab.press("memory-erase-now")
-        await tab.sees("memory-said", "Everything known of you was erased.")
+        await tab.sees("memory-said", "Everything about you was erased.")
         assert await known(here) == {}
         assert await field(tab, "name").input_value() == ""
         assert await field(tab, "facts").locator("li").count() == 0

@@ -11,8 +11,8 @@ import pytest
 
 from backend.mcp.endpoint import PATHS
 from backend.tools.base import EVERYONE, OURS, Principal, Result, tool
-from backend.tools.confirmations import Confirmations
 from backend.tools.registry import Registry
+from backend.tools.runner import Confirmations
 from tests.http.world import message_of
 from tests.mcp.world import ADAS, COPILOT, INNER, STRANGERS, client, content_of, world
 from tests.support.minds import echo, toolbox

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backend.settings.settings import Settings, load_settings
-from backend.tools import confirmations
+from backend.tools import runner
 from tests.support.minds import call
 from tests.thinkers.world import NOWHERE, World, world
 
@@ -54,7 +54,7 @@ async def test_a_caller_we_do_not_know_is_told_to_sign_in(tmp_path: Path) -> Non
 async def test_an_event_is_deleted_in_the_turn_after_the_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(confirmations, "SOONEST_S", 0.0)
+    monkeypatch.setattr(runner, "CONFIRM_AFTER_S", 0.0)
     async with world(CREATE, ["It is in."], LIST, ["One."], settings=kept_in(tmp_path)) as w:
         await w.ask("assistant", "Put the dentist in for tomorrow at three.")
         await w.ask("assistant", "What is on?")

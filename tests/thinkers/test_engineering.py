@@ -12,7 +12,7 @@ from backend.settings.settings import Settings, load_settings
 from backend.thinkers.base import Manifest
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
-from backend.tools import confirmations
+from backend.tools import runner
 from demo.services.github import REPO, TOKEN, GitHub, furnished
 from demo.services.server import serving
 from tests.support.minds import call
@@ -42,7 +42,7 @@ async def test_without_a_token_or_a_repository_it_is_not_there(github: dict[str,
 
 
 async def test_it_closes_an_issue_in_the_turn_after_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirmations, "SOONEST_S", 0.0)
+    monkeypatch.setattr(runner, "CONFIRM_AFTER_S", 0.0)
     hub: GitHub = furnished()
     async with serving(hub.answering) as server:
         scenes = (CLOSE, ["Shall I close it?"], CLOSE, ["Closed."])

@@ -22,14 +22,12 @@ from backend.errors import SettingsError
 from backend.settings.settings import load_settings
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.tools.base import Principal
+from backend.tools.base import Clock, Principal
 from backend.tools.calendar_create_event import calendar_create_event
 from backend.tools.calendar_delete_event import calendar_delete_event
 from backend.tools.calendar_list_events import calendar_list_events
 from backend.tools.calendar_update_event import calendar_update_event
-from backend.tools.clock import Clock
-from backend.tools.confirmations import Confirmations
-from backend.tools.runner import Toolbox
+from backend.tools.runner import Confirmations, Toolbox
 from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
 
 NEW_YORK = ZoneInfo("America/New_York")

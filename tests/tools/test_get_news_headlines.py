@@ -10,8 +10,7 @@ import pytest
 from backend.errors import ToolFailed
 from backend.settings.settings import load_settings
 from backend.tools import fetch
-from backend.tools.base import Result
-from backend.tools.clock import Clock
+from backend.tools.base import Clock, Result
 from backend.tools.get_news_headlines import get_news_headlines
 from demo.services import newsapi
 from demo.services.server import ApiServer, Handler, Reply, json_reply, serving

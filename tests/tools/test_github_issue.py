@@ -13,11 +13,9 @@ import pytest
 
 from backend.settings.settings import Settings, load_settings
 from backend.tools import github_api
-from backend.tools.base import Principal
-from backend.tools.clock import Clock
-from backend.tools.confirmations import Confirmations
+from backend.tools.base import Clock, Principal
 from backend.tools.github_issue import github_issue
-from backend.tools.runner import Toolbox, ToolResult
+from backend.tools.runner import Confirmations, Toolbox, ToolResult
 from demo.services.github import HOUR_S, REPO, TOKEN, GitHub
 from demo.services.server import ApiServer, Reply, Request, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble

@@ -10,8 +10,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.tools.base import Principal
-from backend.tools.clock import Clock
+from backend.tools.base import Clock, Principal
 from backend.tools.notes import SPOKEN_OF_S, notes
 from backend.users.notes import OPEN_LIMIT, TEXT_LIMIT, Notes, RedisNotes
 from backend.users.profile import SetPreference, update_user

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from backend.errors import BadPlugin, ToolFailed
 from backend.tools.base import Principal, Result, tool
-from backend.tools.confirmations import ASKED_FOR_S, Confirmations
-from backend.tools.runner import Toolbox, ToolResult
+from backend.tools.runner import CONFIRM_WITHIN_S, Confirmations, Toolbox, ToolResult
 from tests.support.minds import Slow, echo, fail, toolbox
 
 ADA = Principal("ada", "c", turn="1")
@@ -154,7 +153,7 @@ async def test_consent_is_asked_first_and_cannot_be_given_within_the_same_turn()
         ({"what": "all"}, Principal("ada", "d", turn="2"), 10.0),
         ({"what": "all"}, Principal("ada", "c", turn="1"), 10.0),
         ({"what": "all"}, Principal("ada", "c", turn="2"), 0.5),
-        ({"what": "all"}, Principal("ada", "c", turn="2"), ASKED_FOR_S),
+        ({"what": "all"}, Principal("ada", "c", turn="2"), CONFIRM_WITHIN_S),
     ],
     ids=["other call", "other user", "other conversation", "same turn", "sooner than a person", "too late"],
 )
