@@ -105,6 +105,15 @@ class BadPlugin(SetupError):
     """A Thinker, tool or step file does not define what its registry needs."""
 
 
+# --- our own fault ------------------------------------------------------------------------------------
+
+
+class MediaFailed(VoiceError):
+    """This server's own audio path failed: an encoder, a decoder or the playout. The call ends."""
+
+    hint = "Call again; the server's log says why."
+
+
 # --- a peer's fault -----------------------------------------------------------------------------------
 
 

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from backend.app.client.signalling import Signalling, Ticket
 from backend.errors import TransportLost
 from backend.media.opus import EMPTY_BYTES, SILENCE_PACKET
-from backend.media.rtp import HEADER_BYTES
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import AudioPeer, PeerState
+from backend.transports.webrtc.srtp import HEADER_BYTES
 from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
 from benchmarks.microphone import Microphone, Spoken

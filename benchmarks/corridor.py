@@ -1,8 +1,8 @@
 """What the server itself does for 20 ms of a call, all of it and nothing else: `python -m benchmarks.corridor`.
 
 Eight real calls are set up within this process (ICE, DTLS, SRTP over loopback), then stopped, and the server's half is
-driven by hand (`benchmarks.half`): protected packets wait in its sockets and are read as the beat would, a packet of
-each call at a time; its slots are served as the beat would; and what it heard is taken through hearing and the
+driven by hand (`benchmarks.half`): protected packets wait in its sockets and are read as the media clock would, a packet of
+each call at a time; its slots are served as the media clock would; and what it heard is taken through hearing and the
 Responder's messages as a call would. Measured is the CPU time of each, the kernel's work in the sockets included, so
 that a busy machine, on which whole calls (`benchmarks.calls`) cannot be measured, disturbs little; of every few
 packets the best of several rounds counts.
@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.media.endpointing import open_endpointing
-from backend.media.fec import CLEAN_AT_FIRST
 from backend.media.frame import FRAME_MS, Frame
 from backend.media.opus import SILENCE_PACKET
+from backend.media.send import CLEAN_AT_FIRST
 from backend.responders.codec import RealtimeCodec, Voice
 from backend.settings.settings import VadSettings
 from benchmarks import speech

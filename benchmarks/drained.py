@@ -1,4 +1,4 @@
-"""The callers' event loop and sockets: watched while a call is set up, then read by its `Line` at its own beat.
+"""The callers' event loop and sockets: watched while a call is set up, then read by its `Line` by a clock of its own.
 
 uvloop wakes for every datagram and has no way to stop; so in this loop a datagram socket is a plain one with a reader,
 which can be taken away.

@@ -258,16 +258,16 @@ def spoken(text: str, voice: str, deep: bool) -> Sound:
 
 def through_codec(sound: Sound, *, pauses: bool) -> list[Timed]:
     """As a caller's browser sends it, and the server hears it."""
-    encoder, inlet = OpusEncoder(complexity=COMPLEXITY, pauses=pauses), ReceivePipeline(0.0, lost_after_s=inf)
+    encoder, pipeline = OpusEncoder(complexity=COMPLEXITY, pauses=pauses), ReceivePipeline(0.0, lost_after_s=inf)
     pcm = np.clip(np.rint(sound), -32768, 32767).astype("<i2").tobytes()
     frames: list[Timed] = []
     sequence = 0
     for number, packet in enumerate(sent([encoder.encode(frame) for frame in speech.frames(pcm)])):
         now = (number + 1) * FRAME_MS / 1000
-        heard = inlet.expire(now)
+        heard = pipeline.expire(now)
         if packet:
             sequence += 1
-            heard += inlet.receive(SOURCE, sequence, number * SLOT_TICKS, packet, now)
+            heard += pipeline.receive(SOURCE, sequence, number * SLOT_TICKS, packet, now)
         frames += [(number, frame) for frame in heard]
     return frames
 

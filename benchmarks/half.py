@@ -1,7 +1,7 @@
 """The server's half of some calls, driven by hand: real peers on loopback (ICE, DTLS, SRTP), and no clock but ours.
 
-Packets are protected as the callers would, sent to the server's sockets from one of our own (to SRTP it is all the same
-whence they come), and read when `read` is called, as the beat would; slots are served when `play` is called.
+Packets are protected as the callers would, sent to the server's sockets from one of our own (SRTP does not care
+where they come from), and read when `read` is called, as the media clock would; slots are served when `play` is called.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from math import inf
 
 from backend.app.client.webrtc import WebRTCCaller
-from backend.media.clock import current_media_clock
-from backend.media.pacer import FRAME_S
-from backend.media.rtp import write_packet
+from backend.media.clock import FRAME_S, current_media_clock
 from backend.transports.base import OnFrame
+from backend.transports.webrtc.aioice_sockets import current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
+from backend.transports.webrtc.srtp import write_packet
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
-from backend.transports.webrtc.udp import current_socket_reader
 
 LOOPBACK = IceConfig(force_host="127.0.0.1", lost_after_s=3600)
 AFTER = 50
@@ -34,9 +33,9 @@ class HalfCall:
         self._caller = caller.peer._sender
         self._sequence, self._timestamp = self._caller._sequence + AFTER, 10_000_000
         self._address = caller.peer._ice._nominated[1].remote_addr
-        place = transport._peer._sender._place
-        assert place is not None
-        self.place = place
+        slot = transport._peer._sender._slot
+        assert slot is not None
+        self.slot = slot
 
     def send(self, payload: bytes, through: socket.socket) -> None:
         """What the caller would send next."""
@@ -67,21 +66,21 @@ class Half:
         """The next slot, for the first `calls`."""
         self._slot += 1
         for call in self.calls[:calls]:
-            call.place.serve(self._slot, self._slot * FRAME_S)
+            call.slot.serve(self._slot, self._slot * FRAME_S)
 
 
 @asynccontextmanager
-async def half_of(calls: int, make_ear: Callable[[], OnFrame]) -> AsyncIterator[Half]:
-    """That many calls, connected, then stopped; each is heard by an ear of its own."""
+async def half_of(calls: int, make_on_frame: Callable[[], OnFrame]) -> AsyncIterator[Half]:
+    """That many calls, connected, then stopped; each with a receiver of its own."""
     async with AsyncExitStack() as stack:
         pairs = [await _connected(stack) for _ in range(calls)]
-        hearing = [asyncio.create_task(transport.receive_frames(make_ear())) for transport, _ in pairs]
+        receiving = [asyncio.create_task(transport.receive_frames(make_on_frame())) for transport, _ in pairs]
         await asyncio.sleep(0.2)
         _stop_clock()
         await asyncio.sleep(0.1)
         halves = [HalfCall(transport, caller) for transport, caller in pairs]
         yield Half(halves, stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)))
-    await asyncio.gather(*hearing)
+    await asyncio.gather(*receiving)
 
 
 async def _connected(stack: AsyncExitStack) -> tuple[WebRTCTransport, WebRTCCaller]:
@@ -97,5 +96,5 @@ async def _connected(stack: AsyncExitStack) -> tuple[WebRTCTransport, WebRTCCall
 def _stop_clock() -> None:
     """No call plays by itself any more."""
     for phase in current_media_clock()._phases:
-        for place in list(phase.places):
-            place.leave()
+        for slot in list(phase.slots):
+            slot.leave()

@@ -15,7 +15,7 @@ import numpy as np
 
 from backend.media.frame import SILENCE
 from backend.media.opus import EMPTY_BYTES, SILENCE_PACKETS, BadPacket, OpusDecoder
-from backend.media.rtp import read_packet
+from backend.transports.webrtc.srtp import read_packet
 from benchmarks.figures import AUDIBLE
 from benchmarks.record import Packets
 

@@ -22,10 +22,9 @@ from typing import Any, cast
 from aiortc import clock
 
 from backend.media.clock import current_media_clock
-from backend.media.rtp import is_media, read_packet, write_packet
 from backend.transports.webrtc.aiortc_media import REPORT_SLOTS, SLOT_TICKS, NextPayload
 from backend.transports.webrtc.peer import AudioPeer
-from backend.transports.webrtc.srtp import Protection
+from backend.transports.webrtc.srtp import Protection, is_media, read_packet, write_packet
 from benchmarks.drained import MOST_BYTES, SO_TIMESTAMPNS, DrainedSocket
 
 ANCILLARY_BYTES = 64
@@ -55,7 +54,7 @@ class Line:
         self._sender = sender
         self._receiver: Any = peer._transceiver.receiver
         self._next_payload, self._keep = next_payload, keep
-        sender._place.leave()
+        sender._slot.leave()
         pair: Any = peer._ice._nominated[1]
         self._sockets = [_unwatched(pair.protocol)]
         self._sockets += [_unwatched(each) for each in peer._ice._protocols if each is not pair.protocol]
@@ -63,18 +62,18 @@ class Line:
         self._to = pair.remote_addr
         self._cover, self._uncover = Protection(sender.transport._tx_srtp), Protection(sender.transport._rx_srtp)
         self._sequence = sender._sequence
-        self._origin = sender._origin + (sender._place._slot + 1) * SLOT_TICKS
+        self._origin = sender._origin + (sender._slot._number + 1) * SLOT_TICKS
         self._clock_ahead = 0.0
         self._newest = b""
         self._received = self._sent = self._sent_bytes = 0
-        self._place = current_media_clock().join(self._turn)
+        self._slot = current_media_clock().join(self._turn)
 
     def __repr__(self) -> str:
-        return f"Line({self._place})"
+        return f"Line({self._slot})"
 
     def leave(self) -> None:
         """No more turns. Safe to call twice."""
-        self._place.leave()
+        self._slot.leave()
 
     def _turn(self, slot: int) -> None:
         if self._out.fileno() < 0:
@@ -107,7 +106,7 @@ class Line:
                 drained.protocol.datagram_received(data, address)
                 continue
             media = True
-            packet = self._uncover.take_off(data)
+            packet = self._uncover.unprotect(data)
             if packet:
                 self._newest = packet
                 self._received += 1
@@ -125,7 +124,7 @@ class Line:
         self._sent += 1
         self._sent_bytes += len(payload)
         try:
-            self._out.sendto(self._cover.put_on(packet), self._to)
+            self._out.sendto(self._cover.protect(packet), self._to)
         except OSError:
             return  # a full socket loses it, as the network would
 
@@ -138,7 +137,7 @@ class Line:
         sender._RTCRtpSender__rtp_timestamp = (self._origin + slot * SLOT_TICKS) & 0xFFFFFFFF
         newest = read_packet(self._newest)
         if newest is not None:
-            self._receiver._take(newest)
+            self._receiver._receive_packet(newest)
             self._receiver._counted.packets_received += self._received - 1
         self._newest = b""
         self._received = self._sent = self._sent_bytes = 0

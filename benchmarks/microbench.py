@@ -23,10 +23,10 @@ from backend.media.frame import FRAME_BYTES, FRAME_MS, SAMPLE_RATE, Frame
 from backend.media.jitter_buffer import JitterBuffer
 from backend.media.opus import OpusDecoder, OpusEncoder
 from backend.media.playout import Playout
+from backend.media.receive import VoiceDecoder
 from backend.media.resample import Resampler
 from backend.media.segmenter import Segmenter
 from backend.media.vad import make_vad
-from backend.media.voice_decoder import VoiceDecoder
 from backend.media.wav import read_wav
 from backend.settings.settings import VadSettings
 

@@ -41,7 +41,7 @@ def main() -> None:
         for complexity in COMPLEXITIES:
             table.add_row(str(bitrate), str(complexity), *judged(frames, OpusEncoder(bitrate, complexity)))
     plain = OpusEncoder()
-    plain.repair(False)
+    plain.set_fec(False)
     table.add_row("plain", "0", *judged(frames, plain))
     Console().print(table)
 

@@ -52,7 +52,7 @@ class Setting(NamedTuple):
     def encoder(self) -> OpusEncoder:
         """A new one, at rest."""
         encoder = OpusEncoder(self.bitrate, self.complexity)
-        encoder.repair(self.redundancy)
+        encoder.set_fec(self.redundancy)
         return encoder
 
 

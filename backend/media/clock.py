@@ -1,19 +1,24 @@
-"""One clock for the audio of all calls, out and in: one timer serves everybody, however many there are.
+"""The media clock: one timer plays to all calls of an event loop and reads from them, however many there are.
 
 Theory. Every call plays a frame each 20 ms and is sent one, and waking for each costs more than handling it: after a
 millisecond of sleep the core has forgotten our code and data, and a packet takes four times as long as right behind
 another (`python -m benchmarks.wakeups`). So the 20 ms are divided into `PHASES`, one `TICK_S` apart. Each call has a
-place in one of them; when a phase is due, all its calls play in a row, and then what has come in meanwhile is
-read, from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are
-filled and a hundred calls are spread evenly. Sockets are read at least every `READ_S`, calls or not.
+`Slot` in one of them; when a phase is due, all its calls play in a row, and then what has come in meanwhile is read,
+from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are filled
+and a hundred calls are spread evenly. Sockets are read at least every `READ_S`, calls or not.
 
-A phase counts its slots from an epoch, so that lateness never adds up; what is done after a stall, `pacer` says. Who
-wakes late finds several phases due, plays for all of them, and reads once: the busier the core, the fewer the wake-ups.
+A phase numbers its slots from an epoch, so that lateness never adds up: slot n is due at `epoch + n * 20 ms`, and one
+served a little late leaves the next where it was. After a real stall the missed slots are skipped, not played in a
+burst: the caller's jitter buffer has run dry by then, and a burst would only make it keep the stall as delay. Numbers
+count on through a skip, so that timestamps made from them stay truthful. When several phases are due at a late wake-up,
+all of them play and sockets are read once: the busier the core, the fewer the wake-ups.
 
-Playing goes before reading. While more comes in than can be read, reading to the end would never come back, and
-nobody would be played for: so it stops `LATE_S` after the next phase was due, and what is left waits in the kernel. A
-voice heard a moment later is a moment's latency; a slot not played is a hole in somebody's sentence. But who stays
-behind for `BEHIND_S` reads it all.
+Playing goes before reading. While more comes in than can be read, reading to the end would never come back, and nobody
+would be played for: so it stops `LATE_S` after the next phase was due, and what is left waits in the kernel. A voice
+received a moment later is a moment's latency; a slot not played is a hole in somebody's sentence. But once something
+has been left for `BEHIND_S`, all of it is read.
+
+A transport that must wait for its network (WebSocket) awaits its slots one by one: see `SlotStream`.
 """
 
 from __future__ import annotations
@@ -25,10 +30,14 @@ from contextvars import Context
 from math import inf
 from weakref import WeakKeyDictionary
 
-from backend.media.pacer import FRAME_S, slot_after
+from backend.media.frame import FRAME_MS
 
 log = logging.getLogger(__name__)
 
+FRAME_S = FRAME_MS / 1000
+"""Seconds in a slot."""
+CATCH_UP_S = 0.04
+"""Lateness up to which slots are still served, back to back; any jitter buffer covers two frames."""
 PHASES = 4
 TICK_S = FRAME_S / PHASES
 READ_S = 2 * TICK_S
@@ -36,8 +45,8 @@ READ_S = 2 * TICK_S
 LATE_S = 0.015
 """Seconds by which reading may keep the next phase waiting: receivers hold back more than that."""
 BEHIND_S = 0.05
-"""Seconds for which something may be left; then all is read, whoever waits: nobody must be heard ever later. The longer
-it is put off, the more there is to read: with 250 ms as many slots are missed, and answers come later."""
+"""Seconds for which something may be left unread; then all is read, whoever waits. The longer it is put off, the more
+there is to read: with 250 ms as many slots are missed, and answers come later."""
 EARLY_S = 0.001
 """Event loops set timers to the millisecond: one may come so much too soon."""
 FILL = 8
@@ -45,78 +54,85 @@ FILL = 8
 FILL_ORDER = (0, 2, 1, 3)
 """The second phase lies in the middle, where sockets are read anyway."""
 
-Play = Callable[[int], None]
+OnSlot = Callable[[int], None]
 """Called on the event loop when a slot is due, with its number, from 0."""
+OnFault = Callable[[Exception], None]
+"""Called on the event loop, soon, with what `OnSlot` has raised; the slot is given up by then."""
 Read = Callable[[float], float | None]
 """Called on the event loop when sockets are to be read, with the moment, on its clock, from which the rest must wait
-for the next time. Returns up to when everything has been read, None when something is left. Must not fail."""
+for the next time. Returns up to when everything has been read, None when something is left."""
 
 
 class Slot:
-    """One call's. `leave` it at the end."""
+    """One call's share of the clock: 20 ms, again and again. `leave` it at the end."""
 
-    def __init__(self, phase: _Phase, play: Play, leave: Callable[[Slot], None], now: float) -> None:
+    def __init__(self, phase: _Phase, on_slot: OnSlot, on_fault: OnFault | None, clock: MediaClock, now: float) -> None:
         self.skipped = 0
+        """Slots left out after a stall."""
         self.worst_gap_ms = 0.0
-        self.play = play
+        """The longest time between two slots."""
+        self.on_slot = on_slot
         self.phase = phase
-        self._leave = leave
+        self._on_fault = on_fault
+        self._clock = clock
         self._first: int | None = None
-        self._slot = -1
+        self._number = -1
         self._last = now
 
     def __repr__(self) -> str:
-        return f"Slot(slot {self._slot}, skipped {self.skipped}, worst gap {self.worst_gap_ms:.0f} ms)"
+        return f"Slot({self._number}, skipped {self.skipped}, worst gap {self.worst_gap_ms:.0f} ms)"
 
     def leave(self) -> None:
-        """No more slots. Safe to call twice, and from within `play`."""
-        self._leave(self)
+        """Be called no more. Safe to call twice, and from within `on_slot`."""
+        self._clock.leave(self)
 
-    def serve(self, slot: int, now: float) -> None:
-        """The phase's `slot` is due."""
+    def serve(self, number: int, now: float) -> None:
+        """Serve the phase's slot `number`. A fault ends this call's slots, and no other's."""
         if self._first is None:
-            self._first, self._last = slot, now
-        own = slot - self._first
-        self.skipped += own - self._slot - 1
-        self._slot = own
+            self._first, self._last = number, now
+        own = number - self._first
+        self.skipped += own - self._number - 1
+        self._number = own
         gap_ms = (now - self._last) * 1000
         if gap_ms > self.worst_gap_ms:
             self.worst_gap_ms = gap_ms
         self._last = now
         try:
-            self.play(own)
-        except Exception:
+            self.on_slot(own)
+        except Exception as error:
             log.exception("a call's audio failed")
             self.leave()
+            if self._on_fault is not None:
+                asyncio.get_running_loop().call_soon(self._on_fault, error)
 
 
 class _Phase:
-    """Those who play together."""
+    """The slots that are due together."""
 
     def __init__(self, epoch: float) -> None:
-        self.places: dict[Slot, None] = {}  # in the order they came
+        self.slots: dict[Slot, None] = {}  # in the order they joined
         self._epoch = epoch
-        self._slot = -1
+        self._number = -1
         self.due = epoch
-        """When the next slot is, on the event loop's clock."""
+        """When the next slot is due, on the event loop's clock."""
 
     def begin(self, now: float) -> None:
-        """Somebody comes after nobody was here: nothing was missed."""
+        """Begin anew after nobody was here: nothing was missed."""
         self._go_to(int((now - self._epoch) // FRAME_S))
 
     def serve(self, now: float) -> None:
-        """The next slot, or the one that is due now after a stall."""
-        self._go_to(slot_after(self._slot, now - self._epoch))
-        for place in list(self.places):
-            place.serve(self._slot, now)
+        """Serve the next slot, or the one that is due now after a stall."""
+        self._go_to(slot_after(self._number, now - self._epoch))
+        for slot in list(self.slots):
+            slot.serve(self._number, now)
 
-    def _go_to(self, slot: int) -> None:
-        self._slot = slot
-        self.due = self._epoch + (slot + 1) * FRAME_S
+    def _go_to(self, number: int) -> None:
+        self._number = number
+        self.due = self._epoch + (number + 1) * FRAME_S
 
 
 class MediaClock:
-    """All places of one event loop; see `current_media_clock`."""
+    """All slots and readers of one event loop; see `current_media_clock`."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -124,38 +140,38 @@ class MediaClock:
         self._phases = tuple(_Phase(self._epoch + number * TICK_S) for number in range(PHASES))
         self._readers: dict[Read, None] = {}
         self.read_all_at = self._epoch
-        """What came before this moment has been heard."""
+        """The moment up to which everything that came has been read."""
         self._timer: asyncio.TimerHandle | None = None
-        self._nobodys = Context()  # else what is done for all calls would be traced as the work of whoever came first
+        self._context = Context()  # else what is done for all calls would be traced as the work of the first one
 
     def __repr__(self) -> str:
-        return f"MediaClock({[len(phase.places) for phase in self._phases]} places, {len(self._readers)} readers)"
+        return f"MediaClock({[len(phase.slots) for phase in self._phases]} slots, {len(self._readers)} readers)"
 
-    def join(self, play: Play) -> Slot:
-        """A place; its slot 0 is due within 20 ms."""
+    def join(self, on_slot: OnSlot, on_fault: OnFault | None = None) -> Slot:
+        """Return a slot that is due for the first time, as number 0, within 20 ms."""
         inviting = [self._phases[number] for number in FILL_ORDER]
-        roomy = (phase for phase in inviting if len(phase.places) < FILL)
-        phase = next(roomy, None) or min(inviting, key=lambda phase: len(phase.places))
+        roomy = (phase for phase in inviting if len(phase.slots) < FILL)
+        phase = next(roomy, None) or min(inviting, key=lambda phase: len(phase.slots))
         now = self._loop.time()
-        if not phase.places:
+        if not phase.slots:
             phase.begin(now)
-        place = Slot(phase, play, self.leave, now)
-        phase.places[place] = None
+        slot = Slot(phase, on_slot, on_fault, self, now)
+        phase.slots[slot] = None
         self._arm(now)
-        return place
+        return slot
 
-    def leave(self, place: Slot) -> None:
-        """See `Slot.leave`."""
-        place.phase.places.pop(place, None)
+    def leave(self, slot: Slot) -> None:
+        """Serve `slot` no more. Safe to call twice."""
+        slot.phase.slots.pop(slot, None)
         self._rest_if_alone()
 
     def begin_reading(self, read: Read) -> None:
-        """Call `read` whenever somebody has played, and every `READ_S` at least."""
+        """Call `read` whenever slots have been served, and every `READ_S` at least."""
         self._readers[read] = None
         self._arm(self._loop.time())
 
     def end_reading(self, read: Read) -> None:
-        """Call it no more. Safe to call twice."""
+        """Call `read` no more. Safe to call twice."""
         self._readers.pop(read, None)
         self._rest_if_alone()
 
@@ -165,16 +181,18 @@ class MediaClock:
             self._timer.cancel()
         since = now + EARLY_S - self._epoch
         moment = self._epoch + (int(since / READ_S) + 1) * READ_S if self._readers else inf
-        self._timer = self._loop.call_at(min(moment, self._next_slot()), self._due, context=self._nobodys)
+        self._timer = self._loop.call_at(min(moment, self._next_slot()), self._due, context=self._context)
 
     def _due(self) -> None:
         now = self._loop.time()
-        for phase in self._phases:
-            if phase.places and phase.due <= now + EARLY_S:
-                phase.serve(now)
-        self._read(now)
-        if self._timer is not None:  # else all have left meanwhile
-            self._arm(now)
+        try:
+            for phase in self._phases:
+                if phase.slots and phase.due <= now + EARLY_S:
+                    phase.serve(now)
+            self._read(now)
+        finally:  # a fault costs one reading, not the clock
+            if self._timer is not None:  # else all have left meanwhile
+                self._arm(now)
 
     def _read(self, now: float) -> None:
         behind = now - self.read_all_at > BEHIND_S
@@ -184,26 +202,76 @@ class MediaClock:
             self.read_all_at = min((each for each in up_to if each is not None), default=now)
 
     def _next_slot(self) -> float:
-        """When somebody must be played for next; infinity when nobody must."""
+        """Return when somebody must be played for next; infinity when nobody must."""
         moment = inf
         for phase in self._phases:
-            if phase.places and phase.due < moment:
+            if phase.slots and phase.due < moment:
                 moment = phase.due
         return moment
 
     def _rest_if_alone(self) -> None:
-        if self._timer is not None and not self._readers and not any(phase.places for phase in self._phases):
+        if self._timer is not None and not self._readers and not any(phase.slots for phase in self._phases):
             self._timer.cancel()
             self._timer = None
 
 
-_beats: WeakKeyDictionary[asyncio.AbstractEventLoop, MediaClock] = WeakKeyDictionary()
+class SlotStream:
+    """The slots of one call whose sender has to await its network: a slot missed meanwhile is skipped, as in a stall.
+
+    One user, one loop; `leave` it at the end.
+    """
+
+    def __init__(self, clock: MediaClock) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._latest = self._number = -1
+        self._due = asyncio.Event()
+        self._last = self._loop.time()
+        self.skipped = 0
+        """Slots left out after a stall, ours or the network's."""
+        self.worst_gap_ms = 0.0
+        """The longest time between two slots."""
+        self._slot = clock.join(self._on_slot)
+
+    def __repr__(self) -> str:
+        return f"SlotStream(slot {self._number}, skipped {self.skipped}, worst gap {self.worst_gap_ms:.0f} ms)"
+
+    async def next(self) -> int:
+        """Wait for the next slot to be due; return its number, from 0."""
+        if self._number == self._latest:
+            self._due.clear()
+            await self._due.wait()
+        number = slot_after(self._number, self._latest * FRAME_S)
+        self.skipped += number - self._number - 1
+        self._number = number
+        now = self._loop.time()
+        self.worst_gap_ms = max(self.worst_gap_ms, (now - self._last) * 1000)
+        self._last = now
+        return number
+
+    def leave(self) -> None:
+        """Give the slots up. Safe to call twice."""
+        self._slot.leave()
+
+    def _on_slot(self, number: int) -> None:
+        self._latest = number
+        self._due.set()
+
+
+def slot_after(slot: int, elapsed_s: float) -> int:
+    """Return the slot to serve after `slot`, `elapsed_s` from the epoch: the next, or the one due after a stall."""
+    wanted = slot + 1
+    if elapsed_s - wanted * FRAME_S > CATCH_UP_S:
+        return int(elapsed_s / FRAME_S)
+    return wanted
+
+
+_clocks: WeakKeyDictionary[asyncio.AbstractEventLoop, MediaClock] = WeakKeyDictionary()
 
 
 def current_media_clock() -> MediaClock:
-    """The running event loop's."""
+    """Return the running event loop's clock."""
     loop = asyncio.get_running_loop()
-    beat = _beats.get(loop)
-    if beat is None:
-        beat = _beats[loop] = MediaClock(loop)
-    return beat
+    clock = _clocks.get(loop)
+    if clock is None:
+        clock = _clocks[loop] = MediaClock(loop)
+    return clock

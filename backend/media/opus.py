@@ -87,7 +87,7 @@ class OpusEncoder:
 
     At 32 kbit/s 0 and 1 leave the redundancy out.
 
-    Redundancy is worth its price where packets get lost. Where none do, `repair(False)` has the voice coded as libopus
+    Redundancy is worth its price where packets get lost. Where none do, `set_fec(False)` has the voice coded as libopus
     codes music, by CELT alone, at 64 kbit/s: 28 µs instead of 96, 6.0 dB signal to noise instead of 6.3, and 2.6 dB mel
     distance instead of 4.0; but a packet that is lost after all is rebuilt with 1.2 dB instead of 5.5.
     """
@@ -110,13 +110,13 @@ class OpusEncoder:
         self._set(_SET_COMPLEXITY, complexity)
         self._set(_SET_PACKET_LOSS_PERC, expected_loss_percent)
         self._set(_SET_DTX, int(pauses))
-        self.repair(True)
+        self.set_fec(True)
         self._silent_frames = RESTING_AFTER  # a new encoder is at rest
 
     def __del__(self) -> None:
         self.close()
 
-    def repair(self, wanted: bool) -> None:
+    def set_fec(self, wanted: bool) -> None:
         """Whether packets carry what is needed to rebuild the one before. At first they do; may change at any time."""
         if self._state is None:
             raise CodecFailed("the encoder is closed")

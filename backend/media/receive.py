@@ -1,21 +1,45 @@
-"""Media in: the caller's RTP packets become frames, in order and on time. Pure: time is an argument.
+"""The receive pipeline turns the caller's RTP packets into frames, in order and on time. Pure: time is an argument.
 
-A packet in order is a frame at once; what is missing is waited for, rebuilt or concealed by the decoder; where
-nothing is sent, silence is put: at once if the sender said so, by a packet without content. Browsers do when they are
-asked for discontinuous transmission, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9). Who does so and
-leaves a gap without a word was held up in what it says: that gap is closed. Nothing for `lost_after_s` means that the
-caller is gone.
+`ReceivePipeline` is one microphone. A packet in order is a frame at once; `VoiceDecoder` waits for what is missing
+(`jitter_buffer`), rebuilds or conceals it; where nothing is sent, `DtxSilence` puts silence in its place.
+
+A sender may pause (discontinuous transmission, DTX). Browsers do when they are asked to, say so by a packet without
+content, and then send two packets in 420 ms (libopus; RFC 6716, 2.1.9): silence is put in at once. Endpointing counts
+frames, so a microphone that stops sending without a word would keep a turn open for ever: once nothing has come for
+100 ms the gap is filled, first with what is missing up to now, then with a frame every 20 ms. But a sender that does
+announce its pauses and leaves a gap unannounced is held up by its network or its machine: half a second of that does
+not end what somebody is saying, and the gap is closed.
+
+A lost packet just before one that came is rebuilt from the redundancy in the latter (FEC), those before it are
+concealed by the decoder, up to `MAX_CONCEALED` in a row: beyond 100 ms a made-up voice is worse than silence. Packets
+may be of any length (2.5 to 120 ms); what comes out is always whole frames, and less than a frame stays behind. Silence
+is `SILENCE` itself, so that whoever follows how loud the room is can tell it from a recording.
 """
 
 from __future__ import annotations
 
-from backend.media.dtx import DtxSilence
-from backend.media.frame import SILENCE, Frame
-from backend.media.voice_decoder import VoiceDecoder
+from collections.abc import Sequence
+from math import inf
+
+from backend.media.clock import FRAME_S
+from backend.media.frame import FRAME_BYTES, SILENCE, Frame
+from backend.media.jitter_buffer import Delivery, JitterBuffer, Lost, Received, Silence
+from backend.media.opus import EMPTY_BYTES, BadPacket, OpusDecoder
+
+MAX_CONCEALED = 5
+"""Lost packets in a row that are made up; further ones are silence."""
+SILENT_AFTER_S = 0.1
+"""Seconds without audio before silence is put in its place; longer than the jitter worth waiting for."""
+STALLED_AFTER_S = 0.5
+"""The same for a sender that announces its pauses; longer than the 420 ms after which it does so again."""
+MOST_AT_ONCE = 50
+"""Frames of silence made at once after a stall of our own."""
+ROUNDING = 1e-6
+"""Share of a frame by which a moment computed as a sum of 20 ms steps may fall short of a whole number of them."""
 
 
 class ReceivePipeline:
-    """One microphone. Call `expire` every 20 ms or so; give up at `lost_at`."""
+    """One microphone. Call `expire` every 20 ms or so once `due` has come; give the caller up at `lost_at`."""
 
     def __init__(self, now: float, *, lost_after_s: float) -> None:
         self._decoder = VoiceDecoder()
@@ -25,41 +49,44 @@ class ReceivePipeline:
         self._source: int | None = None
         self._filled = 0  # frames of silence put in since the last packet
         self.packets = 0
+        """Packets taken so far."""
+        self.due = self._dtx.due
+        """When `expire` may have something to give."""
 
     def __repr__(self) -> str:
         return f"ReceivePipeline({self.packets} packets, {self._decoder!r})"
 
     def receive(self, source: int, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
-        """Take a packet of stream `source` (SSRC); the frames it completes."""
+        """Take a packet of stream `source` (SSRC) and return the frames it completes."""
         if self._source is not None and source != self._source:
             self._decoder.close()
             self._decoder = VoiceDecoder()
         self._source = source
         self._last_packet = now
         self.packets += 1
-        lost = self._decoder.jitter.lost
+        jitter = self._decoder.jitter
+        lost = jitter.lost
         frames = self._decoder.receive(sequence, timestamp, payload, now)
         if self._filled:
-            frames = self._less_filled(frames)
-        elif self._dtx.stalled and self._decoder.jitter.lost == lost:  # else the word may be what was lost
+            frames = self._without_filled(frames)
+        elif self._dtx.stalled and jitter.lost == lost:  # else the word may be what was lost
             frames = [frame for frame in frames if frame is not SILENCE]
-        self._heard(frames, now)
+        self._delivered(frames, now)
         return frames
 
     @property
     def lost_at(self) -> float:
-        """When to give up, if no packet comes before."""
+        """When to give the caller up, if no packet comes before."""
         return self._last_packet + self._lost_after_s
 
     def expire(self, now: float) -> list[Frame]:
-        """The frames that will not be waited for any longer, and the silence that is due: mostly nothing."""
-        if now < self._dtx.due and not self._decoder.waiting:
-            return []
+        """Return the frames that will not be waited for any longer and the silence that is due: mostly nothing."""
         frames = self._decoder.expire(now)
         if frames:
-            self._heard(frames, now)
+            self._delivered(frames, now)
         silence = self._dtx.expire(now)
         self._filled += len(silence)
+        self._set_due()
         return frames + silence
 
     def close(self) -> None:
@@ -67,7 +94,7 @@ class ReceivePipeline:
         self._decoder.close()
 
     def stats(self) -> dict[str, int]:
-        """Packets so far: taken, lost (concealed or not), too late, repeated, not Opus."""
+        """Return the packets so far: taken, lost (concealed or not), too late, repeated, not Opus."""
         jitter = self._decoder.jitter
         return {
             "packets_in": self.packets,
@@ -77,15 +104,157 @@ class ReceivePipeline:
             "bad": self._decoder.bad_packets,
         }
 
-    def _heard(self, frames: list[Frame], now: float) -> None:
-        self._dtx.heard(len(frames), now)
+    def _delivered(self, frames: list[Frame], now: float) -> None:
+        self._dtx.delivered(len(frames), now)
         if self._decoder.pausing:
             self._dtx.pause()
+        self._set_due()
 
-    def _less_filled(self, frames: list[Frame]) -> list[Frame]:
-        """After a pause the decoder tells its silence once more; leave out what has been put in already."""
+    def _set_due(self) -> None:
+        self.due = -inf if self._decoder.jitter.held else self._dtx.due
+
+    def _without_filled(self, frames: list[Frame]) -> list[Frame]:
+        """After a pause the decoder reports its silence once more; leave out what has been put in already."""
         repeated = 0
         while repeated < min(self._filled, len(frames)) and frames[repeated] == SILENCE:
             repeated += 1
         self._filled = 0
         return frames[repeated:]
+
+
+class VoiceDecoder:
+    """One caller's stream from packets to frames. Raises `MissingLibrary` without libopus.
+
+    A packet that is not Opus counts as a lost one.
+    """
+
+    def __init__(self, max_wait_ms: int = 60) -> None:
+        self.jitter = JitterBuffer(max_wait_ms)
+        self.bad_packets = 0
+        """Packets that were not Opus."""
+        self.pausing = False
+        """Whether the last packet said that nothing follows."""
+        self._decoder = OpusDecoder()
+        self._pending = bytearray()
+        self._lost_in_a_row = 0
+
+    def __repr__(self) -> str:
+        return f"VoiceDecoder({self.jitter!r}, bad {self.bad_packets})"
+
+    def receive(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Frame]:
+        """Take one RTP packet and return the frames it completes."""
+        if not self.jitter.pass_on(sequence, timestamp, payload):
+            return self._play(self.jitter.push(sequence, timestamp, payload, now))
+        pcm = self._decode(payload)
+        if len(pcm) == FRAME_BYTES and not self._pending:  # one packet, one frame: nearly always
+            return [Frame(pcm)]
+        self._pending += pcm
+        return self._cut()
+
+    def expire(self, now: float) -> list[Frame]:
+        """Return the frames that stop waiting for a missing packet."""
+        return self._play(self.jitter.expire(now)) if self.jitter.held else []
+
+    def close(self) -> None:
+        """Release the native decoder. Safe to call twice."""
+        self._decoder.close()
+
+    def _play(self, deliveries: Sequence[Delivery]) -> list[Frame]:
+        frames: list[Frame] = []
+        for index, delivery in enumerate(deliveries):
+            match delivery:
+                case Received(payload):
+                    self._pending += self._decode(payload)
+                case Lost(samples):
+                    following = deliveries[index + 1] if index + 1 < len(deliveries) else None
+                    self._pending += self._mend(samples // 2, following)
+                case Silence(samples):
+                    frames += self._cut() + self._silence(samples // 2 * 2)
+        return frames + self._cut()
+
+    def _decode(self, payload: bytes) -> bytes:
+        if not payload:
+            return b""
+        try:
+            pcm = self._decoder.decode(payload)
+        except BadPacket:
+            self.bad_packets += 1
+            return self._mend(480, None)
+        self._lost_in_a_row = 0
+        self.pausing = len(payload) <= EMPTY_BYTES
+        return pcm
+
+    def _mend(self, samples: int, following: Delivery | None) -> bytes:
+        self._lost_in_a_row += 1
+        try:
+            if isinstance(following, Received):
+                return self._decoder.recover(following.payload, samples)
+            if self._lost_in_a_row <= MAX_CONCEALED:
+                return self._decoder.conceal(samples)
+        except BadPacket:
+            self.bad_packets += 1
+        return bytes(2 * samples)
+
+    def _silence(self, size: int) -> list[Frame]:
+        """Return the frames that `size` bytes of silence complete: `SILENCE` itself unless sound waits before them."""
+        if self._pending:
+            self._pending += bytes(size)
+            return self._cut()
+        whole, rest = divmod(size, FRAME_BYTES)
+        self._pending += bytes(rest)
+        return [SILENCE] * whole
+
+    def _cut(self) -> list[Frame]:
+        whole = len(self._pending) - len(self._pending) % FRAME_BYTES
+        frames = [Frame(bytes(self._pending[at : at + FRAME_BYTES])) for at in range(0, whole, FRAME_BYTES)]
+        del self._pending[:whole]
+        return frames
+
+
+class DtxSilence:
+    """The silence in place of audio that is missing: muted, paused (DTX) or stalled; see the theory above.
+
+    It keeps the moment up to which audio has been delivered. The end of what was said must not be known later for a
+    pause than by packets: asked every 20 ms, it gives each frame at the last time before it is due. When the sender
+    goes on, a frame of silence too much may have been given; that is 20 ms more of nothing.
+    """
+
+    def __init__(self, now: float, *, ahead_s: float) -> None:
+        """Begin at `now`; `ahead_s` is how many seconds a sender may run ahead of time."""
+        self._covered = now
+        self._early = 0  # frames before their time
+        self._wait_s = SILENT_AFTER_S
+        self.due = now + SILENT_AFTER_S
+        """When `expire` next has something to give."""
+        self._ahead_s = ahead_s
+
+    @property
+    def stalled(self) -> bool:
+        """Whether what is missing now has been held up: the sender announces its pauses, and is not in one."""
+        return self._wait_s == STALLED_AFTER_S and not self._early
+
+    def delivered(self, frames: int, now: float) -> None:
+        """Note that `frames` frames of real audio were delivered."""
+        covered = self._covered + frames * FRAME_S
+        if covered < now:
+            covered = now
+        elif covered > now + self._ahead_s:
+            covered = now + self._ahead_s
+        self._covered = covered
+        self._early = 0
+        self.due = self._covered + self._wait_s
+
+    def pause(self) -> None:
+        """Note that the sender sends nothing more until there is something to hear."""
+        self._early = 1
+        self._wait_s = STALLED_AFTER_S
+        self.due = self._covered
+
+    def expire(self, now: float) -> list[Frame]:
+        """Return the silence that is due at `now`."""
+        if now < self.due:
+            return []
+        missing = max(1, int((now - self._covered) / FRAME_S + ROUNDING) + self._early)
+        self._covered += missing * FRAME_S
+        self.due = self._covered + (1 - self._early) * FRAME_S
+        return [SILENCE] * min(missing, MOST_AT_ONCE)

@@ -1,12 +1,14 @@
-"""Media out: what the caller is to hear becomes a packet every 20 ms, or none while there is nothing to hear.
+"""The send pipeline turns what the caller is to hear into an Opus packet every 20 ms, or none in a pause. Pure.
 
 A caller whose offer asks for it (`usedtx=1`; RFC 7587, 7.1) is sent pauses, as browsers send them to each other: 200 ms
 after the last sound a packet without content, which says that nothing follows, and then silence and such a packet every
 420 ms, until there is something to hear again. Two thirds of a call's packets out are not sent then.
 
-Only while no redundancy is wanted, that is, while nothing gets lost (see `repair`): such an encoder and decoder forget
-the past in silence, so that a pause leaves no trace in the next word. With redundancy its first frame would come with
-noise at -7 dB. Pure: no clock, no socket.
+Packets carry redundancy (FEC) while the other side loses packets, as its reports (RTCP) say every one to five seconds.
+A call begins with redundancy; two reports of nothing lost end it, any loss brings it back, and then it takes many clean
+reports to end it again: a network that loses packets once does so again. Pauses are sent only without redundancy: such
+an encoder and decoder forget the past in silence, so that a pause leaves no trace in the next word. With redundancy its
+first frame would come with noise at -7 dB.
 """
 
 from __future__ import annotations
@@ -19,9 +21,13 @@ SETTLING = 10
 PERIOD = 21
 """Slots after which it is said again that nothing follows: 420 ms."""
 NOTHING = b""
-"""In place of a packet that is not sent."""
+"""The payload in place of a packet that is not sent."""
 NOTHING_FOLLOWS = PLAIN_SILENCE_PACKET[:1]
 """A packet without content: a header alone."""
+CLEAN_AT_FIRST = 2
+"""Reports of nothing lost after which a new call goes on without redundancy."""
+CLEAN_AFTER_LOSS = 15
+"""The same for a call that has lost something: a minute, with a browser."""
 
 
 class SendPipeline:
@@ -32,19 +38,19 @@ class SendPipeline:
         """Whether the caller has asked for them."""
         self._playout = playout
         self._encoder = OpusEncoder()
-        self._repairing = True  # an encoder's way until it is told
+        self._fec = FecController()
         self._silent = 0
 
     def __repr__(self) -> str:
-        return f"SendPipeline({self._playout!r}, {self._silent} silent slots)"
+        return f"SendPipeline({self._playout!r}, {self._silent} silent slots, {self._fec!r})"
 
     def next(self) -> bytes:
-        """The payload of the slot that is due; `NOTHING` in a pause. Call it every 20 ms."""
+        """Return the payload of the slot that is due; `NOTHING` in a pause. Call it every 20 ms."""
         frame = self._playout.pull()
         if frame is not None:
             self._silent = 0
             return self._encoder.encode(frame)
-        if not self.pauses or self._repairing:
+        if not self.pauses or self._fec.wanted:
             return self._encoder.rest()
         self._silent += 1
         if self._silent <= SETTLING:
@@ -54,12 +60,31 @@ class SendPipeline:
             return NOTHING_FOLLOWS
         return self._encoder.rest() if slot == PERIOD - 1 else NOTHING
 
-    def repair(self, wanted: bool) -> None:
-        """Whether packets carry what is needed to rebuild the one before; at first they do."""
-        self._encoder.repair(wanted)
-        self._repairing = wanted
-        self._silent = 0  # the encoder has to come to rest anew
+    def on_loss(self, lost: float) -> None:
+        """Take a report that a share of `lost` (0 to 1) of our packets got lost, and switch redundancy by it."""
+        if self._fec.report(lost):
+            self._encoder.set_fec(self._fec.wanted)
+            self._silent = 0  # the encoder has to come to rest anew
 
     def close(self) -> None:
         """Release the encoder. Safe to call twice."""
         self._encoder.close()
+
+
+class FecController:
+    """Decides by the other side's reports whether one call's packets carry redundancy; see above."""
+
+    def __init__(self) -> None:
+        self.wanted = True
+        """Whether packets are to carry redundancy."""
+        self._clean_wanted = CLEAN_AT_FIRST
+
+    def __repr__(self) -> str:
+        return f"FecController({f'for {self._clean_wanted} reports more' if self.wanted else 'not wanted'})"
+
+    def report(self, lost: float) -> bool:
+        """Take a report of a share `lost` (0 to 1) lost; return whether `wanted` has changed."""
+        before = self.wanted
+        self._clean_wanted = CLEAN_AFTER_LOSS if lost else max(0, self._clean_wanted - 1)
+        self.wanted = self._clean_wanted > 0
+        return self.wanted is not before

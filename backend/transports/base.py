@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from backend.conversation.events import Heard, PlaybackEvent
-from backend.errors import TransportLost
+from backend.errors import VoiceError
 from backend.media.frame import Frame
 
 OnFrame = Callable[[Frame], object]
@@ -29,8 +29,9 @@ class Transport(Protocol):
     async def receive_frames(self, on_frame: OnFrame) -> None:
         """Call `on_frame` with the caller's microphone in order, losses concealed, beginning with the last second.
 
-        Returns when the caller has hung up. Raises `TransportLost` when the network is gone (no packet for 10 s), the
-        connection never came up (10 s) or the media failed, and whatever `on_frame` raises. One receiver at a time.
+        Returns when the caller has hung up. Raises `TransportLost` when the network is gone (no packet for 10 s) or the
+        connection never came up (10 s), `MediaFailed` for a fault in an encoder, a decoder or a slot, and whatever
+        `on_frame` raises. One receiver at a time.
         """
         ...
 
@@ -74,7 +75,7 @@ class ReceiveQueue:
         self._limit = limit
         self._on_frame: OnFrame | None = None
         self._over: asyncio.Future[None] | None = None  # what `receive_frames` waits for
-        self._error: TransportLost | None = None
+        self._error: VoiceError | None = None
         self._room = asyncio.Event()
         self.dropped = 0
         """Frames dropped because the queue was full."""
@@ -124,7 +125,7 @@ class ReceiveQueue:
             self._room.clear()
             await self._room.wait()
 
-    def end(self, error: TransportLost | None = None) -> None:
+    def end(self, error: VoiceError | None = None) -> None:
         """Enqueue no more frames: the receiver gets what is kept, then the end or `error`. The first call counts."""
         if self.ended:
             return

@@ -1,7 +1,7 @@
-"""A call without UDP: the same frames over a WebSocket (framing in `messages`), paced by the same clock.
+"""The WebSocket transport: a call without UDP, in frames as `websocket_framing` describes, by the same media clock.
 
-TCP makes an unhurried sender wait instead of losing its audio, so frames that nobody hears yet stop the
-reading here, where WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
+TCP makes an unhurried sender wait instead of losing its audio, so frames that nobody receives yet stop the reading
+here, where WebRTC has to drop. A caller that sends nothing at all (no audio, no ping) for 30 s is gone.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Protocol
 from starlette.websockets import WebSocketDisconnect
 
 from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
-from backend.errors import TransportLost
-from backend.media.dtx import DtxSilence
+from backend.errors import MediaFailed, TransportLost, VoiceError
+from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.media.pacer import Pacer
 from backend.media.playout import Playout
+from backend.media.receive import DtxSilence
 from backend.runtime.timer import Alarm
 from backend.transports.base import OnFrame, OnPlayback, ReceiveQueue
 from backend.transports.websocket_framing import (
@@ -51,10 +51,10 @@ says that of a broken TCP connection too."""
 
 
 class Socket(Protocol):
-    """What is needed of an accepted WebSocket; Starlette's has it."""
+    """The part of an accepted WebSocket that the transport needs; Starlette's has it."""
 
     async def receive(self) -> Mapping[str, Any]:
-        """The next ASGI message."""
+        """Return the next ASGI message."""
         ...
 
     async def send_text(self, data: str) -> None:
@@ -62,7 +62,7 @@ class Socket(Protocol):
         ...
 
     async def close(self, code: int = NORMAL, reason: str | None = None) -> None:
-        """Say goodbye."""
+        """Close the connection with a code and a reason."""
         ...
 
 
@@ -75,7 +75,7 @@ class WebSocketTransport:
         self._socket = socket
         self._lost_after_s = lost_after_s
         self._send_within_s = send_within_s
-        self._receive_queue = ReceiveQueue(QUEUE_FRAMES)
+        self._queue = ReceiveQueue(QUEUE_FRAMES)
         self._pending = bytearray()  # less than a frame
         self._dtx = DtxSilence(_now(), ahead_s=AHEAD_S)
         self._alarm = Alarm(self._fill)
@@ -83,22 +83,22 @@ class WebSocketTransport:
         self._on_playback: OnPlayback | None = None
         self._item = ""
         self._flushed = False
-        self._pacer = Pacer()
+        self._slots = SlotStream(current_media_clock())
         self._open = True
         self._counts = {"messages_in": 0, "messages_out": 0}
         self._tasks = [
-            asyncio.create_task(self._run(self._hear()), name="websocket in"),
-            asyncio.create_task(self._run(self._speak()), name="websocket out"),
+            asyncio.create_task(self._run(self._receive()), name="websocket in"),
+            asyncio.create_task(self._run(self._send_slots()), name="websocket out"),
         ]
         self._alarm.set(self._dtx.due)
 
     def __repr__(self) -> str:
         state = "open" if self._open else "closed"
-        return f"WebSocketTransport({state}, {self._receive_queue!r}, {self._playout!r}, {self._pacer!r})"
+        return f"WebSocketTransport({state}, {self._queue!r}, {self._playout!r}, {self._slots!r})"
 
     async def receive_frames(self, on_frame: OnFrame) -> None:
         """Call `on_frame` with the caller's microphone; see the protocol."""
-        await self._receive_queue.receive_frames(on_frame)
+        await self._queue.receive_frames(on_frame)
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         """Call `on_playback` when items start and when the queue drains."""
@@ -123,42 +123,43 @@ class WebSocketTransport:
 
     async def close(self) -> None:
         """Hang up and release everything."""
-        self._receive_queue.close()
+        self._queue.close()
         self._alarm.stop()
+        self._slots.leave()
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
         await self._leave(NORMAL, "ended")
 
     def stats(self) -> dict[str, float]:
-        """How the media flows, for metrics."""
+        """Return figures of the media flow, for metrics."""
         return self._counts | {
-            "inbox_frames": len(self._receive_queue),
-            "inbox_dropped": self._receive_queue.dropped,
-            "slots_skipped": self._pacer.skipped,
-            "worst_gap_ms": self._pacer.worst_gap_ms,
+            "inbox_frames": len(self._queue),
+            "inbox_dropped": self._queue.dropped,
+            "slots_skipped": self._slots.skipped,
+            "worst_gap_ms": self._slots.worst_gap_ms,
             "queued_ms": self._playout.queued_ms,
         }
 
     async def _run(self, work: Coroutine[None, None, None]) -> None:
-        """A mistake of ours ends the call, rather than leaving a caller who hears nothing for ever."""
+        """Run `work`; a fault of ours in it ends the call, rather than leave it silent in one direction."""
         try:
             await work
-        except Exception:
+        except Exception as error:
             log.exception("a WebSocket call failed")
-            self._end(TransportLost("This call's audio failed."))
+            self._end(MediaFailed(f"This call's audio failed ({type(error).__name__})."))
 
-    async def _hear(self) -> None:
-        while not self._receive_queue.ended:
+    async def _receive(self) -> None:
+        while not self._queue.ended:
             try:
                 async with asyncio.timeout(self._lost_after_s):
                     received = await self._socket.receive()
             except TimeoutError:
                 self._end(TransportLost("Nothing comes from the caller any more."))
                 return
-            await self._take(received)
+            await self._receive_message(received)
 
-    async def _take(self, received: Mapping[str, Any]) -> None:
+    async def _receive_message(self, received: Mapping[str, Any]) -> None:
         if received["type"] == "websocket.disconnect":
             self._open = False
             orderly = received.get("code", NORMAL) in ORDERLY
@@ -168,7 +169,7 @@ class WebSocketTransport:
         data = received.get("bytes")
         match read_binary(data) if data is not None else read_text(received.get("text") or ""):
             case Audio(pcm):
-                await self._take_audio(pcm)
+                await self._receive_audio(pcm)
             case Bye():
                 self._end(None)
             case MessageRefused(code, reason):
@@ -177,28 +178,28 @@ class WebSocketTransport:
             case Ping():
                 pass
 
-    async def _take_audio(self, pcm: bytes) -> None:
+    async def _receive_audio(self, pcm: bytes) -> None:
         self._pending += pcm
         whole = len(self._pending) - len(self._pending) % FRAME_BYTES
         frames = [Frame(bytes(self._pending[at : at + FRAME_BYTES])) for at in range(0, whole, FRAME_BYTES)]
         del self._pending[:whole]
         if not frames:
             return
-        self._receive_queue.enqueue(frames)
-        self._dtx.heard(len(frames), _now())
-        await self._receive_queue.room()
+        self._queue.enqueue(frames)
+        self._dtx.delivered(len(frames), _now())
+        await self._queue.room()
         await asyncio.sleep(0)  # who sends faster than time does not get all of ours
 
     def _fill(self) -> None:
-        """The client has fallen silent: hearing goes on by silence."""
-        self._receive_queue.enqueue(self._dtx.expire(_now()))
-        if not self._receive_queue.ended:
+        """Put silence in the place of what the client does not send."""
+        self._queue.enqueue(self._dtx.expire(_now()))
+        if not self._queue.ended:
             self._alarm.set(self._dtx.due)
 
-    async def _speak(self) -> None:
+    async def _send_slots(self) -> None:
         await self._send(READY)
-        while not self._receive_queue.ended:
-            await self._pacer.next_slot()
+        while not self._queue.ended:
+            await self._slots.next()
             if self._flushed:
                 self._flushed = False
                 await self._send(FLUSH)
@@ -225,8 +226,8 @@ class WebSocketTransport:
         if self._on_playback is not None:
             self._on_playback(event)
 
-    def _end(self, error: TransportLost | None) -> None:
-        self._receive_queue.end(error)
+    def _end(self, error: VoiceError | None) -> None:
+        self._queue.end(error)
         self._alarm.stop()
 
     async def _leave(self, code: int, reason: str) -> None:

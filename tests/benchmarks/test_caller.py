@@ -17,12 +17,12 @@ import pytest
 from backend.app.client.signalling import Signalling, Ticket
 from backend.media.opus import SILENCE_PACKET
 from backend.media.playout import Playout
-from backend.media.rtp import Packet, write_packet
-from backend.media.send import SendPipeline
-from backend.transports.webrtc.aioice_ports import MediaSocket, open_sockets
+from backend.media.send import CLEAN_AT_FIRST, SendPipeline
+from backend.transports.webrtc.aioice_sockets import MediaSocket, open_sockets
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.offer import asks_for_pauses
 from backend.transports.webrtc.peer import AudioPeer
+from backend.transports.webrtc.srtp import Packet, write_packet
 from benchmarks import speech
 from benchmarks.caller import MeasuredCaller
 from benchmarks.drained import SO_TIMESTAMPNS, CallersLoop
@@ -100,10 +100,11 @@ def test_in_a_pause_a_caller_knows_by_the_clock_how_long_it_has_been_quiet() -> 
 
 async def _pausing_call() -> None:
     playout = Playout()
-    outlet = SendPipeline(playout)
-    outlet.repair(False)
-    outlet.pauses = True
-    server = AudioPeer(IceConfig(), next_payload=outlet.next, on_packet=lambda _: None, on_state=lambda _: None)
+    pipeline = SendPipeline(playout)
+    for _ in range(CLEAN_AT_FIRST):
+        pipeline.on_loss(0)
+    pipeline.pauses = True
+    server = AudioPeer(IceConfig(), next_payload=pipeline.next, on_packet=lambda _: None, on_state=lambda _: None)
     caller, line = MeasuredCaller(), OneCall(server)
     try:
         await caller.connect(line)

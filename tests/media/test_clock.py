@@ -10,8 +10,19 @@ from math import inf
 
 import pytest
 
-from backend.media.clock import FILL, LATE_S, PHASES, READ_S, TICK_S, MediaClock, Slot, current_media_clock
-from backend.media.pacer import FRAME_S
+from backend.media.clock import (
+    FILL,
+    FRAME_S,
+    LATE_S,
+    PHASES,
+    READ_S,
+    TICK_S,
+    MediaClock,
+    Slot,
+    SlotStream,
+    current_media_clock,
+    slot_after,
+)
 
 
 class LateLoop(asyncio.SelectorEventLoop):
@@ -54,9 +65,9 @@ def loop() -> Iterator[LateLoop]:
     loop.close()
 
 
-def joined(beat: MediaClock) -> tuple[Slot, list[int]]:
+def joined(clock: MediaClock) -> tuple[Slot, list[int]]:
     slots: list[int] = []
-    return beat.join(slots.append), slots
+    return clock.join(slots.append), slots
 
 
 def noting(loop: LateLoop, reads: list[float]) -> Callable[[float], float]:
@@ -75,28 +86,28 @@ def test_slots_come_every_20_ms_from_zero(loop: LateLoop) -> None:
 
 
 def test_a_few_calls_are_served_in_one_row(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
     moments: set[float] = set()
     for _ in range(FILL):
-        beat.join(lambda slot: moments.add(loop.now))
+        clock.join(lambda slot: moments.add(loop.now))
     loop.pass_time(0.5)
     assert len(moments) in (24, 25, 26)
 
 
 def test_many_calls_are_spread_over_the_phases(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
-    calls = [joined(beat) for _ in range(2 * FILL * PHASES)]
+    clock = MediaClock(loop)
+    calls = [joined(clock) for _ in range(2 * FILL * PHASES)]
     assert len(loop.timers) == 1
-    assert repr([2 * FILL] * PHASES) in repr(beat)
+    assert repr([2 * FILL] * PHASES) in repr(clock)
     loop.pass_time(0.5)
     assert all(len(slots) in (24, 25, 26) for _, slots in calls)
 
 
 def test_who_has_left_is_not_called_and_an_empty_phase_sleeps(loop: LateLoop) -> None:
-    place, slots = joined(MediaClock(loop))
+    slot, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
-    place.leave()
-    place.leave()
+    slot.leave()
+    slot.leave()
     before = len(slots)
     loop.pass_time(1.0)
     assert len(slots) == before
@@ -104,44 +115,44 @@ def test_who_has_left_is_not_called_and_an_empty_phase_sleeps(loop: LateLoop) ->
 
 
 def test_who_joins_an_empty_phase_late_has_missed_nothing(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
     loop.pass_time(7.013)
-    place, slots = joined(beat)
+    slot, slots = joined(clock)
     loop.pass_time(0.1)
     assert slots[:3] == [0, 1, 2]
-    assert place.skipped == 0
+    assert slot.skipped == 0
 
 
 def test_a_little_lateness_is_caught_up(loop: LateLoop) -> None:
-    place, slots = joined(MediaClock(loop))
+    slot, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
     loop.stall(0.045)
     loop.pass_time(0.1)
     assert slots == list(range(len(slots)))
-    assert place.skipped == 0
+    assert slot.skipped == 0
 
 
 def test_after_a_stall_slots_are_skipped_and_counted(loop: LateLoop) -> None:
-    place, slots = joined(MediaClock(loop))
+    slot, slots = joined(MediaClock(loop))
     loop.pass_time(0.1)
     loop.stall(0.5)
     loop.pass_time(0.1)
-    assert place.skipped == slots[-1] + 1 - len(slots)
-    assert place.skipped >= 20
-    assert place.worst_gap_ms >= 500
-    assert "skipped" in repr(place)
+    assert slot.skipped == slots[-1] + 1 - len(slots)
+    assert slot.skipped >= 20
+    assert slot.worst_gap_ms >= 500
+    assert "skipped" in repr(slot)
 
 
 def test_one_calls_fault_is_its_own(loop: LateLoop, caplog: pytest.LogCaptureFixture) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
     asked: list[int] = []
 
     def fail(slot: int) -> None:
         asked.append(slot)
         raise RuntimeError("no sound")
 
-    others = [joined(beat) for _ in range(3)]
-    beat.join(fail)
+    others = [joined(clock) for _ in range(3)]
+    clock.join(fail)
     loop.pass_time(0.5)
     assert asked == [0]
     assert all(len(slots) >= 24 for _, slots in others)
@@ -149,54 +160,54 @@ def test_one_calls_fault_is_its_own(loop: LateLoop, caplog: pytest.LogCaptureFix
 
 
 def test_leaving_from_within_a_slot_is_safe(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
-    place = beat.join(lambda slot: place.leave())
+    clock = MediaClock(loop)
+    slot = clock.join(lambda _: slot.leave())
     loop.pass_time(0.5)
-    assert repr([0] * PHASES) in repr(beat)
+    assert repr([0] * PHASES) in repr(clock)
 
 
 def test_sockets_are_read_every_10_ms_without_a_call(loop: LateLoop) -> None:
     reads: list[float] = []
-    beat = MediaClock(loop)
-    beat.begin_reading(noting(loop, reads))
+    clock = MediaClock(loop)
+    clock.begin_reading(noting(loop, reads))
     loop.pass_time(1.0)
     assert len(reads) in (99, 100, 101)
 
 
 def test_a_few_calls_add_no_wake_up_to_those_that_read(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
     reads: list[float] = []
-    beat.begin_reading(noting(loop, reads))
+    clock.begin_reading(noting(loop, reads))
     for _ in range(2 * FILL):
-        beat.join(lambda slot: None)
+        clock.join(lambda slot: None)
     loop.pass_time(1.0)
     assert len(reads) in (99, 100, 101)
     assert pytest.approx(0.01) == READ_S
 
 
 def test_with_many_calls_whatever_has_come_is_read_at_every_wake_up(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
     reads: list[float] = []
-    beat.begin_reading(noting(loop, reads))
+    clock.begin_reading(noting(loop, reads))
     for _ in range(FILL * PHASES):
-        beat.join(lambda slot: None)
+        clock.join(lambda slot: None)
     loop.pass_time(1.0)
     assert len(reads) in (199, 200, 201)
 
 
 def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
     reads: list[float] = []
 
     def read(until: float) -> float:
         reads.append(loop.now)
         return loop.now
 
-    beat.begin_reading(read)
-    beat.begin_reading(read)
+    clock.begin_reading(read)
+    clock.begin_reading(read)
     loop.pass_time(0.1)
-    beat.end_reading(read)
-    beat.end_reading(read)
+    clock.end_reading(read)
+    clock.end_reading(read)
     assert loop.timers == []
     before = len(reads)
     loop.pass_time(0.5)
@@ -205,51 +216,51 @@ def test_who_reads_no_more_leaves_the_clock_at_rest(loop: LateLoop) -> None:
 
 
 def test_a_place_taken_between_two_reads_is_not_kept_waiting(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
-    beat.begin_reading(lambda until: loop.now)
+    clock = MediaClock(loop)
+    clock.begin_reading(lambda until: loop.now)
     for _ in range(2 * FILL):
-        beat.join(lambda slot: None)
+        clock.join(lambda slot: None)
     loop.pass_time(0.1001)
     joined_at, served = loop.now, []
-    beat.join(lambda slot: served.append(loop.now))
+    clock.join(lambda slot: served.append(loop.now))
     loop.pass_time(0.05)
     assert served[0] - joined_at <= 0.02
 
 
 def test_who_wakes_late_plays_for_every_phase_and_reads_once(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
     reads: list[float] = []
-    beat.begin_reading(noting(loop, reads))
-    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    clock.begin_reading(noting(loop, reads))
+    calls = [joined(clock) for _ in range(FILL * PHASES)]
     loop.pass_time(0.1)
     reads.clear()
     loop.stall(0.019)
     loop.pass_time(0.0)
     assert 1 <= len(reads) <= 2
     loop.pass_time(0.1)
-    assert not any(place.skipped for place, _ in calls)
+    assert not any(slot.skipped for slot, _ in calls)
 
 
 def test_reading_ends_when_somebody_must_be_played_for(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
     left: list[float] = []
 
     def read(until: float) -> float:
         left.append(until - loop.now)
         return loop.now
 
-    beat.begin_reading(read)
+    clock.begin_reading(read)
     loop.pass_time(0.1)
     assert all(each == pytest.approx(FRAME_S) for each in left)
-    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    calls = [joined(clock) for _ in range(FILL * PHASES)]
     left.clear()
     loop.pass_time(0.1)
     assert all(each <= TICK_S + LATE_S + 1e-6 for each in left)
-    assert not any(place.skipped for place, _ in calls)
+    assert not any(slot.skipped for slot, _ in calls)
 
 
 def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
 
     asked: list[float] = []
 
@@ -258,10 +269,10 @@ def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateL
         loop.now = max(loop.now + 0.001, until) if until < inf else loop.now + 0.05  # there is always more
         return loop.now if until == inf else None
 
-    calls = [joined(beat) for _ in range(FILL * PHASES)]
-    beat.begin_reading(read)
+    calls = [joined(clock) for _ in range(FILL * PHASES)]
+    clock.begin_reading(read)
     loop.pass_time(0.05)
-    assert all(place.worst_gap_ms < 45 for place, _ in calls)
+    assert all(slot.worst_gap_ms < 45 for slot, _ in calls)
     loop.pass_time(1.0)
     assert inf in asked  # but whoever is behind for long reads it all
     behind = [
@@ -272,35 +283,101 @@ def test_who_has_more_to_read_than_time_for_it_keeps_no_call_waiting(loop: LateL
 
 
 def test_it_tells_up_to_when_everything_has_been_read(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
+    clock = MediaClock(loop)
     has_more = False
 
     def read(_until: float) -> float | None:
         return None if has_more else loop.now - 0.003
 
-    beat.begin_reading(read)
+    clock.begin_reading(read)
     loop.pass_time(0.1)
-    assert beat.read_all_at == pytest.approx(loop.now, abs=READ_S)
-    has_more, before = True, beat.read_all_at
+    assert clock.read_all_at == pytest.approx(loop.now, abs=READ_S)
+    has_more, before = True, clock.read_all_at
     loop.pass_time(0.1)
-    assert beat.read_all_at == before
+    assert clock.read_all_at == before
 
 
 def test_after_a_stall_no_phase_skips_more_than_it_missed(loop: LateLoop) -> None:
-    beat = MediaClock(loop)
-    calls = [joined(beat) for _ in range(FILL * PHASES)]
+    clock = MediaClock(loop)
+    calls = [joined(clock) for _ in range(FILL * PHASES)]
     loop.pass_time(0.1)
     loop.stall(0.07)
     loop.pass_time(0.1)
-    assert all(1 <= place.skipped <= 3 for place, _ in calls)
+    assert all(1 <= slot.skipped <= 3 for slot, _ in calls)
 
 
 @pytest.mark.alone
 async def test_on_a_real_clock_slots_take_as_long_as_they_say() -> None:
     slots: list[int] = []
-    place = current_media_clock().join(slots.append)
+    slot = current_media_clock().join(slots.append)
     begun = time.monotonic()
     await asyncio.sleep(0.5)
-    place.leave()
+    slot.leave()
     assert slots[-1] == pytest.approx((time.monotonic() - begun) / 0.02, abs=5)
     assert current_media_clock() is current_media_clock()
+
+
+def test_a_slot_follows_the_one_before_it_unless_it_is_two_frames_late() -> None:
+    assert [slot_after(slot, (slot + 1) * 0.02) for slot in (-1, 0, 7)] == [0, 1, 8]
+    assert slot_after(9, 10 * 0.02 + 0.039) == 10
+    assert slot_after(9, 10 * 0.02 + 0.5) == 35
+
+
+def test_after_a_stall_at_most_two_slots_come_at_once() -> None:
+    elapsed, slot, at_once = 5.3, 10, 0
+    while (slot := slot_after(slot, elapsed)) * 0.02 <= elapsed:
+        at_once += 1
+    assert at_once <= 3
+
+
+@pytest.mark.alone
+async def test_awaited_slots_take_as_long_as_they_say() -> None:
+    loop = asyncio.get_running_loop()
+    stream, begun = SlotStream(current_media_clock()), loop.time()
+    numbers = [await stream.next() for _ in range(26)]
+    assert loop.time() - begun == pytest.approx(numbers[-1] * 0.02, abs=0.15)
+    assert numbers[-1] >= 25
+    assert len(numbers) + stream.skipped == numbers[-1] + 1
+    stream.leave()
+
+
+async def test_a_sender_that_waits_for_its_network_skips_the_slots_it_missed() -> None:
+    stream = SlotStream(current_media_clock())
+    first = await stream.next()
+    await asyncio.sleep(0.15)
+    assert await stream.next() - first >= 5
+    assert stream.skipped >= 4
+    assert stream.worst_gap_ms >= 130
+    assert "skipped" in repr(stream)
+    stream.leave()
+
+
+async def test_the_fault_of_a_slot_is_reported_to_its_call_alone() -> None:
+    clock, faults, served = current_media_clock(), list[Exception](), list[int]()
+
+    def fail(number: int) -> None:
+        raise RuntimeError("no sound")
+
+    clock.join(fail, faults.append)
+    other = clock.join(served.append)
+    await asyncio.sleep(0.1)
+    other.leave()
+    assert [str(fault) for fault in faults] == ["no sound"]
+    assert len(served) >= 3
+
+
+def test_a_reader_that_fails_costs_one_reading_and_not_the_clock(loop: LateLoop) -> None:
+    clock, reads = MediaClock(loop), list[float]()
+
+    def read(until: float) -> float:
+        reads.append(loop.now)
+        if len(reads) == 2:
+            raise OSError("no such descriptor")
+        return loop.now
+
+    clock.begin_reading(read)
+    _, slots = joined(clock)
+    with pytest.raises(OSError, match="no such descriptor"):  # which the event loop logs
+        loop.pass_time(0.1)
+    loop.pass_time(0.2)
+    assert len(reads) > 5 and len(slots) > 5

@@ -4,104 +4,105 @@ from __future__ import annotations
 
 import pytest
 
-from backend.media.dtx import FRAME_S, MOST_AT_ONCE, QUIET_AFTER_S, STALLED_AFTER_S, DtxSilence
+from backend.media.clock import FRAME_S
 from backend.media.frame import SILENCE
+from backend.media.receive import MOST_AT_ONCE, SILENT_AFTER_S, STALLED_AFTER_S, DtxSilence
 
 
 def test_nothing_is_put_in_while_audio_flows() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.1)
+    silence = DtxSilence(0.0, ahead_s=0.1)
     for n in range(1, 200):
-        quiet.heard(1, n * 0.02)
-        assert quiet.expire(n * 0.02 + 0.019) == []
+        silence.delivered(1, n * 0.02)
+        assert silence.expire(n * 0.02 + 0.019) == []
 
 
 def test_after_a_hundred_milliseconds_the_gap_is_filled_up_to_now() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.1)
-    quiet.heard(1, 1.0)
-    assert quiet.expire(1.099) == []
-    assert quiet.expire(1.1) == [SILENCE] * 5
+    silence = DtxSilence(0.0, ahead_s=0.1)
+    silence.delivered(1, 1.0)
+    assert silence.expire(1.099) == []
+    assert silence.expire(1.1) == [SILENCE] * 5
 
 
 def test_then_silence_comes_at_the_pace_of_frames() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.1)
+    silence = DtxSilence(0.0, ahead_s=0.1)
     now, made = 0.0, 0
     while now < 10.0:
-        now = quiet.due
-        made += len(quiet.expire(now))
+        now = silence.due
+        made += len(silence.expire(now))
     assert made == pytest.approx(500, abs=1)
 
 
 def test_a_timer_that_rings_late_does_not_slow_the_silence_down() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.1)
+    silence = DtxSilence(0.0, ahead_s=0.1)
     now, made = 0.0, 0
     while now < 10.0:
-        now = quiet.due + 0.013
-        made += len(quiet.expire(now))
+        now = silence.due + 0.013
+        made += len(silence.expire(now))
     assert made == pytest.approx(500, abs=2)
 
 
 def test_a_slow_clock_at_the_other_end_never_adds_up_to_a_gap() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.1)
+    silence = DtxSilence(0.0, ahead_s=0.1)
     now = 0.0
     for _ in range(100_000):
         now += 0.0201
-        assert quiet.expire(now - 0.001) == []
-        quiet.heard(1, now)
+        assert silence.expire(now - 0.001) == []
+        silence.delivered(1, now)
 
 
 def test_a_message_of_a_second_covers_a_second() -> None:
-    quiet = DtxSilence(0.0, ahead_s=2.0)
-    quiet.heard(50, 0.05)
-    assert quiet.expire(1.0) == []
-    assert len(quiet.expire(1.2)) >= 5
+    silence = DtxSilence(0.0, ahead_s=2.0)
+    silence.delivered(50, 0.05)
+    assert silence.expire(1.0) == []
+    assert len(silence.expire(1.2)) >= 5
 
 
 def test_a_burst_counts_ahead_only_so_far() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.1)
-    quiet.heard(500, 1.0)
-    assert quiet.due == pytest.approx(1.2)
+    silence = DtxSilence(0.0, ahead_s=0.1)
+    silence.delivered(500, 1.0)
+    assert silence.due == pytest.approx(1.2)
 
 
 def test_a_long_stall_of_our_own_is_not_made_up_for_in_full() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.1)
-    assert len(quiet.expire(3600.0)) == MOST_AT_ONCE
-    assert quiet.expire(3600.01) == []
+    silence = DtxSilence(0.0, ahead_s=0.1)
+    assert len(silence.expire(3600.0)) == MOST_AT_ONCE
+    assert silence.expire(3600.01) == []
 
 
 def test_a_pause_that_was_told_of_is_filled_from_its_first_frame_on() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.0)
-    quiet.heard(1, 1.0)
-    quiet.pause()
-    made = [len(quiet.expire(1.014 + visit * 0.02)) for visit in range(6)]
+    silence = DtxSilence(0.0, ahead_s=0.0)
+    silence.delivered(1, 1.0)
+    silence.pause()
+    made = [len(silence.expire(1.014 + visit * 0.02)) for visit in range(6)]
     assert made == [1] * 6
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.003, 0.006, 0.0101, 0.014, 0.0199])
 def test_whenever_somebody_asks_a_pause_lasts_as_long_as_it_does(phase: float) -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.0)
-    quiet.heard(1, 1.0)
-    quiet.pause()
+    silence = DtxSilence(0.0, ahead_s=0.0)
+    silence.delivered(1, 1.0)
+    silence.pause()
     made = 0
     for visit in range(200):
         now = 1.0 + phase + visit * 0.02
-        made += len(quiet.expire(now))
+        made += len(silence.expire(now))
         assert -FRAME_S - 1e-6 <= now - 1.0 - made * 0.02 <= 1e-6
 
 
 def test_a_packet_after_a_pause_is_waited_for_as_any_other() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.0)
-    quiet.heard(1, 1.0)
-    quiet.pause()
-    quiet.expire(1.02)
-    quiet.heard(1, 1.04)
-    assert quiet.expire(1.04 + QUIET_AFTER_S - 0.001) == []
+    silence = DtxSilence(0.0, ahead_s=0.0)
+    silence.delivered(1, 1.0)
+    silence.pause()
+    silence.expire(1.02)
+    silence.delivered(1, 1.04)
+    assert silence.expire(1.04 + SILENT_AFTER_S - 0.001) == []
 
 
 def test_who_tells_of_pauses_is_waited_for_longer_where_nothing_was_told() -> None:
-    quiet = DtxSilence(0.0, ahead_s=0.0)
-    quiet.heard(1, 1.0)
-    quiet.pause()
-    quiet.heard(1, 2.0)
-    assert quiet.expire(2.0 + STALLED_AFTER_S - 0.001) == []
-    assert len(quiet.expire(2.0 + STALLED_AFTER_S)) == 25
-    assert len(quiet.expire(2.0 + STALLED_AFTER_S + 0.02)) == 1
+    silence = DtxSilence(0.0, ahead_s=0.0)
+    silence.delivered(1, 1.0)
+    silence.pause()
+    silence.delivered(1, 2.0)
+    assert silence.expire(2.0 + STALLED_AFTER_S - 0.001) == []
+    assert len(silence.expire(2.0 + STALLED_AFTER_S)) == 25
+    assert len(silence.expire(2.0 + STALLED_AFTER_S + 0.02)) == 1

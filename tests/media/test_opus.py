@@ -140,7 +140,7 @@ def test_resting_encodes_first_and_then_costs_nothing() -> None:
 
 def plain() -> OpusEncoder:
     encoder = OpusEncoder()
-    encoder.repair(False)
+    encoder.set_fec(False)
     return encoder
 
 
@@ -166,7 +166,7 @@ def test_a_change_in_mid_word_is_not_heard() -> None:
     encoder, packets = OpusEncoder(), []
     for number, frame in enumerate(frames_of(pcm)):
         if number % 10 == 5:
-            encoder.repair(number % 20 == 15)
+            encoder.set_fec(number % 20 == 15)
         packets.append(encoder.encode(frame))
     assert len({packet[0] >> 3 for packet in packets}) >= 2
     assert likeness_db(pcm, packets) > likeness_db(pcm, encoded(pcm)) - 2
@@ -176,16 +176,16 @@ def test_a_change_at_rest_is_silent_and_does_not_harm_the_next_word() -> None:
     voice = frames_of(speech(SENTENCE))
     for wanted in (False, True):
         encoder, decoder = OpusEncoder(), OpusDecoder()
-        encoder.repair(not wanted)
+        encoder.set_fec(not wanted)
         for frame in voice[:40]:
             decoder.decode(encoder.encode(frame))
         for _ in range(30):
             decoder.decode(encoder.rest())
-        encoder.repair(wanted)
+        encoder.set_fec(wanted)
         quiet = b"".join(decoder.decode(encoder.rest()) for _ in range(30))
         assert np.abs(samples_of(quiet)).max() <= 2
         fresh, alike = OpusEncoder(), OpusDecoder()
-        fresh.repair(wanted)
+        fresh.set_fec(wanted)
         for _ in range(RESTING_AFTER):
             alike.decode(fresh.rest())
         heard = samples_of(b"".join(decoder.decode(encoder.encode(frame)) for frame in voice[:20])).astype(float)
@@ -231,7 +231,7 @@ def test_closing_twice_is_safe_and_use_after_it_is_an_error() -> None:
     with pytest.raises(CodecFailed):
         encoder.encode(SILENCE)
     with pytest.raises(CodecFailed):
-        encoder.repair(False)
+        encoder.set_fec(False)
     with pytest.raises(CodecFailed):
         decoder.decode(SILENCE_PACKET)
 

@@ -19,96 +19,96 @@ def speech_packets(frames: int) -> list[bytes]:
     return [encoder.encode(frame) for frame in tone_frames(500, frames)]
 
 
-def feed(inlet: ReceivePipeline, packets: list[bytes], numbers: list[int], start: float = 0.0) -> list[Frame]:
+def feed(pipeline: ReceivePipeline, packets: list[bytes], numbers: list[int], start: float = 0.0) -> list[Frame]:
     """Packets `numbers`, each at its own time; what came out."""
     out: list[Frame] = []
     for number in numbers:
         now = start + number * 0.02
-        out += inlet.expire(now)
-        out += inlet.receive(7, number, number * TICKS, packets[number], now)
+        out += pipeline.expire(now)
+        out += pipeline.receive(7, number, number * TICKS, packets[number], now)
     return out
 
 
 def test_a_packet_in_order_is_a_frame_at_once() -> None:
-    inlet = ReceivePipeline(0.0, lost_after_s=10)
+    pipeline = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(50)
     for number, packet in enumerate(packets):
-        assert len(inlet.receive(7, number, number * TICKS, packet, number * 0.02)) == 1
+        assert len(pipeline.receive(7, number, number * TICKS, packet, number * 0.02)) == 1
 
 
 def test_twenty_percent_loss_still_gives_every_frame() -> None:
-    inlet = ReceivePipeline(0.0, lost_after_s=10)
+    pipeline = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(500)
     kept = [number for number in range(500) if number % 5 or number == 0]
-    out = feed(inlet, packets, [*kept, 499] if kept[-1] != 499 else kept)
+    out = feed(pipeline, packets, [*kept, 499] if kept[-1] != 499 else kept)
     assert len(out) == 500
     assert sum(audible(frame) for frame in out) > 480
 
 
 def test_swapped_packets_are_put_in_order() -> None:
-    inlet = ReceivePipeline(0.0, lost_after_s=10)
+    pipeline = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(20)
     order = [0, 1, 3, 2, 4, 5, 7, 6, *range(8, 20)]
     out = []
     for at, number in enumerate(order):
-        out += inlet.receive(7, number, number * TICKS, packets[number], at * 0.02)
+        out += pipeline.receive(7, number, number * TICKS, packets[number], at * 0.02)
     straight = ReceivePipeline(0.0, lost_after_s=10)
     assert out == feed(straight, packets, list(range(20)))
 
 
 def test_silence_is_put_in_when_packets_stop() -> None:
-    inlet = ReceivePipeline(0.0, lost_after_s=10)
-    feed(inlet, speech_packets(5), [0, 1, 2, 3, 4])
-    assert inlet.expire(0.179) == []
-    assert inlet.expire(0.181) == [SILENCE] * 5
-    assert inlet.expire(0.201) == [SILENCE]
+    pipeline = ReceivePipeline(0.0, lost_after_s=10)
+    feed(pipeline, speech_packets(5), [0, 1, 2, 3, 4])
+    assert pipeline.expire(0.179) == []
+    assert pipeline.expire(0.181) == [SILENCE] * 5
+    assert pipeline.expire(0.201) == [SILENCE]
 
 
 def test_a_pause_is_not_told_twice() -> None:
     """With discontinuous transmission the next packet's timestamp jumps over a pause that was filled already."""
-    inlet = ReceivePipeline(0.0, lost_after_s=10)
+    pipeline = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(10)
-    out = feed(inlet, packets, [0, 1, 2, 3, 4])
+    out = feed(pipeline, packets, [0, 1, 2, 3, 4])
     for slot in range(5, 26):
-        out += inlet.expire(slot * 0.02)
+        out += pipeline.expire(slot * 0.02)
     for number in range(5, 10):
-        out += inlet.receive(7, number, (number + 20) * TICKS, packets[number], (number + 20) * 0.02)
+        out += pipeline.receive(7, number, (number + 20) * TICKS, packets[number], (number + 20) * 0.02)
     assert len(out) == pytest.approx(30, abs=1)
 
 
 def test_a_pause_that_was_not_filled_is_told() -> None:
-    inlet = ReceivePipeline(0.0, lost_after_s=10)
+    pipeline = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(10)
-    out = feed(inlet, packets, [0, 1, 2, 3, 4])
-    out += inlet.receive(7, 5, 8 * TICKS, packets[5], 0.16)
+    out = feed(pipeline, packets, [0, 1, 2, 3, 4])
+    out += pipeline.receive(7, 5, 8 * TICKS, packets[5], 0.16)
     assert out[5:8] == [SILENCE] * 3
 
 
 def test_nothing_for_too_long_is_a_lost_caller() -> None:
-    inlet = ReceivePipeline(0.0, lost_after_s=2)
-    feed(inlet, speech_packets(1), [0])
-    assert inlet.lost_at == 2.0
-    inlet.expire(1.0)
-    assert inlet.lost_at == 2.0
-    inlet.receive(7, 1, TICKS, speech_packets(1)[0], 1.5)
-    assert inlet.lost_at == 3.5
+    pipeline = ReceivePipeline(0.0, lost_after_s=2)
+    feed(pipeline, speech_packets(1), [0])
+    assert pipeline.lost_at == 2.0
+    pipeline.expire(1.0)
+    assert pipeline.lost_at == 2.0
+    pipeline.receive(7, 1, TICKS, speech_packets(1)[0], 1.5)
+    assert pipeline.lost_at == 3.5
 
 
 def test_another_stream_is_decoded_afresh() -> None:
-    inlet = ReceivePipeline(0.0, lost_after_s=10)
+    pipeline = ReceivePipeline(0.0, lost_after_s=10)
     packets = speech_packets(20)
-    feed(inlet, packets, list(range(10)))
+    feed(pipeline, packets, list(range(10)))
     out = []
     for number in range(10):
-        out += inlet.receive(8, 60_000 + number, number * TICKS, packets[number], 0.2)
+        out += pipeline.receive(8, 60_000 + number, number * TICKS, packets[number], 0.2)
     fresh = feed(ReceivePipeline(0.0, lost_after_s=10), packets, list(range(10)))
     assert np.array_equal(np.frombuffer(b"".join(out), "<i2"), np.frombuffer(b"".join(fresh), "<i2"))
 
 
 def test_stats_count_what_was_lost() -> None:
-    inlet = ReceivePipeline(0.0, lost_after_s=10)
-    feed(inlet, speech_packets(20), [n for n in range(20) if n != 10])
-    assert inlet.stats() | {"packets_in": 19, "lost": 1} == inlet.stats()
+    pipeline = ReceivePipeline(0.0, lost_after_s=10)
+    feed(pipeline, speech_packets(20), [n for n in range(20) if n != 10])
+    assert pipeline.stats() | {"packets_in": 19, "lost": 1} == pipeline.stats()
 
 
 def with_pauses(frames: list[Frame]) -> list[bytes]:
@@ -117,16 +117,16 @@ def with_pauses(frames: list[Frame]) -> list[bytes]:
     return sent([encoder.encode(frame) for frame in frames])
 
 
-def hear(inlet: ReceivePipeline, packets: list[bytes], asked_after: float) -> list[tuple[float, Frame]]:
-    """What comes out, and when; the inlet is asked so long after each packet."""
+def received_from(pipeline: ReceivePipeline, packets: list[bytes], asked_after: float) -> list[tuple[float, Frame]]:
+    """What comes out, and when; the pipeline is asked so long after each packet."""
     out: list[tuple[float, Frame]] = []
     sequence = 0
     for number, packet in enumerate(packets):
         now = number * 0.02
         if packet:
-            out += [(now, frame) for frame in inlet.receive(7, sequence, number * TICKS, packet, now)]
+            out += [(now, frame) for frame in pipeline.receive(7, sequence, number * TICKS, packet, now)]
             sequence += 1
-        out += [(now + asked_after, frame) for frame in inlet.expire(now + asked_after)]
+        out += [(now + asked_after, frame) for frame in pipeline.expire(now + asked_after)]
     return out
 
 
@@ -135,7 +135,7 @@ def test_a_sender_that_pauses_is_heard_to_be_silent_all_the_time(asked_after: fl
     voice = tone_frames(500, 50)
     packets = with_pauses([*voice, *[SILENCE] * 150, *voice])
     assert sum(map(bool, packets)) < 130
-    out = hear(ReceivePipeline(0.0, lost_after_s=10), packets, asked_after)
+    out = received_from(ReceivePipeline(0.0, lost_after_s=10), packets, asked_after)
     assert len(out) == pytest.approx(250, abs=10)
     assert [audible(frame) for _, frame in out].count(True) == pytest.approx(100, abs=4)
     fifteenth = [at for at, frame in out if at > 1.0 and not audible(frame)][14]
@@ -145,27 +145,29 @@ def test_a_sender_that_pauses_is_heard_to_be_silent_all_the_time(asked_after: fl
 def test_who_goes_on_after_a_pause_is_heard_from_the_first_packet_on() -> None:
     voice = tone_frames(500, 20)
     packets = with_pauses([*voice, *[SILENCE] * 100, *voice])
-    out = hear(ReceivePipeline(0.0, lost_after_s=10), packets, 0.011)
+    out = received_from(ReceivePipeline(0.0, lost_after_s=10), packets, 0.011)
     assert next(at for at, frame in out if at > 1.0 and audible(frame)) == pytest.approx(120 * 0.02, abs=0.021)
 
 
 def test_a_stream_that_never_paused_gets_no_silence() -> None:
     packets = speech_packets(50)
-    assert all(frame is not SILENCE for _, frame in hear(ReceivePipeline(0.0, lost_after_s=10), packets, 0.019))
+    assert all(
+        frame is not SILENCE for _, frame in received_from(ReceivePipeline(0.0, lost_after_s=10), packets, 0.019)
+    )
 
 
 @pytest.mark.parametrize("stall", ["late", "never sent"])
 def test_a_stall_does_not_put_silence_into_what_is_being_said(stall: str) -> None:
     voice = tone_frames(500, 50)
     packets = with_pauses([*voice, *[SILENCE] * 50, *voice])
-    inlet, out, sequence = ReceivePipeline(0.0, lost_after_s=10), list[Frame](), 0
+    pipeline, out, sequence = ReceivePipeline(0.0, lost_after_s=10), list[Frame](), 0
     for number, packet in enumerate(packets):
         stalled = 110 <= number < 130
         now = (130 if stalled else number) * 0.02
         if packet and (not stalled or stall == "late"):
-            out += inlet.receive(7, sequence, number * TICKS, packet, now)
+            out += pipeline.receive(7, sequence, number * TICKS, packet, now)
         sequence += bool(packet) and (not stalled or stall == "late")
-        out += inlet.expire(number * 0.02 + 0.011) if not stalled or stall != "late" else []
+        out += pipeline.expire(number * 0.02 + 0.011) if not stalled or stall != "late" else []
     voices = [audible(frame) for frame in out]
     said = voices[100 + voices[100:].index(True) :]
     assert len(said) == pytest.approx({"late": 50, "never sent": 30}[stall], abs=2)
@@ -175,15 +177,15 @@ def test_a_stall_does_not_put_silence_into_what_is_being_said(stall: str) -> Non
 def test_where_the_word_of_a_pause_is_lost_what_was_not_sent_is_silence() -> None:
     voice = tone_frames(500, 50)
     packets = with_pauses([*voice, *[SILENCE] * 100])
-    inlet, out, sequence, lost = ReceivePipeline(0.0, lost_after_s=10), list[tuple[float, Frame]](), 0, 0
+    pipeline, out, sequence, lost = ReceivePipeline(0.0, lost_after_s=10), list[tuple[float, Frame]](), 0, 0
     for number, packet in enumerate(packets):
         now = number * 0.02
         if packet:
             if len(packet) <= EMPTY_BYTES and number > 70 and not lost:
                 lost = number
             else:
-                out += [(now, frame) for frame in inlet.receive(7, sequence, number * TICKS, packet, now)]
+                out += [(now, frame) for frame in pipeline.receive(7, sequence, number * TICKS, packet, now)]
             sequence += 1
-        out += [(now + 0.011, frame) for frame in inlet.expire(now + 0.011)]
+        out += [(now + 0.011, frame) for frame in pipeline.expire(now + 0.011)]
     assert lost
     assert len(out) == pytest.approx(150, abs=3)

@@ -1,20 +1,39 @@
-"""What goes out while somebody speaks, and what does not while nobody does."""
+"""What goes out while somebody speaks, what does not while nobody does, and redundancy only where packets get lost."""
 
 from __future__ import annotations
 
+import asyncio
+
 from backend.media.opus import EMPTY_BYTES, PLAIN_SILENCE_PACKET, OpusDecoder
 from backend.media.playout import Playout
-from backend.media.send import NOTHING, NOTHING_FOLLOWS, PERIOD, SETTLING, SendPipeline
+from backend.media.send import (
+    CLEAN_AFTER_LOSS,
+    CLEAN_AT_FIRST,
+    NOTHING,
+    NOTHING_FOLLOWS,
+    PERIOD,
+    SETTLING,
+    FecController,
+    SendPipeline,
+)
+from backend.transports.webrtc.aiortc_media import PacketReceiver
+from backend.transports.webrtc.srtp import Packet
+from tests.support.callers import webrtc_call
 from tests.support.tones import tone
 
 
-def outlet(*, pauses: bool = True, repairing: bool = False) -> tuple[Playout, SendPipeline]:
+def pipeline(*, pauses: bool = True, losing: bool = False) -> tuple[Playout, SendPipeline]:
     playout = Playout()
     out = SendPipeline(playout)
     out.pauses = pauses
-    if not repairing:
-        out.repair(False)
+    if not losing:
+        report(out, lost=0, times=CLEAN_AT_FIRST)
     return playout, out
+
+
+def report(out: SendPipeline, *, lost: float, times: int = 1) -> None:
+    for _ in range(times):
+        out.on_loss(lost)
 
 
 def sent(out: SendPipeline, slots: int) -> list[bytes]:
@@ -22,24 +41,24 @@ def sent(out: SendPipeline, slots: int) -> list[bytes]:
 
 
 def test_who_did_not_ask_for_pauses_is_sent_a_packet_every_time() -> None:
-    _, out = outlet(pauses=False)
+    _, out = pipeline(pauses=False)
     assert all(len(packet) > EMPTY_BYTES for packet in sent(out, 200))
 
 
 def test_while_packets_get_lost_there_are_no_pauses() -> None:
-    _, out = outlet(repairing=True)
+    _, out = pipeline(losing=True)
     assert all(len(packet) > EMPTY_BYTES for packet in sent(out, 200))
 
 
 def test_after_a_fifth_of_a_second_of_silence_two_packets_in_twenty_one_slots_are_left() -> None:
-    _, out = outlet()
+    _, out = pipeline()
     assert all(len(packet) > EMPTY_BYTES for packet in sent(out, SETTLING))
     pause = [NOTHING_FOLLOWS, *[NOTHING] * (PERIOD - 2), PLAIN_SILENCE_PACKET]
     assert sent(out, 3 * PERIOD) == pause * 3
 
 
 def test_a_voice_ends_a_pause_with_its_first_frame_and_the_next_pause_begins_anew() -> None:
-    playout, out = outlet()
+    playout, out = pipeline()
     sent(out, SETTLING + 5)
     playout.push("a", tone(440, 40))
     assert all(len(packet) > 20 for packet in sent(out, 2))
@@ -48,17 +67,17 @@ def test_a_voice_ends_a_pause_with_its_first_frame_and_the_next_pause_begins_ane
 
 
 def test_when_packets_begin_to_get_lost_a_pause_ends() -> None:
-    _, out = outlet()
+    _, out = pipeline()
     sent(out, SETTLING + 5)
-    out.repair(True)
+    report(out, lost=0.1)
     assert all(len(packet) > EMPTY_BYTES for packet in sent(out, 100))
-    out.repair(False)
+    report(out, lost=0, times=CLEAN_AFTER_LOSS)
     assert all(len(packet) > EMPTY_BYTES for packet in sent(out, SETTLING))
     assert out.next() == NOTHING_FOLLOWS
 
 
 def test_the_next_word_is_decoded_to_the_sample_as_if_there_had_been_no_pause() -> None:
-    pausing, sending = outlet(), outlet(pauses=False)
+    pausing, sending = pipeline(), pipeline(pauses=False)
     heard = []
     for playout, out in (pausing, sending):
         decoder, sound = OpusDecoder(), b""
@@ -68,3 +87,49 @@ def test_the_next_word_is_decoded_to_the_sample_as_if_there_had_been_no_pause() 
                 sound += decoder.conceal() if packet == NOTHING else decoder.decode(packet)
         heard.append(sound)
     assert heard[0] == heard[1]
+
+
+def test_a_new_call_has_it_until_the_network_has_shown_itself() -> None:
+    fec = FecController()
+    assert fec.wanted
+    assert [fec.report(0) for _ in range(CLEAN_AT_FIRST + 2)] == [False] * (CLEAN_AT_FIRST - 1) + [
+        True,
+        False,
+        False,
+    ]
+    assert not fec.wanted
+
+
+def test_any_loss_brings_it_back_for_long() -> None:
+    fec = FecController()
+    for _ in range(CLEAN_AT_FIRST):
+        fec.report(0)
+    assert fec.report(1 / 256)
+    assert not any(fec.report(0) for _ in range(CLEAN_AFTER_LOSS - 1))
+    assert fec.wanted
+    assert fec.report(0)
+    assert not fec.wanted
+
+
+def test_loss_at_first_is_loss_all_the_same() -> None:
+    fec = FecController()
+    fec.report(0.3)
+    assert not any(fec.report(0) for _ in range(CLEAN_AFTER_LOSS - 1))
+    assert "reports more" in repr(fec)
+
+
+async def test_a_real_call_that_loses_nothing_goes_on_without_it() -> None:
+    async with webrtc_call() as (_, caller):
+        receiver = caller.peer._transceiver.receiver
+        assert isinstance(receiver, PacketReceiver)
+        payloads: list[bytes] = []
+        stock = receiver._on_packet
+
+        def keep(packet: Packet) -> None:
+            payloads.append(packet.payload)
+            stock(packet)
+
+        receiver._on_packet = keep
+        async with asyncio.timeout(20):
+            while PLAIN_SILENCE_PACKET not in payloads:  # noqa: ASYNC110 - reports come when they come
+                await asyncio.sleep(0.05)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from backend.app.client.webrtc import WebRTCCaller
-from backend.transports.webrtc import aioice_ports
+from backend.transports.webrtc import aioice_sockets
 
 
 class Network:
@@ -17,9 +17,9 @@ class Network:
         self.sent = self.lost = 0
         self._random = random.Random(seed)
         self._kept_back: bytes | None = None
-        sender = caller.peer._sender
-        self._send = sender._send
-        vars(sender)["_send"] = self._pass_on
+        path = caller.peer._sender._path
+        self._send = path.send
+        vars(path)["send"] = self._pass_on
 
     def _pass_on(self, data: bytes) -> None:
         self.sent += 1
@@ -37,4 +37,4 @@ class Network:
 
 def vanish(caller: WebRTCCaller) -> None:
     """The caller's machine loses its network: no goodbye, no answer."""
-    aioice_ports.abort(caller.peer._ice)
+    aioice_sockets.abort(caller.peer._ice)

@@ -1,6 +1,6 @@
 """Our reach inside aiortc, aioice and pylibsrtp: these fail, loudly, when a new version changes what is relied on.
 
-When a digest differs: read the new source against `aiortc_media.py` or `aioice_ports.py`, mend what no longer
+When a digest differs: read the new source against `aiortc_media.py` or `aioice_sockets.py`, mend what no longer
 fits, run the calls in this directory, and only then write the new digest here.
 """
 
@@ -21,9 +21,8 @@ from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtcrtpsender import RTCRtpSender
 from pylibsrtp import Error, Policy, Session
 
-from backend.media.rtp import write_packet
 from backend.transports.webrtc.aiortc_media import PacketReceiver, PacketSender, take_over
-from backend.transports.webrtc.srtp import Protection
+from backend.transports.webrtc.srtp import Protection, write_packet
 from tests.support.callers import webrtc_call
 
 DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {
@@ -110,17 +109,17 @@ def test_protection_is_what_pylibsrtp_itself_puts_on_and_takes_off() -> None:
     sender, receiver = map(Protection, srtp_sessions())
     stock_sender, stock_receiver = srtp_sessions()
     for packet in packets(20):
-        protected = sender.put_on(packet)
+        protected = sender.protect(packet)
         assert protected == stock_sender.protect(packet) != packet
-        assert receiver.take_off(protected) == packet == stock_receiver.unprotect(protected)
+        assert receiver.unprotect(protected) == packet == stock_receiver.unprotect(protected)
 
 
 def test_what_is_repeated_forged_cut_or_too_long_is_no_packet() -> None:
     sender, receiver = map(Protection, srtp_sessions())
-    protected = sender.put_on(packets(3)[2])
+    protected = sender.protect(packets(3)[2])
     for forged in (protected[:-1] + bytes([protected[-1] ^ 1]), protected[:11], b"", b"\x80" * 2000):
-        assert receiver.take_off(forged) is None
-    assert receiver.take_off(protected) is not None
-    assert receiver.take_off(protected) is None
+        assert receiver.unprotect(forged) is None
+    assert receiver.unprotect(protected) is not None
+    assert receiver.unprotect(protected) is None
     with pytest.raises(Error):
-        sender.put_on(packets(1)[0] + bytes(1400))
+        sender.protect(packets(1)[0] + bytes(1400))

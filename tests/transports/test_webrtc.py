@@ -16,13 +16,13 @@ from aiortc.rtp import RtpPacket
 
 from backend.app.client.webrtc import WebRTCCaller
 from backend.conversation.events import PlaybackEvent
-from backend.errors import BadOffer, NeverConnected, TransportLost
+from backend.errors import BadOffer, MediaFailed, NeverConnected, TransportLost
 from backend.media.frame import SILENCE, Frame
 from backend.transports.webrtc import peer as peers
+from backend.transports.webrtc.aioice_sockets import current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.srtp import Protection
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
-from backend.transports.webrtc.udp import current_socket_reader
 from tests.support.bad_network import Network, vanish
 from tests.support.callers import webrtc_call
 from tests.support.leaks import holdings, released
@@ -177,8 +177,8 @@ async def test_what_waits_to_be_read_is_not_taken_for_missing(monkeypatch: pytes
     async with read_call() as (_, caller, reader):
         caller.say(tone(500, 2000))
         await until(lambda: len(reader.speech()) > 10, 5)
-        intake = current_socket_reader()
-        reads, read = intake._beat._readers, intake._read
+        reader_of_all = current_socket_reader()
+        reads, read = reader_of_all._media_clock._readers, reader_of_all._read
         monkeypatch.setitem(reads, lambda _until: None, None)
         del reads[read]
         heard = len(reader.frames)
@@ -292,8 +292,8 @@ async def test_a_caller_that_asked_is_sent_pauses_and_its_clock_goes_on(monkeypa
     offer = re.sub(r"(a=rtpmap:(\d+) opus/48000/2\r\n)", r"\1a=fmtp:\2 usedtx=1\r\n", await caller.offer())
     answer, transport = await accept_offer(offer, IceConfig())
 
-    def take_off(protection: Protection, data: bytes) -> bytes | None:
-        if (plain := taken_off(protection, data)) and protection is ours:
+    def unprotect(protection: Protection, data: bytes) -> bytes | None:
+        if (plain := stock(protection, data)) and protection is ours:
             came.append(RtpPacket.parse(plain))
         return plain
 
@@ -301,8 +301,8 @@ async def test_a_caller_that_asked_is_sent_pauses_and_its_clock_goes_on(monkeypa
         await caller.accept(answer)
         await caller.connected()
         receiver: Any = caller.peer._transceiver.receiver
-        ours, taken_off = receiver._protection, Protection.take_off
-        monkeypatch.setattr(Protection, "take_off", take_off)
+        ours, stock = receiver._protection, Protection.unprotect
+        monkeypatch.setattr(Protection, "unprotect", unprotect)
         await until(lambda: sum(len(packet.payload) == 1 for packet in came) > 2, 15)
         transport.play("a", tone(500, 200))
         await until(lambda: any(heard.audible for heard in caller.ear.frames), 5)
@@ -321,7 +321,7 @@ async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
     async with webrtc_call() as (transport, _):
         transport.listen_to_playback(stumble)
         transport.play("a", tone(500, 100))
-        with pytest.raises(TransportLost, match="audio failed"):
+        with pytest.raises(MediaFailed, match="audio failed"):
             await read_all(transport, within_s=2)
 
 

@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from backend.conversation.events import PlaybackEvent
-from backend.errors import TransportLost
+from backend.errors import MediaFailed, TransportLost
 from backend.media.frame import SILENCE, Frame
 from backend.transports.websocket import WebSocketTransport
 from tests.support.callers import websocket_call
@@ -217,7 +217,7 @@ async def test_a_mistake_in_the_outgoing_audio_ends_the_call() -> None:
     async with raw_call() as (transport, _):
         transport.listen_to_playback(stumble)
         transport.play("a", tone(500, 100))
-        with pytest.raises(TransportLost, match="audio failed"):
+        with pytest.raises(MediaFailed, match="audio failed"):
             await read_all(transport)
 
 

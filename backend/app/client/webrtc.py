@@ -1,4 +1,4 @@
-"""A program's call over WebRTC: a real peer that says PCM as Opus, on the beat, and decodes what it hears."""
+"""A program's call over WebRTC: a real peer that says PCM as Opus, by the media clock, and decodes what it hears."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from backend.app.client.caller import KEPT_FRAMES, HeardAudio, cut_frames
 from backend.errors import TransportLost
 from backend.media.opus import SILENCE_PACKET, SILENCE_PACKETS, OpusEncoder
-from backend.media.rtp import Packet
-from backend.media.voice_decoder import VoiceDecoder
+from backend.media.receive import VoiceDecoder
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import AudioPeer, PeerState
+from backend.transports.webrtc.srtp import Packet
 
 
 @dataclass(frozen=True, slots=True)

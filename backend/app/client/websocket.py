@@ -13,8 +13,8 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 
 from backend.app.client.caller import HeardAudio, cut_frames
 from backend.errors import TransportLost
+from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import SILENCE, Frame
-from backend.media.pacer import Pacer
 
 MAX_MESSAGE_BYTES = 64 * 1024
 CLOSE_WITHIN_S = 2.0
@@ -105,12 +105,14 @@ class WebSocketCaller:
             self._ready.set()
 
     async def _speak(self, socket: ClientConnection) -> None:
-        pacer = Pacer()
+        slots = SlotStream(current_media_clock())
         try:
             while True:
-                await pacer.next_slot()
+                await slots.next()
                 if not self._speech:
                     self._silent.set()
                 await socket.send(self._speech.popleft() if self._speech else SILENCE)
         except ConnectionClosed:
             self._silent.set()
+        finally:
+            slots.leave()

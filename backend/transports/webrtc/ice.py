@@ -1,4 +1,4 @@
-"""What the operator says about the network: STUN/TURN servers, the advertised address, the UDP ports, the watchdogs."""
+"""The ICE configuration: STUN and TURN servers, the advertised address, the UDP ports, how long callers may take."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ipaddress
 from dataclasses import dataclass
 
 from aiortc import RTCIceServer
-from aiortc.rtcicetransport import connection_kwargs
 
 from backend.errors import SettingsError
+from backend.transports.webrtc.aiortc_media import check_ice_servers
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class IceServer:
 
 @dataclass(frozen=True, slots=True)
 class IceConfig:
-    """How calls reach us. Raises `SettingsError` at start-up rather than at the first call."""
+    """How calls reach this server. Raises `SettingsError` at start-up rather than at the first call."""
 
     ice_servers: tuple[IceServer, ...] = ()
     """None by default: nothing leaves for a public STUN server unless the operator names one."""
@@ -39,7 +39,7 @@ class IceConfig:
 
     def __post_init__(self) -> None:
         try:
-            connection_kwargs(self.rtc_servers())
+            check_ice_servers(self.rtc_servers())
         except ValueError as error:
             raise SettingsError(
                 f"ICE_SERVERS: {error}", hint='Write e.g. [{"urls": "turn:turn.example.com:3478"}].'
@@ -48,7 +48,7 @@ class IceConfig:
             _check_address(self.force_host)
 
     def rtc_servers(self) -> list[RTCIceServer]:
-        """The servers in aiortc's form; an empty list means none (aiortc's own default is a public one)."""
+        """Return the servers in aiortc's form; an empty list means none (aiortc's own default is a public one)."""
         return [RTCIceServer(list(s.urls), s.username, s.credential) for s in self.ice_servers]
 
 

@@ -1,7 +1,7 @@
 """One audio connection over aiortc, either end: ours (`answer`) or a caller's (`offer`, `accept`).
 
-Packets in go to `on_packet`; every 20 ms `next_payload` is asked for what goes out; `on_state` is told how the
-connection stands. Used by the server's WebRTC transport and by the `talk` client alike.
+Received packets go to `on_packet`; every 20 ms `next_payload` is asked for what to send; `on_state` learns how the
+connection stands. The server's WebRTC transport and the `talk` client both use it, and only aiortc's public API.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from aiortc import (
 from aiortc.exceptions import InternalError, OperationError
 
 from backend.errors import BadOffer
-from backend.transports.webrtc import aioice_ports
-from backend.transports.webrtc.aiortc_media import LossHandler, NextPayload, PacketHandler, PacketSender, take_over
+from backend.media.clock import OnFault
+from backend.transports.webrtc import aioice_sockets, aiortc_media
+from backend.transports.webrtc.aiortc_media import NextPayload, OnLoss, OnPacket, take_over
 from backend.transports.webrtc.ice import IceConfig
 
 log = logging.getLogger(__name__)
@@ -69,18 +70,18 @@ class AudioPeer:
         config: IceConfig,
         *,
         next_payload: NextPayload,
-        on_packet: PacketHandler,
+        on_packet: OnPacket,
         on_state: Callable[[PeerState], None],
-        on_loss: LossHandler = lambda lost: None,
+        on_loss: OnLoss = lambda lost: None,
+        on_fault: OnFault | None = None,
         clocked: bool = False,
     ) -> None:
-        """`clocked`: one of many calls of a server, whose sockets are read together; see `udp`."""
+        """Open nothing yet. `clocked`: one of a server's many calls, whose sockets are read together."""
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=config.rtc_servers()))
         self._transceiver = self._add_audio()
-        self._sender: PacketSender = take_over(self._transceiver, on_packet, next_payload, on_loss)
-        ice = self._transceiver.receiver.transport.transport
-        self._ice = ice._connection
-        aioice_ports.bind_within(self._ice, config.force_host, config.port_range, clocked=clocked)
+        self._sender = take_over(self._transceiver, on_packet, next_payload, on_loss, on_fault)
+        self._ice = aiortc_media.ice_connection(self._transceiver)
+        aioice_sockets.bind_within(self._ice, config.force_host, config.port_range, clocked=clocked)
         self._wishes = OPUS_WISHES | PAUSES_WISH if config.pauses else OPUS_WISHES
         self._on_state = on_state
         self._closing: asyncio.Task[None] | None = None
@@ -113,8 +114,7 @@ class AudioPeer:
         """Our answer to a sanitised offer, all candidates inside. Raises `BadOffer`, `TooMany`."""
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
-            for codec in self._transceiver._codecs:
-                codec.parameters = dict(self._wishes)
+            aiortc_media.set_codec_parameters(self._transceiver, self._wishes)
             await self._connection.setLocalDescription()
         except SDP_FAULTS as error:
             raise BadOffer("The offer cannot be understood.") from error
@@ -144,7 +144,7 @@ class AudioPeer:
                 await self._connection.close()
         except TimeoutError:
             log.warning("a peer did not close in %.0f s (%s); closing its sockets", CLOSE_WITHIN_S, self.state)
-            aioice_ports.abort(self._ice)
+            aioice_sockets.abort(self._ice)
 
     def _add_audio(self) -> RTCRtpTransceiver:
         transceiver = self._connection.addTransceiver("audio", "sendrecv")

@@ -1,18 +1,60 @@
-"""Reaching inside pylibsrtp 1.0: protection on and off a media packet with fewer steps than its wrapper takes.
+"""RTP packets under SRTP protection, with fewer steps than pylibsrtp's wrapper takes. The one file inside pylibsrtp.
 
-The wrapper allocates a new length for each packet, looks the function up, and raises for each packet refused. What is
-used here is its binding, with the session's own buffer.
-`tests/transports/test_pins.py` fails when a new pylibsrtp changes what is relied on.
+Headers (RFC 3550, 5.1) are read with what a call needs of them and written with the fixed part alone. pylibsrtp 1.0
+allocates a new length for each packet, looks the function up, and raises for each packet refused; `Protection` uses its
+binding (`pylibsrtp._binding`, `Session._srtp`, `_cdata`, `_buffer`) with the session's own buffer. If one of these
+changes, no packet can be protected and every call is silent: `tests/transports/test_pins.py` fails first.
 """
 
 from __future__ import annotations
 
+from struct import Struct
+from typing import NamedTuple
+
 from pylibsrtp import SRTP_MAX_TRAILER_LEN, Error, Session
 from pylibsrtp._binding import ffi, lib  # type: ignore[import-not-found]  # compiled, without types
 
+_FIXED = Struct(">BBHII")
+"""Version, padding, extension and CSRC count; marker and payload type; sequence; timestamp; SSRC."""
+HEADER_BYTES = _FIXED.size
+VERSION_2 = 0x80
+MARKER = 0x80
+_PADDED, _EXTENDED, _SOURCES, _PAYLOAD_TYPE = 0x20, 0x10, 0x0F, 0x7F
+
+
+class Packet(NamedTuple):
+    """One received packet. Sequence numbers have 16 bits, timestamps and sources (SSRC) 32."""
+
+    payload_type: int
+    sequence_number: int
+    timestamp: int
+    ssrc: int
+    payload: bytes
+
+
+def is_media(data: bytes) -> bool:
+    """Return whether a multiplexed datagram is RTP: neither STUN, DTLS (RFC 7983) nor RTCP (RFC 5761, 4)."""
+    return len(data) >= HEADER_BYTES and VERSION_2 <= data[0] < 0xC0 and not 192 <= data[1] <= 223
+
+
+def read_packet(data: bytes) -> Packet | None:
+    """Return the packet in unprotected `data`; None for what is no RTP packet."""
+    if len(data) < HEADER_BYTES or data[0] & 0xC0 != VERSION_2:
+        return None
+    bits, kind, sequence, timestamp, source = _FIXED.unpack_from(data)
+    if bits == VERSION_2:
+        return Packet(kind & _PAYLOAD_TYPE, sequence, timestamp, source, data[HEADER_BYTES:])
+    payload = _payload(data, bits)
+    return None if payload is None else Packet(kind & _PAYLOAD_TYPE, sequence, timestamp, source, payload)
+
+
+def write_packet(payload_type: int, sequence: int, timestamp: int, source: int, payload: bytes) -> bytes:
+    """Return a packet to send. The first after a pause (RFC 7587, 4.2) has `MARKER` added to its payload type."""
+    return _FIXED.pack(VERSION_2, payload_type, sequence, timestamp, source) + payload
+
 
 class Protection:
-    """One direction's, with the keys of `session`."""
+    """The protection of one direction's packets with the keys of `session`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session  # owns the handle and the buffer
@@ -25,8 +67,8 @@ class Protection:
     def __repr__(self) -> str:
         return f"Protection({self._handle})"
 
-    def put_on(self, packet: bytes) -> bytes:
-        """An RTP packet, protected. Raises `pylibsrtp.Error`."""
+    def protect(self, packet: bytes) -> bytes:
+        """Return an RTP packet protected. Raises `pylibsrtp.Error`."""
         size = len(packet)
         if size > self._limit - SRTP_MAX_TRAILER_LEN:
             raise Error("packet is too long")
@@ -37,8 +79,8 @@ class Protection:
         protected: bytes = self._packet[0 : self._length[0]]
         return protected
 
-    def take_off(self, data: bytes) -> bytes | None:
-        """The RTP packet in `data`; None when it is repeated, too old, too long, or not from who has the key."""
+    def unprotect(self, data: bytes) -> bytes | None:
+        """Return the RTP packet in `data`; None when it is repeated, too old, too long, or made without the key."""
         size = len(data)
         if size > self._limit:
             return None
@@ -48,3 +90,15 @@ class Protection:
             return None
         packet: bytes = self._packet[0 : self._length[0]]
         return packet
+
+
+def _payload(data: bytes, bits: int) -> bytes | None:
+    """Return what is between contributing sources and header extensions in front, and padding behind."""
+    begin, end = HEADER_BYTES + 4 * (bits & _SOURCES), len(data)
+    if bits & _EXTENDED:
+        if end < begin + 4:
+            return None
+        begin += 4 + 4 * int.from_bytes(data[begin + 2 : begin + 4])
+    if bits & _PADDED:
+        end -= data[-1]
+    return data[begin:end] if begin <= end and not (bits & _PADDED and data[-1] == 0) else None

@@ -1,4 +1,4 @@
-"""A browser's call: WebRTC in front of the session, media handled by us from the packet up.
+"""The WebRTC transport: a browser's call, whose media this server handles itself from the packet up.
 
 In: packets → `ReceivePipeline` (order, decode, conceal, silence) → `ReceiveQueue` → the call. Out: `Playout` →
 `SendPipeline` (Opus) → a packet every 20 ms, or a pause. Frames are pulled when they are due and never before, so that
@@ -8,26 +8,28 @@ In: packets → `ReceivePipeline` (order, decode, conceal, silence) → `Receive
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from backend.conversation.events import Heard
-from backend.errors import NeverConnected, TransportLost
+from backend.errors import MediaFailed, NeverConnected, TransportLost, VoiceError
 from backend.media.clock import current_media_clock
-from backend.media.fec import FecController
 from backend.media.playout import Playout
 from backend.media.receive import ReceivePipeline
-from backend.media.rtp import Packet
 from backend.media.send import SendPipeline
 from backend.runtime.timer import Alarm
 from backend.transports.base import OnFrame, OnPlayback, ReceiveQueue
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.offer import asks_for_pauses, sanitise_offer
 from backend.transports.webrtc.peer import AudioPeer, PeerState
+from backend.transports.webrtc.srtp import Packet
+
+log = logging.getLogger(__name__)
 
 
 async def accept_offer(sdp: str, config: IceConfig) -> tuple[str, WebRTCTransport]:
-    """Answer a caller's offer: the SDP answer, and the transport of the call that now begins.
+    """Answer a caller's offer; return the SDP answer and the transport of the call that now begins.
 
-    Raises `BadOffer` for what we cannot answer and `TooMany` when no port is left; nothing stays open then.
+    Raises `BadOffer` for an offer that cannot be answered and `TooMany` when no port is left; nothing stays open then.
     """
     offer = sanitise_offer(sdp)
     transport = WebRTCTransport(config)
@@ -48,8 +50,7 @@ class WebRTCTransport:
         self._receiving: ReceivePipeline | None = None
         self._playout = Playout()
         self._sending = SendPipeline(self._playout)
-        self._fec = FecController()
-        self._alarm = Alarm(self._nobody)
+        self._alarm = Alarm(self._on_alarm)
         self._now = asyncio.get_running_loop().time
         self._clock = current_media_clock()
         self._peer = AudioPeer(
@@ -58,6 +59,7 @@ class WebRTCTransport:
             on_packet=self._on_packet,
             on_state=self._on_state,
             on_loss=self._on_loss,
+            on_fault=self._fail,
             clocked=True,
         )
 
@@ -65,7 +67,7 @@ class WebRTCTransport:
         return f"WebRTCTransport({self._peer.state}, {self._queue!r}, {self._playout!r}, {self._peer.packets_out} out)"
 
     async def answer(self, offer: str) -> str:
-        """The answer to a sanitised offer; from now on the caller has `connect_within_s` to connect."""
+        """Answer a sanitised offer; from now on the caller has `connect_within_s` to connect."""
         answer = await self._peer.answer(offer)
         self._sending.pauses = self._config.pauses and asks_for_pauses(offer)
         self._alarm.set(self._now() + self._config.connect_within_s)
@@ -84,7 +86,7 @@ class WebRTCTransport:
         return self._playout.push(item, pcm)
 
     def hold(self) -> None:
-        """Silence from the next frame on."""
+        """Play silence from the next frame on."""
         self._playout.hold()
 
     def resume(self) -> None:
@@ -105,7 +107,7 @@ class WebRTCTransport:
             self._receiving.close()
 
     def stats(self) -> dict[str, float]:
-        """How the media flows, for metrics."""
+        """Return figures of the media flow, for metrics."""
         inward = self._receiving.stats() if self._receiving is not None else {}
         return inward | {
             "inbox_frames": len(self._queue),
@@ -117,26 +119,30 @@ class WebRTCTransport:
         }
 
     def _next_payload(self) -> bytes:
-        """The beat comes by every 20 ms: time to look for what is missing from the caller, too; what waits is not."""
-        try:
-            if self._receiving is not None and (late := self._receiving.expire(self._clock.read_all_at)):
-                self._queue.enqueue(late)
-            return self._sending.next()
-        except Exception:
-            self._end(TransportLost("This call's audio failed."))  # rather than a caller who hears nothing, for ever
-            raise
+        """Return what the slot that is due sends; it is also the time to look for what is missing from the caller."""
+        receiving, read_all_at = self._receiving, self._clock.read_all_at  # what waits in the kernel is not missing
+        if receiving is not None and receiving.due <= read_all_at:
+            self._queue.enqueue(receiving.expire(read_all_at))
+        return self._sending.next()
 
     def _on_packet(self, packet: Packet) -> None:
         if self._receiving is None or self._queue.ended:
             return
-        now = self._now()
-        self._queue.enqueue(
-            self._receiving.receive(packet.ssrc, packet.sequence_number, packet.timestamp, packet.payload, now)
-        )
+        _, sequence, timestamp, source, payload = packet
+        try:
+            self._queue.enqueue(self._receiving.receive(source, sequence, timestamp, payload, self._now()))
+        except Exception as error:
+            log.exception("a call's microphone could not be decoded")
+            self._fail(error)
 
     def _on_loss(self, lost: float) -> None:
-        if self._fec.reported(lost) and not self._queue.ended:
-            self._sending.repair(self._fec.wanted)
+        if self._queue.ended:
+            return
+        try:
+            self._sending.on_loss(lost)
+        except Exception as error:
+            log.exception("a call's encoder could not be set")
+            self._fail(error)
 
     def _on_state(self, state: PeerState) -> None:
         if self._queue.ended:
@@ -150,8 +156,8 @@ class WebRTCTransport:
             case PeerState.CLOSED:
                 self._end(None)
 
-    def _nobody(self) -> None:
-        """The alarm: nobody has connected in time, or nothing has come for too long. Else it is set anew."""
+    def _on_alarm(self) -> None:
+        """End the call when nobody has connected in time or nothing has come for too long; else set the alarm anew."""
         if self._receiving is None:
             self._end(self._lost("The caller did not connect in time."))
         elif self._receiving.lost_at <= self._now():
@@ -162,6 +168,10 @@ class WebRTCTransport:
     def _lost(self, why: str) -> TransportLost:
         return TransportLost(why) if self._receiving is not None else NeverConnected(why)
 
-    def _end(self, error: TransportLost | None) -> None:
+    def _fail(self, error: Exception) -> None:
+        """End the call for a fault of ours in a slot or a decoder, rather than leave it silent in one direction."""
+        self._end(MediaFailed(f"This call's audio failed ({type(error).__name__})."))
+
+    def _end(self, error: VoiceError | None) -> None:
         self._queue.end(error)
         self._alarm.stop()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from backend.media.frame import FRAME_BYTES, SILENCE, Frame
 from backend.media.opus import SILENCE_PACKET, OpusDecoder, OpusEncoder
-from backend.media.voice_decoder import MAX_CONCEALED, VoiceDecoder
+from backend.media.receive import MAX_CONCEALED, VoiceDecoder
 from tests.support.speech import frames_of, power, samples_of, speech, tone
 
 TWENTY_MS = 960
@@ -45,7 +45,7 @@ def test_one_lost_packet_is_heard_better_than_a_hole() -> None:
         assert len(mended) == len(whole)
         error = np.mean((samples_of(mended[lost]) - samples_of(whole[lost])) ** 2)
         assert error < power(whole[lost])  # a hole would make them equal
-    assert not VoiceDecoder().waiting
+    assert not VoiceDecoder().jitter.held
 
 
 def test_losses_keep_the_time() -> None:
@@ -70,10 +70,10 @@ def test_a_missing_packet_delays_the_rest_for_sixty_milliseconds_at_most() -> No
     decoder = VoiceDecoder()
     decoder.receive(0, 0, packets[0], 0.0)
     assert decoder.receive(2, 2 * TWENTY_MS, packets[2], 0.04) == []
-    before = decoder.waiting
+    before = bool(decoder.jitter.held)
     assert decoder.expire(0.099) == []
     assert len(decoder.expire(0.1)) == 2
-    assert (before, decoder.waiting) == (True, False)
+    assert before and not decoder.jitter.held
     assert len(decoder.receive(3, 3 * TWENTY_MS, packets[3], 0.1)) == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from aiortc.rtp import HeaderExtensionsMap, RtpPacket
 
-from backend.media.rtp import MARKER, Packet, is_media, read_packet, write_packet
+from backend.transports.webrtc.srtp import MARKER, Packet, is_media, read_packet, write_packet
 
 PLAIN = bytes.fromhex("80e0ffff0000000a deadbeef".replace(" ", "")) + b"opus"
 

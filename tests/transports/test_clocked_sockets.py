@@ -1,4 +1,4 @@
-"""Sockets read by the beat: every datagram arrives, whole and once; nobody waits, and nothing is left open."""
+"""Sockets read by the media clock: every datagram arrives, whole and once; nobody waits, and nothing is left open."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from backend.transports.webrtc.udp import AT_ONCE, ClockedSocket, current_socket_reader
+from backend.transports.webrtc.aioice_sockets import AT_ONCE, ClockedSocket, current_socket_reader
 
 
 class Heard(asyncio.DatagramProtocol):

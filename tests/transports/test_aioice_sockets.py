@@ -14,7 +14,7 @@ from aioice import stun
 
 from backend.app.client.webrtc import WebRTCCaller
 from backend.errors import SettingsError, TooMany
-from backend.transports.webrtc.aioice_ports import Binding, choose_bindings, open_sockets, own_addresses
+from backend.transports.webrtc.aioice_sockets import Binding, choose_bindings, open_sockets, own_addresses
 from backend.transports.webrtc.ice import IceConfig, IceServer
 from backend.transports.webrtc.transport import accept_offer
 from tests.support.callers import webrtc_call

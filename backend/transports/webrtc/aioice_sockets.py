@@ -1,0 +1,376 @@
+"""A call's UDP sockets: which addresses and ports it binds, what it advertises, and how datagrams come and go.
+
+This is the one file that reaches inside aioice 0.13, which gathers every address but loopback on ports of the system's
+choice and has no setting for either; tries to read each media packet as STUN; and queues it for a task. On the instance
+of a connection, `get_component_candidates` and `data_received` are replaced, and `_protocols` and `_nominated` are
+read; the module stays as it is. If one of these changes, no call connects: `tests/transports/test_pins.py` fails first.
+
+A server reads the sockets of all its calls by the media clock instead of each by the event loop (see `media.clock` for
+why). A `SocketReader` asks the system once which sockets have something, and empties those. A `ClockedSocket` is an
+asyncio datagram transport in which nothing ever waits: what the network does not take at once is dropped, since audio
+that waited would be too late, and STUN and DTLS repeat what is not answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import random
+import select
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from aioice import Candidate, Connection
+from aioice.candidate import candidate_foundation, candidate_priority
+from aioice.ice import StunProtocol, get_host_addresses, server_reflexive_candidate
+
+from backend.errors import TooMany
+from backend.media.clock import MediaClock, current_media_clock
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+"""Enough for programs. Chromium gathers nothing on a machine that has only this, unless it is started with
+`--allow-loopback-in-peer-connection` and has leave to use the microphone; the WebSocket is the way there."""
+RECEIVE_BUFFER = 256 * 1024
+"""Bytes the kernel keeps of a call's packets: seconds of speech, should our process stall."""
+STUN_WITHIN_S = 5
+"""Seconds STUN and TURN servers have to answer while candidates are gathered."""
+RETRY_AFTER_S = 10
+LAST_STUN_BYTE = 3
+"""STUN messages begin with a byte of 0 to 3."""
+DATAGRAM_BYTES = 2048
+"""More than any network carries without cutting it up."""
+AT_ONCE = 8
+"""Sockets read, a datagram of each, between two looks at the clock: about a millisecond when all their callers speak.
+The system tells of the others first the next time, so that none is forgotten; a flood waits in the kernel's buffer,
+which drops what it cannot hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The address to bind and the `public` one to advertise for it."""
+
+    address: str
+    public: str
+
+
+class MediaSocket(StunProtocol):
+    """One socket's protocol. Media comes fifty times a second; its first byte tells it from STUN (RFC 7983)."""
+
+    def datagram_received(self, data: bytes | str, addr: tuple[Any, ...]) -> None:
+        """Give media and DTLS to the connection and STUN to aioice; drop an empty datagram, which DTLS trips over."""
+        if not data:
+            return
+        if isinstance(data, bytes) and data[0] > LAST_STUN_BYTE:
+            self.receiver.data_received(data, self.local_candidate.component)
+        else:
+            super().datagram_received(data, addr)
+
+
+def choose_bindings(found: list[str], force_host: str | None) -> list[Binding]:
+    """Return what to bind and advertise, given the machine's own addresses.
+
+    A forced address that is ours is bound alone. One that is not (the host's, seen from inside a container; the
+    router's, behind NAT) is advertised for a socket that takes what comes in on any interface. A machine without
+    a network is left with loopback, which ICE otherwise leaves out (RFC 8445, 5.1.1.1).
+    """
+    if force_host is None:
+        return [Binding(address, address) for address in found or [LOOPBACK]]
+    forced = ipaddress.ip_address(force_host)
+    if force_host in found or forced.is_loopback:
+        return [Binding(force_host, force_host)]
+    return [Binding("0.0.0.0" if forced.version == 4 else "::", force_host)]
+
+
+def bind_within(
+    connection: Connection, force_host: str | None, port_range: tuple[int, int] | None, *, clocked: bool
+) -> None:
+    """Make `connection` gather by our rules. Before it gathers; gathering may then raise `TooMany`.
+
+    `clocked`: its sockets are read by the media clock, with those of other calls, rather than each as soon as it may.
+    """
+
+    async def gather(component: int, addresses: list[str], timeout: int = STUN_WITHIN_S) -> list[Candidate]:
+        bindings = choose_bindings(addresses, force_host)
+        sockets = open_sockets([binding.address for binding in bindings], port_range)
+        protocols = await _listen_on_all(connection, component, bindings, sockets, clocked)
+        candidates = [protocol.local_candidate for protocol in protocols]
+        if connection.stun_server and force_host is None:
+            candidates += await _reflexive(protocols, connection.stun_server)
+        return candidates + await stock_gather(component, [], timeout)  # no address left to bind: TURN only
+
+    stock_gather = connection.get_component_candidates
+    vars(connection)["get_component_candidates"] = gather
+
+
+def own_addresses() -> list[str]:
+    """Return this machine's addresses as aioice finds them: neither loopback nor IPv6 link-local."""
+    return get_host_addresses(use_ipv4=True, use_ipv6=True)
+
+
+def abort(connection: Connection) -> None:
+    """Close the sockets of a connection that would not close in order."""
+    for protocol in connection._protocols:
+        protocol.transport.abort()
+
+
+DataHandler = Callable[[bytes, int], None]
+"""Called on the event loop with a datagram that is not STUN, and its component."""
+
+
+def intercept_data(connection: Connection, on_data: DataHandler) -> DataHandler:
+    """Have `on_data` called with what is not STUN, the moment it is read; return what took it before."""
+    stock: DataHandler = connection.data_received
+    vars(connection)["data_received"] = on_data
+    return stock
+
+
+class MediaPath:
+    """The way out of one connection: through the socket of the candidate pair that ICE has chosen."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._pairs: dict[int, Any] = connection._nominated  # by component
+        self._pair: Any = None
+        self._address = ("", 0)
+
+    def __repr__(self) -> str:
+        return f"MediaPath(to {self._address})"
+
+    def send(self, data: bytes) -> None:
+        """Send a datagram, or drop it while there is no pair: ICE has lost it then, and reports so itself."""
+        pair = self._pairs.get(1)
+        if pair is None:
+            return
+        if pair is not self._pair:
+            self._pair, self._address = pair, pair.remote_addr
+        pair.protocol.transport.sendto(data, self._address)
+
+
+class SocketReader:
+    """The clocked sockets of one event loop, read together; see `current_socket_reader`."""
+
+    def __init__(self, media_clock: MediaClock, now: Callable[[], float]) -> None:
+        """Read by `media_clock`; `now` is the event loop's time."""
+        self._media_clock = media_clock
+        self._now = now
+        self._ready: Any
+        self._ready, most = (select.epoll(), (AT_ONCE,)) if hasattr(select, "epoll") else (select.poll(), ())
+        self._poll: Callable[[], list[tuple[int, int]]] = partial(self._ready.poll, 0, *most)
+        self._sockets: dict[int, ClockedSocket] = {}
+
+    def __repr__(self) -> str:
+        return f"SocketReader({len(self._sockets)} sockets)"
+
+    def add(self, clocked: ClockedSocket, descriptor: int) -> None:
+        """Read `clocked` from now on."""
+        self._sockets[descriptor] = clocked
+        self._ready.register(descriptor, select.POLLIN)
+        self._media_clock.begin_reading(self._read)
+
+    def remove(self, descriptor: int) -> None:
+        """Read the socket no more; call it before the socket is closed. Safe to call twice."""
+        if self._sockets.pop(descriptor, None) is not None:
+            self._ready.unregister(descriptor)
+        if not self._sockets:
+            self._media_clock.end_reading(self._read)
+
+    def _read(self, until: float) -> float | None:
+        """Read what has come until `until`; return up to when everything has been read, None when something is left."""
+        sockets, poll, now = self._sockets, self._poll, self._now
+        asked = now()
+        while ready := poll():
+            for descriptor, _ in ready:
+                if (clocked := sockets.get(descriptor)) is not None:
+                    clocked.receive()
+            asked = now()
+            if asked >= until:
+                return None
+        return asked
+
+
+class ClockedSocket(asyncio.DatagramTransport):
+    """A bound UDP socket that hands `protocol` each datagram when the media clock reads it."""
+
+    def __init__(self, sock: socket.socket, protocol: asyncio.DatagramProtocol, reader: SocketReader) -> None:
+        super().__init__({"socket": sock, "sockname": sock.getsockname()})
+        self._socket = sock
+        self._descriptor = sock.fileno()
+        self._protocol = protocol
+        self._reader = reader
+        self._closing = False
+        protocol.connection_made(self)
+        reader.add(self, self._descriptor)
+
+    def __repr__(self) -> str:
+        return f"ClockedSocket({self.get_extra_info('sockname')}{', closed' if self._closing else ''})"
+
+    def receive(self) -> None:
+        """Read one datagram and hand it on."""
+        try:
+            data, address = self._socket.recvfrom(DATAGRAM_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return  # its checksum was wrong: the system found out when it was asked for it
+        except OSError as error:
+            self._protocol.error_received(error)
+            return
+        try:
+            self._protocol.datagram_received(data, address)
+        except Exception:
+            log.exception("a datagram could not be handled")
+
+    def sendto(self, data: Any, addr: Any = None) -> None:
+        """Send a datagram now, or drop it."""
+        if self._closing:
+            return
+        try:
+            self._socket.sendto(data, addr)
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError as error:
+            self._protocol.error_received(error)
+
+    def is_closing(self) -> bool:
+        """Return whether the socket is closed."""
+        return self._closing
+
+    def close(self) -> None:
+        """Close the socket; the protocol learns of it soon. Safe to call twice."""
+        if self._closing:
+            return
+        self._closing = True
+        self._reader.remove(self._descriptor)
+        self._socket.close()
+        asyncio.get_running_loop().call_soon(self._protocol.connection_lost, None)
+
+    def abort(self) -> None:
+        """Close the socket as `close` does: there is nothing to wait for."""
+        self.close()
+
+
+_readers: WeakKeyDictionary[asyncio.AbstractEventLoop, SocketReader] = WeakKeyDictionary()
+
+
+def current_socket_reader() -> SocketReader:
+    """Return the running event loop's reader."""
+    loop = asyncio.get_running_loop()
+    reader = _readers.get(loop)
+    if reader is None:
+        reader = _readers[loop] = SocketReader(current_media_clock(), loop.time)
+    return reader
+
+
+def open_sockets(addresses: list[str], port_range: tuple[int, int] | None) -> list[socket.socket | None]:
+    """Return a UDP socket per address, all on one port if there is a range; None for an address that is gone.
+
+    Raises `TooMany` when no port of the range is free on all of them.
+    """
+    if port_range is None:
+        return _bind_all(addresses, 0) or []
+    low, high = port_range
+    ports = high - low + 1
+    start = random.randrange(ports)
+    for offset in range(ports):
+        sockets = _bind_all(addresses, low + (start + offset) % ports)
+        if sockets is not None:
+            return sockets
+    raise TooMany("All UDP ports for calls are in use.", retry_after_s=RETRY_AFTER_S, hint="Widen RTC_PORT_RANGE.")
+
+
+def _bind_all(addresses: list[str], port: int) -> list[socket.socket | None] | None:
+    """Return sockets for all addresses on `port`; None if it is taken on one of them."""
+    sockets: list[socket.socket | None] = []
+    for address in addresses:
+        try:
+            sockets.append(_bind(address, port))
+        except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                sockets.append(None)
+                continue
+            _close_all(sockets)
+            if error.errno == errno.EADDRINUSE:
+                return None
+            raise TooMany("No socket for another call.", retry_after_s=RETRY_AFTER_S, hint=str(error)) from error
+    return sockets
+
+
+def _close_all(sockets: list[socket.socket | None]) -> None:
+    for sock in sockets:
+        if sock is not None:
+            sock.close()
+
+
+def _bind(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        sock.setblocking(False)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        sock.bind((address, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+async def _listen_on_all(
+    connection: Connection,
+    component: int,
+    bindings: list[Binding],
+    sockets: list[socket.socket | None],
+    clocked: bool,
+) -> list[StunProtocol]:
+    waiting = [(binding, sock) for binding, sock in zip(bindings, sockets, strict=True) if sock is not None]
+    protocols = []
+    try:
+        while waiting:
+            protocols.append(await _listen(connection, component, *waiting.pop(0), clocked))
+    finally:
+        _close_all([sock for _, sock in waiting])  # only when cancelled in between
+    return protocols
+
+
+async def _listen(
+    connection: Connection, component: int, binding: Binding, sock: socket.socket, clocked: bool
+) -> StunProtocol:
+    port = sock.getsockname()[1]
+    protocol = MediaSocket(connection)
+    if clocked:
+        ClockedSocket(sock, protocol, current_socket_reader())
+    else:
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: protocol, sock=sock)
+    protocol.local_candidate = Candidate(
+        foundation=candidate_foundation("host", "udp", binding.public),
+        component=component,
+        transport="udp",
+        priority=candidate_priority(component, "host"),
+        host=binding.public,
+        port=port,
+        type="host",
+    )
+    connection._protocols.append(protocol)
+    return protocol
+
+
+async def _reflexive(protocols: list[StunProtocol], server: tuple[str, int]) -> list[Candidate]:
+    """Return our addresses as a STUN server sees them; an unreachable server costs 5 s and gives none."""
+    tasks = [
+        asyncio.create_task(server_reflexive_candidate(protocol, server))
+        for protocol in protocols
+        if ":" not in protocol.local_candidate.host
+    ]
+    if not tasks:
+        return []
+    done, pending = await asyncio.wait(tasks, timeout=STUN_WITHIN_S)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)
+    return [task.result()[0] for task in done if task.exception() is None]
