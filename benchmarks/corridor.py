@@ -1,9 +1,9 @@
 """What the server itself does for 20 ms of a call, all of it and nothing else: `python -m benchmarks.corridor`.
 
 Eight real calls are set up within this process (ICE, DTLS, SRTP over loopback), then stopped, and the server's half is
-driven by hand (`benchmarks.half`): protected packets wait in its sockets and are read as the media clock would, a packet of
-each call at a time; its slots are served as the media clock would; and what it heard is taken through hearing and the
-Responder's messages as a call would. Measured is the CPU time of each, the kernel's work in the sockets included, so
+driven by hand (`benchmarks.half`) in place of the media clock: protected packets wait in its sockets and are read, a
+packet of each call at a time; its slots are served; and the frames are taken through endpointing and the Responder's
+messages as in a call. Measured is the CPU time of each, the kernel's work in the sockets included, so
 that a busy machine, on which whole calls (`benchmarks.calls`) cannot be measured, disturbs little; of every few
 packets the best of several rounds counts.
 """
@@ -85,7 +85,7 @@ def _inward(half: Half, heard: list[Frame]) -> Iterable[Cost]:
     frames = heard[-PACKETS * CALLS :: CALLS]
     endpointing = open_endpointing(VadSettings.model_validate({}))
     yield Cost(
-        "hearing: gate, detector, segmenter",
+        "endpointing: gate, detector, segmenter",
         least(lambda: timed(endpointing.process, silence)),
         least(lambda: timed(endpointing.process, frames)),
         SPEAKING,
