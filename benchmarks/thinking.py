@@ -21,7 +21,7 @@ from backend.models.base import ToolCall
 from backend.models.chat_completions import ChatCompletions
 from backend.settings.settings import load_settings
 from backend.storage.embedded import open_memory
-from backend.testing.model import FakeChatModel, Scene
+from backend.testing.model import Scene, ScriptedModel
 from backend.thinkers.base import Question
 from demo.services.server import serving
 from tests.support import chat_api
@@ -40,7 +40,7 @@ def _scene(messages: list[dict[str, object]], _: object) -> Scene:
 
 async def turn_with_a_tool() -> tuple[list[float], list[float]]:
     """Milliseconds of a whole turn, and from the tool's result to the next word."""
-    agent = Agent(FakeChatModel(improvise=_scene), toolbox(echo), "m")
+    agent = Agent(ScriptedModel(improvise=_scene), toolbox(echo), "m")
     turns, gaps = [], []
     for _ in range(TIMES):
         session = agent.create_session("c")
@@ -57,7 +57,7 @@ async def cache_hit() -> list[float]:
         opened = await open_memory(None, Path(folder))
         async with httpx2.AsyncClient() as http:
             settings = load_settings(_env_file=None)
-            model = FakeChatModel(["The sky is blue because of scattering."])
+            model = ScriptedModel(["The sky is blue because of scattering."])
             thinkers = build_thinkers(settings, model=model, memory=opened.memory, http=http)
             question = Question("knowledge", "Why is the sky blue?", "s", "u")
             await thinkers.answer(question, lambda _: None)

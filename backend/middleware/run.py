@@ -143,13 +143,13 @@ def _judged(step: MiddlewareStep, task: asyncio.Task[Any]) -> tuple[Kind, Output
     output = task.result()
     if output is None:
         return "nothing", None
-    if trouble := _trouble(step, output):
+    if trouble := output_fault(step, output):
         log.error("step %s is broken: %s", step.name, trouble)
         return "failed", None
     return "done", output
 
 
-def _trouble(step: MiddlewareStep, output: object) -> str:
+def output_fault(step: MiddlewareStep, output: object) -> str:
     """Why this cannot be its output; '' when it can."""
     right = (Note, Exchange, Aside) if step.stage == "pre" else (Aside,) if step.detached else (Amended, Aside)
     if not isinstance(output, right):

@@ -1,12 +1,10 @@
-"""A scripted text model, for tests: each call to `stream` plays the next scene.
-
-A scene is a list of deltas, pauses in seconds (floats) and exceptions to raise; text is written as a plain string.
-`Finished` is added where a scene has none and does not raise.
-"""
+"""A scripted text model: each call to `stream` plays the next scene of its script."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
@@ -14,32 +12,47 @@ from backend.errors import ModelUnavailable
 from backend.models.base import Delta, Finished, TextDelta, ToolCall
 
 Line = str | float | Delta | BaseException
-Scene = Sequence[Line]
+"""Text of the answer, a pause in seconds, a delta as the model would send it, or an error to raise."""
+Scene = Line | Sequence[Line]
+"""One request's answer: a line, or several in turn."""
+Improvise = Callable[[list[dict[str, Any]], list[dict[str, Any]]], Scene]
+"""The messages and the tools of a request → its scene."""
+
+_ids = itertools.count(1)
 
 
-class FakeChatModel:
-    """Plays `scenes` one after the other, or asks `improvise` for each; keeps every request it was sent."""
+def tool_call(tool: str, /, **arguments: Any) -> ToolCall:
+    """Return a tool call as a model makes it, e.g. `tool_call("high_tide", place="Brest")`."""
+    return ToolCall(f"call-{next(_ids)}", tool, json.dumps(arguments))
 
-    def __init__(
-        self, *scenes: Scene, improvise: Callable[[list[dict[str, Any]], list[dict[str, Any]]], Scene] | None = None
-    ) -> None:
+
+class ScriptedModel:
+    """A `ChatModel` that plays `scenes` one after the other, or asks `improvise` for each.
+
+    `ScriptedModel(tool_call("high_tide", place="Brest"), "High tide is at six.")` calls a tool at the first request
+    and answers at the second. `Finished` is added where a scene has none and raises nothing.
+    """
+
+    def __init__(self, *scenes: Scene, improvise: Improvise | None = None) -> None:
         self._scenes = list(scenes)
         self._improvise = improvise
         self.requests: list[dict[str, Any]] = []
+        """Every request so far: its messages, its model's name and its tools."""
         self.open = 0
         """Streams begun and not yet closed."""
 
     def __repr__(self) -> str:
-        return f"FakeChatModel({len(self._scenes)} scenes left, {self.open} open)"
+        return f"ScriptedModel({len(self._scenes)} scenes left, {self.open} open)"
+
+    @property
+    def system_prompt(self) -> str:
+        """The system prompt of the latest request."""
+        return str(self.requests[-1]["messages"][0]["content"])
 
     async def stream(
-        self,
-        messages: Sequence[dict[str, Any]],
-        *,
-        model: str,
-        tools: Sequence[dict[str, Any]] = (),
+        self, messages: Sequence[dict[str, Any]], *, model: str, tools: Sequence[dict[str, Any]] = ()
     ) -> AsyncGenerator[Delta, None]:
-        """See `ChatModel.stream`. Out of scenes it raises `ModelUnavailable`."""
+        """Yield the next scene's deltas. Raises `ModelUnavailable` when no scene is left."""
         self.requests.append({"messages": [dict(m) for m in messages], "model": model, "tools": list(tools)})
         scene = self._next(list(messages), list(tools))
         self.open += 1
@@ -63,9 +76,11 @@ class FakeChatModel:
         finally:
             self.open -= 1
 
-    def _next(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Scene:
+    def _next(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sequence[Line]:
         if self._improvise is not None:
-            return self._improvise(messages, tools)
-        if not self._scenes:
+            scene = self._improvise(messages, tools)
+        elif self._scenes:
+            scene = self._scenes.pop(0)
+        else:
             raise ModelUnavailable("The script has no further scene.")
-        return self._scenes.pop(0)
+        return scene if isinstance(scene, Sequence) and not isinstance(scene, str) else (scene,)

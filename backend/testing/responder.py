@@ -11,7 +11,7 @@ from backend.media.frame import Frame
 from backend.responders.base import Briefing, OnEvent
 
 
-class FakeResponder:
+class ScriptedResponder:
     """See `base.Responder`; `say` and `fail` are the provider's side."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class FakeResponder:
         self._events: asyncio.Queue[ResponderEvent | ResponderUnavailable | None] = asyncio.Queue()
 
     def __repr__(self) -> str:
-        return f"FakeResponder(heard {len(self.heard)} frames, {len(self.done)} commands)"
+        return f"ScriptedResponder(heard {len(self.heard)} frames, {len(self.done)} commands)"
 
     @property
     def requests(self) -> list[CreateReply]:

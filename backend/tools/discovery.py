@@ -21,8 +21,9 @@ def package_modules(package: str) -> list[ModuleType]:
 
 
 def folder_modules(folder: Path) -> list[ModuleType]:
-    """Every `.py` file of `folder` that does not begin with an underscore. Raises `BadPlugin`."""
-    return [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
+    """Return every `.py` file of `folder` but tests and names that begin with an underscore. Raises `BadPlugin`."""
+    besides = ("_", "test_", "conftest.py")
+    return [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith(besides)]
 
 
 def _imported(name: str) -> ModuleType:

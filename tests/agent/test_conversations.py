@@ -16,7 +16,7 @@ from backend.models.base import Delta
 from backend.storage.embedded import open_memory
 from backend.storage.memory import HISTORY_TTL_S, Message
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from tests.support.minds import call, toolbox
 
@@ -36,17 +36,17 @@ class Time:
         return self.now
 
 
-def agent(model: FakeChatModel, memory: Any) -> Agent:
+def agent(model: ScriptedModel, memory: Any) -> Agent:
     return Agent(model, toolbox(echo), "m", store=MemoryConversations(memory))
 
 
-def told(model: FakeChatModel) -> list[str]:
+def told(model: ScriptedModel) -> list[str]:
     """What the model was shown of the conversation, last time."""
     return [message["content"] for message in model.requests[-1]["messages"][1:]]
 
 
 async def test_a_conversation_goes_on_after_a_restart_in_another_mode(tmp_path: Path) -> None:
-    model = FakeChatModel(["Looking.", call("echo", '{"text": "hi"}')], ["It says hi."], ["As I said."])
+    model = ScriptedModel(["Looking.", call("echo", '{"text": "hi"}')], ["It says hi."], ["As I said."])
     for mode, text in (("voice", "What does it say?"), ("chat", "Again?")):
         opened = await open_memory(None, tmp_path)
         try:
@@ -59,7 +59,7 @@ async def test_a_conversation_goes_on_after_a_restart_in_another_mode(tmp_path: 
 
 async def test_an_idle_hour_ends_it() -> None:
     clock = Time()
-    memory, model = FakeMemory(clock), FakeChatModel(["One."], ["Two."], ["Three."])
+    memory, model = FakeMemory(clock), ScriptedModel(["One."], ["Two."], ["Three."])
     await agent(model, memory).create_session("c", user_id="ada").think("x")
     clock.now = HISTORY_TTL_S - 1.0
     await agent(model, memory).create_session("c", user_id="ada").think("x")
@@ -70,7 +70,7 @@ async def test_an_idle_hour_ends_it() -> None:
 
 
 async def test_another_user_or_nobody_who_names_it_finds_nothing() -> None:
-    memory, model = FakeMemory(), FakeChatModel(["One."], ["Two."], ["Three."])
+    memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."], ["Three."])
     for user in ("ada", "bob", ""):
         await agent(model, memory).create_session("c", user_id=user).think(f"I am {user}.")
         assert told(model) == [f"I am {user}."]
@@ -87,7 +87,7 @@ async def test_forgetting_the_user_forgets_it() -> None:
 async def test_what_is_said_meanwhile_by_voice_is_not_lost() -> None:
     memory = FakeMemory()
 
-    class Speaking(FakeChatModel):
+    class Speaking(ScriptedModel):
         """While it answers, something is said in a call of the same conversation."""
 
         async def stream(self, *args: Any, **options: Any) -> AsyncGenerator[Delta, None]:
@@ -105,7 +105,7 @@ async def test_what_is_said_meanwhile_by_voice_is_not_lost() -> None:
 
 
 async def test_an_outage_costs_the_history_and_is_told() -> None:
-    memory, model = FakeMemory(), FakeChatModel(["One."], ["Two."], ["Three."])
+    memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."], ["Three."])
     first = agent(model, memory).create_session("c", user_id="ada")
     await first.think("x")
     assert first.history == "kept"
@@ -119,7 +119,7 @@ async def test_an_outage_costs_the_history_and_is_told() -> None:
 
 
 async def test_a_turn_that_failed_before_anything_came_of_it_leaves_nothing() -> None:
-    memory, model = FakeMemory(), FakeChatModel([ModelUnavailable("gone")], ["One."])
+    memory, model = FakeMemory(), ScriptedModel([ModelUnavailable("gone")], ["One."])
     with pytest.raises(ModelUnavailable):
         await agent(model, memory).create_session("c", user_id="ada").think("x")
     await agent(model, memory).create_session("c", user_id="ada").think("x")
@@ -127,12 +127,12 @@ async def test_a_turn_that_failed_before_anything_came_of_it_leaves_nothing() ->
 
 
 async def test_an_answer_that_used_the_conversation_may_not_be_served_to_others() -> None:
-    memory, model = FakeMemory(), FakeChatModel(["One."], ["Two."])
+    memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."])
     assert (await agent(model, memory).create_session("c", user_id="ada").think("x")).cacheable
     assert not (await agent(model, memory).create_session("c", user_id="ada").think("y")).cacheable
 
 
 async def test_a_question_keeps_the_id_it_came_with() -> None:
-    memory, model = FakeMemory(), FakeChatModel(["One."])
+    memory, model = FakeMemory(), ScriptedModel(["One."])
     answer = await agent(model, memory).create_session("c", user_id="ada").think("x", "chat", message_id="m1")
     assert [one.message_id for one in await memory.recent_messages("ada", "c")] == ["m1", answer.message_id]

@@ -9,7 +9,7 @@ import pytest
 
 from backend.agent.context import ContextMessage
 from backend.errors import ModelUnavailable
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.tools.base import Principal, Result, tool
 from tests.support.minds import Slow, agent, call, echo, fail
 from tests.support.waiting import until
@@ -57,7 +57,7 @@ def called(tool_name: str, id_: str = "c1") -> Any:
 
 
 async def test_a_passing_call_is_shown_within_its_turn_and_in_no_later_one() -> None:
-    model = FakeChatModel([called("echo")], ["It says a."], ["Yes."])
+    model = ScriptedModel([called("echo")], ["It says a."], ["Yes."])
     session = agent(model, echo).create_session("c")
     await session.think("What does it say?")
     assert shape(model.requests[1]["messages"]) == ["user", "assistant echo", "tool"]
@@ -66,7 +66,7 @@ async def test_a_passing_call_is_shown_within_its_turn_and_in_no_later_one() -> 
 
 
 async def test_a_persistent_call_stays_with_its_result() -> None:
-    model = FakeChatModel([called("look_up")], ["Found."], ["Yes."])
+    model = ScriptedModel([called("look_up")], ["Found."], ["Yes."])
     session = agent(model, look_up).create_session("c")
     await session.think("Find a.")
     await session.think("Which id?")
@@ -75,7 +75,7 @@ async def test_a_persistent_call_stays_with_its_result() -> None:
 
 
 async def test_of_calls_side_by_side_only_the_persistent_ones_stay() -> None:
-    model = FakeChatModel([called("echo", "x"), called("look_up", "y")], ["Found."], ["Yes."])
+    model = ScriptedModel([called("echo", "x"), called("look_up", "y")], ["Found."], ["Yes."])
     session = agent(model, look_up, echo).create_session("c")
     await session.think("Find a.")
     await session.think("And?")
@@ -83,14 +83,14 @@ async def test_of_calls_side_by_side_only_the_persistent_ones_stay() -> None:
 
 
 async def test_a_failed_call_does_not_stay() -> None:
-    model = FakeChatModel([call("look_up", "{}"), call("fail", "{}", "f")], ["I could not."], ["Yes."])
+    model = ScriptedModel([call("look_up", "{}"), call("fail", "{}", "f")], ["I could not."], ["Yes."])
     session = agent(model, look_up, fail).create_session("c")
     await session.think("Find a.")
     assert [message.role for message in session.get_context().messages] == ["user", "assistant"]
 
 
 async def test_a_call_that_waits_for_a_yes_stays_so_that_the_same_call_can_be_made() -> None:
-    model = FakeChatModel([called("erase")], ["Shall I?"], ["Done."])
+    model = ScriptedModel([called("erase")], ["Shall I?"], ["Done."])
     session = agent(model, erase).create_session("c")
     await session.think("Erase a.")
     await session.think("Yes.")
@@ -98,14 +98,14 @@ async def test_a_call_that_waits_for_a_yes_stays_so_that_the_same_call_can_be_ma
 
 
 async def test_words_said_beside_a_passing_call_stay() -> None:
-    session = agent(FakeChatModel(["Let me look. ", called("echo")], ["It says a."]), echo).create_session("c")
+    session = agent(ScriptedModel(["Let me look. ", called("echo")], ["It says a."]), echo).create_session("c")
     await session.think("x")
     assert [message.content for message in session.get_context().messages] == ["x", "Let me look. ", "It says a."]
 
 
 async def test_the_store_is_given_what_stays() -> None:
     store = Kept()
-    model = FakeChatModel([called("echo", "x"), called("look_up", "y")], ["Found."])
+    model = ScriptedModel([called("echo", "x"), called("look_up", "y")], ["Found."])
     await agent(model, look_up, echo, store=store).create_session("c").think("Find a.")
     assert shape(message.as_api() for message in store.messages) == ["user", "assistant look_up", "tool", "assistant"]
 
@@ -114,7 +114,7 @@ async def test_the_store_is_given_what_stays() -> None:
 async def test_it_holds_for_a_turn_that_breaks_off(end: str) -> None:
     slow = Slow()
     then: list[Any] = [ModelUnavailable("gone")] if end == "failed" else [call("slow", id_="s")]
-    session = agent(FakeChatModel([called("echo")], then), echo, slow.tool).create_session("c")
+    session = agent(ScriptedModel([called("echo")], then), echo, slow.tool).create_session("c")
     task = asyncio.create_task(session.think("x"))
     if end == "failed":
         with pytest.raises(ModelUnavailable):

@@ -18,7 +18,7 @@ from backend.agent.turn import say_sample
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
 from backend.models.chat_completions import ChatCompletions
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from demo.services.server import serving
 from tests.agent.test_context import assert_valid
@@ -27,14 +27,14 @@ from tests.support.minds import Slow, agent, call, echo, fail, kinds
 from tests.support.waiting import until
 
 
-def sent(model: FakeChatModel, request: int = -1) -> list[dict[str, Any]]:
+def sent(model: ScriptedModel, request: int = -1) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = model.requests[request]["messages"]
     return messages
 
 
 async def test_words_are_handed_out_as_they_come() -> None:
     heard: list[str] = []
-    session = agent(FakeChatModel(["It is ", "mild."])).create_session("c", on_token=heard.append)
+    session = agent(ScriptedModel(["It is ", "mild."])).create_session("c", on_token=heard.append)
     assert session.state is SessionState.IDLE
     response = await session.think("weather?")
     assert heard == ["It is ", "mild."]
@@ -47,7 +47,7 @@ async def test_words_are_handed_out_as_they_come() -> None:
 
 async def test_the_first_word_is_out_before_the_last_is_made() -> None:
     first = asyncio.Event()
-    session = agent(FakeChatModel(["One", 30.0, "two"])).create_session("c", on_token=lambda _: first.set())
+    session = agent(ScriptedModel(["One", 30.0, "two"])).create_session("c", on_token=lambda _: first.set())
     task = asyncio.create_task(session.think("x"))
     async with asyncio.timeout(2):
         await first.wait()
@@ -57,7 +57,7 @@ async def test_the_first_word_is_out_before_the_last_is_made() -> None:
 
 
 async def test_a_tool_is_called_and_its_result_told() -> None:
-    model = FakeChatModel([call("echo", '{"text": "hi"}')], ["It says hi."])
+    model = ScriptedModel([call("echo", '{"text": "hi"}')], ["It says hi."])
     calls: list[ToolStarted] = []
     results: list[ToolFinished] = []
     session = agent(model, echo).create_session("c", on_tool_call=calls.append, on_tool_result=results.append)
@@ -71,7 +71,7 @@ async def test_a_tool_is_called_and_its_result_told() -> None:
 
 async def test_one_stream_of_events_tells_everything_in_order() -> None:
     events: list[AgentEvent] = []
-    model = FakeChatModel([call("echo", '{"text": "hi"}')], ["Hi."])
+    model = ScriptedModel([call("echo", '{"text": "hi"}')], ["Hi."])
     await agent(model, echo).create_session("c", on_event=events.append).think("x")
     assert kinds(events) == [
         *["StateChanged", "ModelAsked", "ModelAnswered", "StateChanged", "ToolStarted", "ToolFinished"],
@@ -85,12 +85,12 @@ async def test_one_stream_of_events_tells_everything_in_order() -> None:
 async def test_parallel_calls_run_at_the_same_time() -> None:
     slow = Slow()
     calls = [call("slow", '{"seconds": 0.05}', "a"), call("slow", '{"seconds": 0.051}', "b")]
-    await agent(FakeChatModel(calls, ["Done."]), slow.tool).create_session("c").think("x")
+    await agent(ScriptedModel(calls, ["Done."]), slow.tool).create_session("c").think("x")
     assert slow.most == 2
 
 
 async def test_a_broken_tool_comes_back_as_a_result() -> None:
-    model = FakeChatModel([call("fail")], ["I could not find out."])
+    model = ScriptedModel([call("fail")], ["I could not find out."])
     response = await agent(model, fail).create_session("c").think("x")
     result = json.loads(sent(model)[-1]["content"])
     assert result["error"]["type"] == "failed"
@@ -105,7 +105,7 @@ async def test_ten_rounds_are_enough_and_the_answer_says_so() -> None:
     def scene(_: object, tools: list[Any]) -> list[Any]:
         return [call("echo", f'{{"text": "{next(numbers)}"}}')] if tools else ["I found some of it."]
 
-    model = FakeChatModel(improvise=scene)
+    model = ScriptedModel(improvise=scene)
     session = agent(model, echo).create_session("c")
     response = await session.think("x")
     assert response.incomplete
@@ -129,7 +129,7 @@ async def test_the_same_call_again_and_again_is_stopped() -> None:
         spaces = " " * len(model.requests)  # spacing does not make it another call
         return [call("look", f'{{"where":{spaces}"here"}}')] if tools else ["It is not here."]
 
-    model = FakeChatModel(improvise=scene)
+    model = ScriptedModel(improvise=scene)
     response = await agent(model, look).create_session("c").think("x")
     assert made == 1
     assert response.incomplete
@@ -147,7 +147,7 @@ async def test_a_failure_that_may_pass_is_tried_once_more() -> None:
         await asyncio.sleep(0 if made > 1 else 5)
         return Result({"here": True})
 
-    model = FakeChatModel([call("late")], [call("late")], ["Here."])
+    model = ScriptedModel([call("late")], [call("late")], ["Here."])
     response = await agent(model, late).create_session("c").think("x")
     assert made == 2
     assert response.live
@@ -155,7 +155,7 @@ async def test_a_failure_that_may_pass_is_tried_once_more() -> None:
 
 async def test_too_many_calls_at_once_are_cut_to_what_the_context_holds() -> None:
     calls = [call("echo", f'{{"text": "{n}"}}', f"c{n}") for n in range(30)]
-    session = agent(FakeChatModel(calls, ["Done."]), echo).create_session("c")
+    session = agent(ScriptedModel(calls, ["Done."]), echo).create_session("c")
     response = await session.think("x")
     assert response.tool_calls_made == 8
     assert_valid(session.get_context().messages)
@@ -163,13 +163,13 @@ async def test_too_many_calls_at_once_are_cut_to_what_the_context_holds() -> Non
 
 async def test_calls_with_one_id_are_told_apart() -> None:
     calls = [call("echo", '{"text": "1"}', "same"), call("echo", '{"text": "2"}', "same")]
-    session = agent(FakeChatModel(calls, ["Done."]), echo).create_session("c")
+    session = agent(ScriptedModel(calls, ["Done."]), echo).create_session("c")
     await session.think("x")
     assert_valid(session.get_context().messages)
 
 
 async def test_arguments_that_are_no_json_do_not_enter_the_history() -> None:
-    model = FakeChatModel([call("echo", '{"text": ')], ["Sorry."])
+    model = ScriptedModel([call("echo", '{"text": ')], ["Sorry."])
     await agent(model, echo).create_session("c").think("x")
     assert sent(model)[-2]["tool_calls"][0]["function"]["arguments"] == "{}"
     assert json.loads(sent(model)[-1]["content"])["error"]["type"] == "invalid_arguments"
@@ -198,7 +198,7 @@ async def test_cancel_in_mid_token_stops_within_100_ms_and_hangs_up() -> None:
 
 async def test_cancel_in_mid_tool_stops_the_tool_and_leaves_the_history_valid() -> None:
     slow = Slow()
-    model = FakeChatModel(["Looking. ", call("echo", '{"text": "a"}', "a"), call("slow", id_="b")], ["Never."], ["Hi."])
+    model = ScriptedModel(["Looking. ", call("echo", '{"text": "a"}', "a"), call("slow", id_="b")], ["Never."], ["Hi."])
     session = agent(model, slow.tool, echo).create_session("c")
     task = asyncio.create_task(session.think("first"))
     await until(lambda: slow.running == 1)
@@ -227,7 +227,7 @@ async def test_a_tool_that_will_not_stop_does_not_hold_the_caller() -> None:
         return Result({})
 
     events: list[AgentEvent] = []
-    session = agent(FakeChatModel([call("stubborn")]), stubborn).create_session("c", on_event=events.append)
+    session = agent(ScriptedModel([call("stubborn")]), stubborn).create_session("c", on_event=events.append)
     task = asyncio.create_task(session.think("x"))
     await until(lambda: session.state is SessionState.TOOL_CALLING)
     began = time.perf_counter()
@@ -242,7 +242,7 @@ async def test_a_tool_that_will_not_stop_does_not_hold_the_caller() -> None:
 
 async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
     slow = Slow()
-    session = agent(FakeChatModel(["Hm. ", call("slow")]), slow.tool).create_session("c")
+    session = agent(ScriptedModel(["Hm. ", call("slow")]), slow.tool).create_session("c")
     task = asyncio.create_task(session.think("x"))
     await until(lambda: slow.running == 1)
     task.cancel()
@@ -259,7 +259,7 @@ async def test_cancel_while_the_conversation_is_being_loaded_asks_no_model() -> 
             await asyncio.sleep(0.02)
             return []
 
-    model = FakeChatModel(["Never."])
+    model = ScriptedModel(["Never."])
     session = session_of(model, SlowStore(), "ada")
     task = asyncio.create_task(session.think("x"))
     await asyncio.sleep(0)
@@ -269,7 +269,7 @@ async def test_cancel_while_the_conversation_is_being_loaded_asks_no_model() -> 
 
 
 async def test_cancel_with_nothing_running_does_nothing() -> None:
-    session = agent(FakeChatModel(["Hi."])).create_session("c")
+    session = agent(ScriptedModel(["Hi."])).create_session("c")
     session.cancel()
     assert not session.is_cancelled()
     await session.think("x")
@@ -278,7 +278,7 @@ async def test_cancel_with_nothing_running_does_nothing() -> None:
 
 
 async def test_one_turn_at_a_time() -> None:
-    session = agent(FakeChatModel([30.0])).create_session("c")
+    session = agent(ScriptedModel([30.0])).create_session("c")
     task = asyncio.create_task(session.think("x"))
     await asyncio.sleep(0)
     with pytest.raises(BadRequest, match="busy"):
@@ -288,7 +288,7 @@ async def test_one_turn_at_a_time() -> None:
 
 
 async def test_a_model_that_is_gone_is_a_typed_error() -> None:
-    session = agent(FakeChatModel(["Half", ModelUnavailable("gone")])).create_session("c")
+    session = agent(ScriptedModel(["Half", ModelUnavailable("gone")])).create_session("c")
     with pytest.raises(ModelUnavailable):
         await session.think("x")
     assert session.state is SessionState.ERROR
@@ -296,7 +296,7 @@ async def test_a_model_that_is_gone_is_a_typed_error() -> None:
 
 
 async def test_a_silent_model_is_asked_once_more_and_then_is_no_answer() -> None:
-    model = FakeChatModel([""], ["  "])
+    model = ScriptedModel([""], ["  "])
     session = agent(model).create_session("c")
     with pytest.raises(NoAnswer):
         await session.think("x")
@@ -305,7 +305,7 @@ async def test_a_silent_model_is_asked_once_more_and_then_is_no_answer() -> None
 
 
 async def test_an_answer_cut_short_says_so() -> None:
-    response = await agent(FakeChatModel(["It is long.", Finished("length", 1, 1)])).create_session("c").think("x")
+    response = await agent(ScriptedModel(["It is long.", Finished("length", 1, 1)])).create_session("c").think("x")
     assert response.incomplete
     assert response.text == "It is long. I had to stop there."
 
@@ -316,20 +316,20 @@ async def test_sample_data_is_said_to_be_so_even_if_the_model_forgets() -> None:
         return Result({"value": 1}, sample=True, note="not real")
 
     scene = ["One, from a blood sample."]
-    response = await agent(FakeChatModel([call("made_up")], scene), made_up).create_session("c").think("x")
+    response = await agent(ScriptedModel([call("made_up")], scene), made_up).create_session("c").think("x")
     assert response.sample
     assert response.text.startswith("This is sample data")
     assert not response.cacheable
 
 
 async def test_voice_is_cleaned_and_chat_is_left_as_written() -> None:
-    session = agent(FakeChatModel(["**72°F**"], ["**72°F**"])).create_session("c")
+    session = agent(ScriptedModel(["**72°F**"], ["**72°F**"])).create_session("c")
     assert (await session.think("x", "voice")).text == "72 degrees Fahrenheit"
     assert (await session.think("x", "chat")).text == "**72°F**"
 
 
 async def test_the_conversation_carries_on_within_a_session() -> None:
-    model = FakeChatModel(["Hello Ada."], ["Ada."])
+    model = ScriptedModel(["Hello Ada."], ["Ada."])
     session = agent(model).create_session("c")
     await session.think("I am Ada.", "voice")
     await session.think("Who am I?", "chat")
@@ -337,7 +337,7 @@ async def test_the_conversation_carries_on_within_a_session() -> None:
 
 
 async def test_metrics_count_all_turns_and_time_the_last() -> None:
-    session = agent(FakeChatModel([call("echo", '{"text": "a"}')], ["A."], ["B."]), echo).create_session("c")
+    session = agent(ScriptedModel([call("echo", '{"text": "a"}')], ["A."], ["B."]), echo).create_session("c")
     await session.think("x")
     metrics = session.get_metrics()
     assert (metrics.total_tokens, metrics.tool_calls, metrics.rounds) == (30, 1, 1)
@@ -367,12 +367,12 @@ class Store:
         self.kept[conversation_id, user_id] = (*self.kept.get((conversation_id, user_id), ()), *messages)
 
 
-def session_of(model: FakeChatModel, store: Store, user: str) -> ThinkerSession:
+def session_of(model: ScriptedModel, store: Store, user: str) -> ThinkerSession:
     return agent(model, store=store).create_session("c", user_id=user)
 
 
 async def test_a_stored_conversation_goes_on_in_another_session_of_its_owner_only() -> None:
-    store, model = Store(), FakeChatModel(["Hello."], ["Again."], ["Who?"])
+    store, model = Store(), ScriptedModel(["Hello."], ["Again."], ["Who?"])
     await session_of(model, store, "ada").think("first")
     await session_of(model, store, "ada").think("second", "chat")
     assert [m["content"] for m in sent(model)[1:]] == ["first", "Hello.", "second"]
@@ -383,7 +383,7 @@ async def test_a_stored_conversation_goes_on_in_another_session_of_its_owner_onl
 async def test_a_store_that_is_gone_costs_the_past_only() -> None:
     store = Store()
     store.trouble = MemoryUnavailable("gone")
-    assert (await session_of(FakeChatModel(["Hello."]), store, "ada").think("x")).text == "Hello."
+    assert (await session_of(ScriptedModel(["Hello."]), store, "ada").think("x")).text == "Hello."
 
 
 @pytest.mark.parametrize("said", ["By sample data, it is one.", "Sample headlines: one.", "It is one; not real data."])

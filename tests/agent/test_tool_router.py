@@ -14,7 +14,7 @@ from backend.agent.session import Agent
 from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen, question
 from backend.errors import ModelUnavailable
 from backend.models.base import Finished, ToolCall
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from backend.tools.registry import Registry
 from demo.offline.chat.mind import think
@@ -40,8 +40,8 @@ def box(count: int = 20) -> Registry:
 EVERYTHING = ["tool_0", *(f"tool_{each}" for each in range(2, 20))]
 
 
-def router(*scenes: Any, above: int = 5, deadline_s: float = 1.0) -> tuple[ToolRouter, FakeChatModel]:
-    model = FakeChatModel(*scenes)
+def router(*scenes: Any, above: int = 5, deadline_s: float = 1.0) -> tuple[ToolRouter, ScriptedModel]:
+    model = ScriptedModel(*scenes)
     return ToolRouter(model, "cheap", above, deadline_s), model
 
 
@@ -111,7 +111,7 @@ async def test_a_tool_that_waits_for_a_yes_is_offered_whatever_is_said() -> None
 
 
 async def test_a_turn_is_offered_the_chosen_tools_and_their_guidance_only() -> None:
-    model = FakeChatModel(['["tool_4"]'], ["Done."])
+    model = ScriptedModel(['["tool_4"]'], ["Done."])
     agent = Agent(model, box(), "m", router=ToolRouter(model, "cheap", 5, 1.0))
     response = await agent.create_session("c").think("Do it.", "chat")
     assert response.text == "Done."
@@ -122,7 +122,7 @@ async def test_a_turn_is_offered_the_chosen_tools_and_their_guidance_only() -> N
 
 
 async def test_cancelling_a_turn_ends_the_choice() -> None:
-    model = FakeChatModel([30.0, "[]"])
+    model = ScriptedModel([30.0, "[]"])
     session = Agent(model, box(), "m", router=ToolRouter(model, "cheap", 5, 9.0)).create_session("c")
     task = asyncio.create_task(session.think("Do it.", "chat"))
     await until(lambda: model.open == 1)
@@ -151,7 +151,7 @@ async def test_the_offline_demonstration_chooses_too(text: str, expected: list[s
         "far__add": "Adds two numbers.",
     }
 
-    class Offline(FakeChatModel):
+    class Offline(ScriptedModel):
         def _next(self, messages: Any, tools: Any) -> Any:
             return [think(messages, tools).text]
 

@@ -17,7 +17,7 @@ from backend.errors import BadRequest, NeverConnected, ResponderRejected, Respon
 from backend.responders.base import PastMessage
 from backend.storage.memory import Call, MemoryJob, Message
 from backend.testing.memory import FakeMemory
-from backend.testing.responder import FakeResponder
+from backend.testing.responder import ScriptedResponder
 from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
 from tests.call.world import TONE, PlacedCall, placed_call, settle, think_at_once, thinkers
@@ -190,7 +190,7 @@ async def test_a_broken_line_is_dialled_again_with_the_history() -> None:
 
 async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -> None:
     line_is_free = asyncio.Event()
-    async with placed_call(FakeResponder(), line_is_free) as call:
+    async with placed_call(ScriptedResponder(), line_is_free) as call:
         call.responder.fail(ResponderUnavailable("broken"))
         await settle()
         call.session.type_text("are you there")
@@ -202,7 +202,7 @@ async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -
 
 async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redial, "PAUSES_S", (0.0, 0.3))
-    async with placed_call(FakeResponder(), ResponderUnavailable("busy")) as call:
+    async with placed_call(ScriptedResponder(), ResponderUnavailable("busy")) as call:
         call.session.type_text("hello")
         await begin_reply(call)
         await finish_reply(call)
@@ -217,7 +217,7 @@ async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.Mo
 
 async def test_what_is_heard_during_the_reconnection_is_told_to_the_new_line() -> None:
     line_is_free = asyncio.Event()
-    async with placed_call(FakeResponder(), line_is_free) as call:
+    async with placed_call(ScriptedResponder(), line_is_free) as call:
         call.session.type_text("hello")
         await begin_reply(call)
         await finish_reply(call)
@@ -241,7 +241,7 @@ async def test_a_responder_that_cannot_be_reached_ends_the_call_with_a_word(monk
 
 
 async def test_a_responder_that_refuses_us_is_not_asked_again() -> None:
-    async with placed_call(ResponderRejected("bad key"), FakeResponder()) as call:
+    async with placed_call(ResponderRejected("bad key"), ScriptedResponder()) as call:
         assert len(call.histories) == 1
         call.transport.tick(1000)
         assert await call.task == "responder_gone"

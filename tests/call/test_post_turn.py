@@ -11,7 +11,7 @@ from backend.middleware.pipeline import Pipeline
 from backend.settings.settings import load_settings
 from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest, Question
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
@@ -138,7 +138,7 @@ async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_persona
     async def likes(asked: Asked) -> Note | None:
         return Note("What they like", [f"{asked.user_id}'s tea"]) if asked.user_id == "ada" else None
 
-    model = FakeChatModel(improvise=lambda messages, _: ["For all."])
+    model = ScriptedModel(improvise=lambda messages, _: ["For all."])
     memory = FakeMemory()
     thinkers = house(pipeline(likes), model, memory)
 
@@ -154,10 +154,10 @@ async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_persona
     assert not [key for key in await memory.everything_of("bo") if "cache" in key]
 
 
-def house(steps: Pipeline, model: FakeChatModel | None = None, memory: FakeMemory | None = None) -> ThinkerRegistry:
+def house(steps: Pipeline, model: ScriptedModel | None = None, memory: FakeMemory | None = None) -> ThinkerRegistry:
     """One Thinker, with these steps around it."""
     manifest = Manifest("tips", "Tips", "tips", "What is good?", "Give a tip.")
     desk = ThinkerDependencies(
-        agent(model or FakeChatModel()), toolbox(), memory or FakeMemory(), load_settings(_env_file=None), steps
+        agent(model or ScriptedModel()), toolbox(), memory or FakeMemory(), load_settings(_env_file=None), steps
     )
     return ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], desk)

@@ -24,8 +24,8 @@ from backend.sessions.registry import Session
 from backend.settings.settings import load_settings
 from backend.storage.memory import MemoryJob, Message
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
-from backend.testing.responder import FakeResponder
+from backend.testing.model import ScriptedModel
+from backend.testing.responder import ScriptedResponder
 from backend.testing.transport import FakeTransport
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.registry import Thinker, ThinkerRegistry
@@ -48,7 +48,7 @@ async def think_at_once(run: ThinkerRun) -> Answer:
 
 def thinkers(**thinks: Think | tuple[Think, dict[str, Any]]) -> ThinkerRegistry:
     """A registry with a Thinker for each name, given with fields of its manifest or without; none for no name."""
-    desk = ThinkerDependencies(agent(FakeChatModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
+    desk = ThinkerDependencies(agent(ScriptedModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
     given = {domain: think if isinstance(think, tuple) else (think, {}) for domain, think in thinks.items()}
     return ThinkerRegistry([Thinker(_manifest(domain, **more), think) for domain, (think, more) in given.items()], desk)
 
@@ -93,14 +93,14 @@ class PlacedCall:
     session: Session
     transport: FakeTransport
     line: Line
-    responders: list[FakeResponder]
+    responders: list[ScriptedResponder]
     histories: list[list[PastMessage]]
     jobs: list[MemoryJob]
     task: asyncio.Task[str]
     events: list[PageEvent] = field(default_factory=list)
 
     @property
-    def responder(self) -> FakeResponder:
+    def responder(self) -> ScriptedResponder:
         """The newest connection."""
         return self.responders[-1]
 
@@ -132,29 +132,29 @@ async def settle() -> None:
 
 @asynccontextmanager
 async def placed_call(
-    *dials: FakeResponder | VoiceError | asyncio.Event,
+    *dials: ScriptedResponder | VoiceError | asyncio.Event,
     thinkers: ThinkerRegistry = thinkers(),  # noqa: B008 - nothing in it changes
     limits: TurnLimits | None = None,
     remembering: FakeMemory | None = None,
-    model: ChatModel = FakeChatModel(),  # noqa: B008 - without scenes it only fails
+    model: ChatModel = ScriptedModel(),  # noqa: B008 - without scenes it only fails
     conversation: str | None = None,
     **line: Any,
 ) -> AsyncIterator[PlacedCall]:
     """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for."""
-    responders: list[FakeResponder] = []
+    responders: list[ScriptedResponder] = []
     histories: list[list[PastMessage]] = []
     jobs: list[MemoryJob] = []
     memory = remembering or FakeMemory()
     coming: Iterator[Any] = iter(dials)
 
-    async def dial(briefing: Briefing, history: Sequence[PastMessage]) -> FakeResponder:
+    async def dial(briefing: Briefing, history: Sequence[PastMessage]) -> ScriptedResponder:
         histories.append(list(history))
         next_ = next(coming, None)
         if isinstance(next_, VoiceError):
             raise next_
         if isinstance(next_, asyncio.Event):
             await next_.wait()
-        responders.append(next_ if isinstance(next_, FakeResponder) else FakeResponder())
+        responders.append(next_ if isinstance(next_, ScriptedResponder) else ScriptedResponder())
         return responders[-1]
 
     async def known(user: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.chat_completions import ChatCompletions, Patience
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from demo.services.server import Reply, serving
 from tests.support import chat_api as api
 from tests.support.waiting import until
@@ -42,7 +42,7 @@ async def played(scene: str) -> tuple[Reply, ...]:
 
 @asynccontextmanager
 async def fake(scene: str) -> AsyncIterator[tuple[ChatModel, Callable[[], int]]]:
-    model = FakeChatModel(SCENES[scene])
+    model = ScriptedModel(SCENES[scene])
     yield model, lambda: model.open
 
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from backend.errors import ModelUnavailable
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from tests.http.world import world
 from tests.reasoning.world import reasoner
 from tests.support.waiting import until
@@ -26,7 +26,7 @@ def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def test_a_task_is_thought_through(tmp_path: Path) -> None:
-    model = FakeChatModel(["It is four."], ["CORRECT"])
+    model = ScriptedModel(["It is four."], ["CORRECT"])
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
         answer = await browser.post(URL, json={"task": "What is two and two?"})
     outcome = answer.json()
@@ -45,7 +45,7 @@ async def test_a_task_is_thought_through(tmp_path: Path) -> None:
 
 
 async def test_a_stream_tells_the_stages_and_then_the_outcome(tmp_path: Path) -> None:
-    model = FakeChatModel(["SECRET plan"], ["<deliverable>Done.</deliverable>"])
+    model = ScriptedModel(["SECRET plan"], ["<deliverable>Done.</deliverable>"])
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
         answer = await browser.post(URL, json={"task": "x", "strategy": "dual", "stream": True})
     assert answer.headers["content-type"].startswith("text/event-stream")
@@ -60,7 +60,7 @@ async def test_a_stream_tells_the_stages_and_then_the_outcome(tmp_path: Path) ->
 
 async def test_a_model_that_fails_is_told_in_either_form(tmp_path: Path) -> None:
     gone = [ModelUnavailable("The model cannot be reached.")]
-    model = FakeChatModel(gone, gone)
+    model = ScriptedModel(gone, gone)
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
         whole = await browser.post(URL, json={"task": "x"})
         streamed = await browser.post(URL, json={"task": "x", "stream": True})
@@ -69,7 +69,7 @@ async def test_a_model_that_fails_is_told_in_either_form(tmp_path: Path) -> None
 
 
 async def test_a_reader_who_leaves_ends_the_work(tmp_path: Path) -> None:
-    model = FakeChatModel([30.0])
+    model = ScriptedModel([30.0])
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
         asking = asyncio.create_task(browser.post(URL, json={"task": "x", "stream": True}))
         await until(lambda: model.open == 1)
@@ -81,14 +81,14 @@ async def test_a_reader_who_leaves_ends_the_work(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [{}, {"task": "  "}, {"task": "x", "strategy": "trio"}, {"task": "x" * 8001}])
 async def test_what_is_no_task_is_refused(tmp_path: Path, body: dict[str, Any]) -> None:
-    model = FakeChatModel()
+    model = ScriptedModel()
     async with world(tmp_path, services_with={"reasoner": reasoner(model)}) as here, here.browser() as browser:
         assert (await browser.post(URL, json=body)).status_code == 422
     assert model.requests == []
 
 
 async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
-    model = FakeChatModel(improvise=lambda *_: ["Correct"])
+    model = ScriptedModel(improvise=lambda *_: ["Correct"])
     settings = {"reasoning": {"per_minute": 2}, "services_with": {"reasoner": reasoner(model)}}
     async with world(tmp_path, **settings) as here, here.browser() as browser:  # type: ignore[arg-type]
         statuses = [(await browser.post(URL, json={"task": "x"})).status_code for _ in range(3)]
@@ -98,6 +98,6 @@ async def test_who_asks_too_often_waits(tmp_path: Path) -> None:
 
 
 async def test_a_foreign_page_cannot_ask(tmp_path: Path) -> None:
-    async with world(tmp_path, services_with={"reasoner": reasoner(FakeChatModel())}) as here, here.browser() as b:
+    async with world(tmp_path, services_with={"reasoner": reasoner(ScriptedModel())}) as here, here.browser() as b:
         answer = await b.post(URL, json={"task": "x"}, headers={"origin": "https://evil.example"})
     assert answer.status_code == 403

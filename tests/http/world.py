@@ -34,7 +34,7 @@ from backend.storage.memory import Memory
 from backend.tasks.model_call_log import Archive
 from backend.tasks.service import Board
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.transports.base import OnFrame, OnPlayback, Transport
 from tests.support.chats import chat_over
 from tests.support.http_server import serve
@@ -205,7 +205,7 @@ async def world(
         (frontend / "app.js").write_text("export const one = 1;")
     calls: dict[str, FakeCall] = {}
     directory = Directory(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
-    own, model = FakeMemory(), FakeChatModel(*scenes)
+    own, model = FakeMemory(), ScriptedModel(*scenes)
     chat = chat_over(here, memory or own, model, pipeline=pipeline, folders=folders, elsewhere=elsewhere)
     made = World("", here, directory, own, Metrics(["weather"]), [], calls, model, chat)
 

@@ -11,7 +11,7 @@ from backend.errors import ModelUnavailable
 from backend.models.base import Finished
 from backend.observability.trace_records import Record
 from backend.observability.tracing import within
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
 from tests.observability.world import SPOKEN, answered, begin_turn, hang_up, route, speak_reply, traced_call, tracer_to
 from tests.support.langsmith_api import langsmith, lasts_within, told
@@ -219,7 +219,7 @@ async def test_calls_made_at_once_are_spans_of_their_own() -> None:
     slow = Slow()
     calls = [call("slow", '{"seconds": 0.03}', "a"), call("slow", '{"seconds": 0.031}', "b")]
     tracer = FakeTracer()
-    inside = await think_under(tracer, agent(FakeChatModel(calls, ["Done."]), slow.tool))
+    inside = await think_under(tracer, agent(ScriptedModel(calls, ["Done."]), slow.tool))
     _, first, second, _ = inside
     assert [record.kind for record in inside] == ["model", "tool", "tool", "model"]
     assert first.ended and second.path[-1].began < first.ended, "they overlap"
@@ -227,14 +227,14 @@ async def test_calls_made_at_once_are_spans_of_their_own() -> None:
 
 async def test_a_tool_nobody_has_is_not_traced_by_the_name_the_model_gave_it() -> None:
     tracer = FakeTracer()
-    model = FakeChatModel([call("my_private_words")], ["Sorry."])
+    model = ScriptedModel([call("my_private_words")], ["Sorry."])
     inside = await think_under(tracer, agent(model, echo))
     assert [(record.name, record.outcome) for record in inside][1] == ("unknown_tool", "failed")
 
 
 async def test_cancelling_in_a_tool_cancels_its_span() -> None:
     tracer, slow = FakeTracer(), Slow()
-    session = agent(FakeChatModel([call("slow")]), slow.tool).create_session("c")
+    session = agent(ScriptedModel([call("slow")]), slow.tool).create_session("c")
     with within(tracer.session("s1")):
         task = asyncio.create_task(session.think("x"))
     await until(lambda: slow.running == 1)
@@ -248,7 +248,7 @@ async def test_cancelling_in_a_tool_cancels_its_span() -> None:
 
 async def test_the_first_word_and_the_answering_model_are_told() -> None:
     tracer = FakeTracer()
-    model = FakeChatModel([0.02, "Hi.", Finished("stop", 5, 2, model="the-fallback")])
+    model = ScriptedModel([0.02, "Hi.", Finished("stop", 5, 2, model="the-fallback")])
     [record] = await think_under(tracer, agent(model, echo))
     first = record.facts["first_token_ms"]
     assert isinstance(first, float) and first >= 20
@@ -257,5 +257,5 @@ async def test_the_first_word_and_the_answering_model_are_told() -> None:
 
 async def test_outside_of_a_call_nothing_is_traced() -> None:
     tracer = FakeTracer()
-    await agent(FakeChatModel(["Hi."]), echo).create_session("c").think(SPOKEN)
+    await agent(ScriptedModel(["Hi."]), echo).create_session("c").think(SPOKEN)
     assert tracer.records == []

@@ -19,7 +19,7 @@ from backend.models.base import Finished
 from backend.observability.tracing import Tracer
 from backend.responders.base import PastMessage
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
 from backend.users.summaries import Summaries
 from tests.http.world import settings_with
@@ -43,7 +43,7 @@ async def answered(chat: Chat, text: str = SECRET, conversation: str | None = "c
 
 def chat_with(folder: Path, tracer: Tracer, *scenes: Any) -> Chat:
     settings = settings_with(data_dir=folder)
-    return chat_over(settings, FakeMemory(), FakeChatModel(*scenes), tracer=tracer)
+    return chat_over(settings, FakeMemory(), ScriptedModel(*scenes), tracer=tracer)
 
 
 async def test_a_typed_turn_is_a_trace_down_to_its_thinkers_models(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ async def test_how_a_turn_ends_is_told(tmp_path: Path) -> None:
     assert [record.outcome for record in failed.ended("turn")] == ["failed"]
 
     tracer = FakeTracer()
-    model = FakeChatModel(["One", 30.0])
+    model = ScriptedModel(["One", 30.0])
     chat = chat_over(settings_with(data_dir=tmp_path), FakeMemory(), model, tracer=tracer)
     turn = await chat.begin(ChatRequest("ada", SECRET, "c1"))
     await until(lambda: bool(model.requests))
@@ -106,7 +106,7 @@ async def test_how_a_turn_ends_is_told(tmp_path: Path) -> None:
 
 async def test_a_summary_is_a_trace_with_its_model() -> None:
     tracer, memory = FakeTracer(), FakeMemory()
-    model = FakeChatModel(['{"summary": "Has a dog.", "facts": []}', Finished("stop", 30, 4)], ["no notes"])
+    model = ScriptedModel(['{"summary": "Has a dog.", "facts": []}', Finished("stop", 30, 4)], ["no notes"])
     summaries = Summaries(model, "fast", memory, tracer)
     for session in ("s1", "s2"):
         summaries.ask(session, "ada", [PastMessage("user", "I have a dog."), PastMessage("assistant", "Nice.")])
@@ -120,7 +120,7 @@ async def test_a_summary_is_a_trace_with_its_model() -> None:
 
 async def test_a_digest_is_a_trace_with_its_model_and_actions() -> None:
     tracer = FakeTracer()
-    model = FakeChatModel([call("capture_feedback", '{"feeling": "praise", "text": "bees"}')], ["Thank you."])
+    model = ScriptedModel([call("capture_feedback", '{"feeling": "praise", "text": "bees"}')], ["Thank you."])
     mind = Mind(model, "fast", lambda name, owner: nullcontext(), {"research"}, Pace(), 5.0, tracer)
     await mind.decide("ada", "d1", [Happened(Entry("1-0", "input", 1.0, "I love bees.", "api"))], [], [])
     [digest] = tracer.ended("digest")

@@ -10,7 +10,7 @@ import pytest
 from backend.models.tagged import MALFORMED
 from backend.reasoning.generate import call_function, generate
 from backend.storage.memory import Memory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.tools.base import Principal, Result, tool
 from tests.support.minds import echo, fail, toolbox
 
@@ -20,7 +20,7 @@ def call(name: str, arguments: Any = None) -> str:
 
 
 async def test_a_model_is_told_of_the_tools_and_its_calls_are_read() -> None:
-    model = FakeChatModel([f"I look. {call('echo', {'text': 'hi'})} It said: 42"])
+    model = ScriptedModel([f"I look. {call('echo', {'text': 'hi'})} It said: 42"])
     said = await generate(model, "small", "Be kind.", [{"role": "user", "content": "Go."}], toolbox(echo))
     assert said.text == "I look."
     assert [(each.name, json.loads(each.arguments)) for each in said.calls] == [("echo", {"text": "hi"})]

@@ -15,7 +15,7 @@ from backend.observability.tracing import within
 from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, ReasoningRequest, Stage, without_thoughts
 from backend.reasoning.dual import deliverable
 from backend.settings.reasoning import ReasoningSettings
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
 from backend.tools.base import Principal, Result, tool
 from demo.services.server import Reply, Request, serving
@@ -30,7 +30,7 @@ def system(request: dict[str, Any]) -> str:
 
 
 async def test_a_draft_without_fault_is_the_answer() -> None:
-    model = FakeChatModel(["It is four."], ["CORRECT."])
+    model = ScriptedModel(["It is four."], ["CORRECT."])
     reasoned = await reasoner(model).infer("What is two and two?")
     assert (reasoned.text, reasoned.state, reasoned.rounds) == ("It is four.", "complete", 1)
     draft, critique = model.requests
@@ -40,7 +40,7 @@ async def test_a_draft_without_fault_is_the_answer() -> None:
 
 
 async def test_a_draft_with_faults_is_mended() -> None:
-    model = FakeChatModel(["It is five."], ["The sum is wrong."], ["It is four."])
+    model = ScriptedModel(["It is five."], ["The sum is wrong."], ["It is four."])
     reasoned = await reasoner(model).infer("What is two and two?")
     assert (reasoned.text, reasoned.tokens) == ("It is four.", 45)
     assert "The sum is wrong." in model.requests[2]["messages"][-1]["content"]
@@ -49,13 +49,13 @@ async def test_a_draft_with_faults_is_mended() -> None:
 
 async def test_reflection_is_bounded() -> None:
     scenes = [[text] for _ in range(3) for text in ("A draft.", "Still wrong.")]
-    model = FakeChatModel(*scenes, ["The last one."])
+    model = ScriptedModel(*scenes, ["The last one."])
     assert (await reasoner(model, reflections=3).infer("x")).text == "The last one."
-    assert (await reasoner(FakeChatModel(["As it is."]), reflections=0).infer("x")).text == "As it is."
+    assert (await reasoner(ScriptedModel(["As it is."]), reflections=0).infer("x")).text == "As it is."
 
 
 async def test_the_draft_may_use_tools_and_the_critic_may_not() -> None:
-    model = FakeChatModel([call("echo", '{"text": "hi"}')], ["It says hi."], ["Correct"])
+    model = ScriptedModel([call("echo", '{"text": "hi"}')], ["It says hi."], ["Correct"])
     stages: list[Stage] = []
     reasoned = await reasoner(model, echo).infer("x", on_stage=stages.append)
     assert (reasoned.tool_calls, reasoned.live) == (1, True)
@@ -91,12 +91,12 @@ async def test_exhausted_rounds_are_told_as_such() -> None:
 
 
 async def test_when_the_time_runs_out_what_there_is_is_told() -> None:
-    model = FakeChatModel(["A draft."], [30.0, "Too late."])
+    model = ScriptedModel(["A draft."], [30.0, "Too late."])
     reasoned = await reasoner(model, deadline_s=0.1).infer("x")
     assert (reasoned.text, reasoned.state) == (f"{NOT_FINISHED} A draft.", "incomplete")
     assert model.open == 0
     with pytest.raises(NoAnswer, match=r"longer than 0\.05 seconds"):
-        await reasoner(FakeChatModel([30.0])).infer("x", deadline_s=0.05)
+        await reasoner(ScriptedModel([30.0])).infer("x", deadline_s=0.05)
 
 
 async def test_a_model_that_goes_away_costs_what_was_not_done() -> None:
@@ -104,7 +104,7 @@ async def test_a_model_that_goes_away_costs_what_was_not_done() -> None:
     reasoned = await reasoner(model).infer("x", strategy="dual")
     assert (reasoned.state, reasoned.text) == ("incomplete", f"{NOT_FINISHED} I have half of it.")
     with pytest.raises(ModelUnavailable):
-        await reasoner(FakeChatModel([ModelUnavailable("gone")])).infer("x")
+        await reasoner(ScriptedModel([ModelUnavailable("gone")])).infer("x")
 
 
 async def test_a_spoken_outcome_is_fit_to_be_spoken() -> None:
@@ -155,13 +155,13 @@ async def test_sample_data_is_said_to_be_one() -> None:
     async def made_up() -> Result:
         return Result({"n": 1}, sample=True)
 
-    model = FakeChatModel([call("made_up")], ["It is one."], ["Correct"])
+    model = ScriptedModel([call("made_up")], ["It is one."], ["Correct"])
     reasoned = await reasoner(model, made_up).infer("x")
     assert reasoned.sample and "sample data" in reasoned.text and not reasoned.cacheable
 
 
 async def test_a_cancelled_task_stops_its_models() -> None:
-    model = FakeChatModel([30.0])
+    model = ScriptedModel([30.0])
     task = asyncio.create_task(reasoner(model).infer("x"))
     await until(lambda: model.open == 1)
     task.cancel()
@@ -173,11 +173,11 @@ async def test_a_cancelled_task_stops_its_models() -> None:
 @pytest.mark.parametrize("task", ["", "  ", "x" * 8001])
 async def test_a_task_is_neither_empty_nor_endless(task: str) -> None:
     with pytest.raises(BadRequest, match="8,000"):
-        await reasoner(FakeChatModel()).infer(task)
+        await reasoner(ScriptedModel()).infer(task)
 
 
 def test_where_no_models_are_named_the_thinkers_models_do() -> None:
-    assert reasoner(FakeChatModel(), planner_model="", executor_model="").models == ("advanced", "fast")
+    assert reasoner(ScriptedModel(), planner_model="", executor_model="").models == ("advanced", "fast")
     assert ReasoningSettings().rounds == ROUND_LIMIT  # type: ignore[call-arg]
 
 

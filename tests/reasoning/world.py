@@ -8,20 +8,22 @@ from typing import Any
 from backend.models.base import ChatModel
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.reasoning import ReasoningSettings
-from backend.testing.model import FakeChatModel, Scene
+from backend.testing.model import Line, Scene, ScriptedModel
 from tests.support.minds import agent
 
 
-class Cast(FakeChatModel):
+class Cast(ScriptedModel):
     """One script for each model, by name."""
 
     def __init__(self, **scenes: Sequence[Scene] | Callable[[list[dict[str, Any]]], Scene]) -> None:
         super().__init__()
         self._scripts = {name: list(each) if isinstance(each, Sequence) else each for name, each in scenes.items()}
 
-    def _next(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Scene:
+    def _next(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sequence[Line]:
         script = self._scripts[self.requests[-1]["model"]]
-        return script(messages) if callable(script) else script.pop(0)
+        scene = script(messages) if callable(script) else script.pop(0)
+        assert isinstance(scene, Sequence), "a scene of a cast is a list"
+        return scene
 
     def asked(self, name: str) -> list[dict[str, Any]]:
         """The requests to one model."""

@@ -15,7 +15,7 @@ from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 
 NO_HTTP = httpx2.AsyncClient(verify=False)
 """The tools' client, of which nothing is asked."""
@@ -34,7 +34,7 @@ def chat_over(
     """A chat with all Thinkers, whose only model is `model`."""
     thinkers = build_thinkers(
         settings,
-        model=model or FakeChatModel(),
+        model=model or ScriptedModel(),
         memory=memory,
         http=NO_HTTP,
         folders=folders,

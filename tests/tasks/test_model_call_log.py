@@ -19,7 +19,7 @@ from backend.tasks import keys
 from backend.tasks.model_call_log import ENTRIES_LIMIT, Archive, ArchivingModel, as_markdown
 from backend.tasks.redact import TEXT_LIMIT, redacted
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from demo.services.server import serving
 from tests.support.chat_api import ended, error, stream, words
 
@@ -54,7 +54,7 @@ async def test_an_attempt_is_kept_with_what_was_asked_and_said() -> None:
     call = ToolCall("c1", "web_search", '{"query": "sky"}')
     async with shelf() as here:
         model = ArchivingModel(
-            FakeChatModel(["Because ", "of air.", call, Finished("stop", 12, 7, "m2")]), here.archive
+            ScriptedModel(["Because ", "of air.", call, Finished("stop", 12, 7, "m2")]), here.archive
         )
         with here.archive.scope("t1", "ana"):
             assert len(await ask(model)) == 4
@@ -67,7 +67,7 @@ async def test_an_attempt_is_kept_with_what_was_asked_and_said() -> None:
 
 async def test_without_a_scope_nothing_is_kept() -> None:
     async with shelf() as here:
-        model = ArchivingModel(FakeChatModel(["Hello."], ["Hello."]), here.archive)
+        model = ArchivingModel(ScriptedModel(["Hello."], ["Hello."]), here.archive)
         await ask(model)
         with here.archive.scope("t1", "ana"):
             pass
@@ -79,7 +79,7 @@ async def test_without_a_scope_nothing_is_kept() -> None:
 async def test_scopes_side_by_side_are_not_mixed_up() -> None:
     async with shelf() as here:
         model = ArchivingModel(
-            FakeChatModel(improvise=lambda messages, _: [0.01, f"about {messages[0]['content']}"]), here.archive
+            ScriptedModel(improvise=lambda messages, _: [0.01, f"about {messages[0]['content']}"]), here.archive
         )
 
         async def one(name: str, owner: str) -> None:
@@ -94,7 +94,7 @@ async def test_scopes_side_by_side_are_not_mixed_up() -> None:
 
 async def test_a_failed_and_a_broken_off_attempt_are_kept_too() -> None:
     async with shelf() as here:
-        model = ArchivingModel(FakeChatModel(["Half", ModelUnavailable("It broke.")], ["One", "two"]), here.archive)
+        model = ArchivingModel(ScriptedModel(["Half", ModelUnavailable("It broke.")], ["One", "two"]), here.archive)
         with here.archive.scope("t1", "ana"):
             with pytest.raises(ModelUnavailable):
                 await ask(model)

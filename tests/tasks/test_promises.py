@@ -28,7 +28,7 @@ from backend.tasks.repository import Records
 from backend.tasks.run import Run, RunLimits, Runner
 from backend.tasks.task import Outcome, Task, TaskState
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.thinkers.registry import ThinkerRegistry
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox
@@ -238,7 +238,7 @@ async def test_actions_are_the_coordinators_and_nobody_elses() -> None:
 
 
 async def test_a_refused_action_can_be_put_right_in_the_same_digest() -> None:
-    model = FakeChatModel(
+    model = ScriptedModel(
         [call("cancel_task", '{"task_id": "gone"}')], [call("cancel_task", '{"task_id": "t1"}', "c2")], ["Stopped."]
     )
     decision = await _mind(model).decide(USER, "d1", _said("Stop it."), [], [_task()])
@@ -280,12 +280,12 @@ async def test_the_fallback_thinks_when_the_model_is_away_and_both_attempts_are_
 
 
 async def test_a_model_that_takes_too_long_is_given_up_and_what_is_plain_is_told() -> None:
-    mind = Mind(FakeChatModel([30.0, "Late."]), "slow", lambda name, owner: nullcontext(), {"research"}, Pace(), 0.05)
+    mind = Mind(ScriptedModel([30.0, "Late."]), "slow", lambda name, owner: nullcontext(), {"research"}, Pace(), 0.05)
     with pytest.raises(NoAnswer, match="within"):
         await mind.decide(USER, "d1", _said("And the bees?"), [], [])
 
 
-def _mind(model: FakeChatModel) -> Mind:
+def _mind(model: ScriptedModel) -> Mind:
     return Mind(model, "fast", lambda name, owner: nullcontext(), {"research"}, Pace(), 5.0)
 
 

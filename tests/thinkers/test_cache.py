@@ -11,7 +11,7 @@ import pytest
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.storage.memory import Message
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.thinkers import cache
 from backend.thinkers.cache import normalised
 from demo.services import open_meteo
@@ -177,7 +177,7 @@ async def test_the_same_question_at_the_same_time_is_worked_out_once() -> None:
 
 
 async def test_work_goes_on_for_who_still_waits_and_stops_with_the_last() -> None:
-    model = FakeChatModel([0.1, "Done."], [30.0, "Never."])
+    model = ScriptedModel([0.1, "Done."], [30.0, "Never."])
     async with world(model=model) as w:
         first, second = (asyncio.create_task(w.ask("knowledge", "x")) for _ in range(2))
         await until(lambda: model.open == 1)

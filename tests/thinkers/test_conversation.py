@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.settings.settings import load_settings
-from backend.testing.model import FakeChatModel, Scene
+from backend.testing.model import Scene, ScriptedModel
 from backend.tools.kb_store import KnowledgeBase
 from demo.services.server import serving
 from demo.services.services import every_service, pointing_at
@@ -45,7 +45,7 @@ async def test_every_thinker_answers_from_its_services(tmp_path: Path) -> None:
     KnowledgeBase(tmp_path / "kb.sqlite3").add(tmp_path / "handbook.md")
     async with serving(every_service) as server:
         settings = load_settings(_env_file=None, data_dir=tmp_path, **pointing_at(server.url))
-        async with world(model=FakeChatModel(improvise=scene), settings=settings) as w:
+        async with world(model=ScriptedModel(improvise=scene), settings=settings) as w:
             assert {manifest.domain for manifest in w.thinkers.manifests} == set(CONVERSATION)
             answers = {domain: await w.ask(domain, json.dumps(step)) for domain, step in CONVERSATION.items()}
     assert answers.pop("knowledge").source == "model"

@@ -18,7 +18,7 @@ from backend.middleware.plan import discover
 from backend.settings.settings import load_settings
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Question
 from backend.users.memories import Memories, RedisMemories
 from backend.users.profile import AddInstruction, DropInstruction, update_user
@@ -82,7 +82,7 @@ async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() 
     memories = RedisMemories(FakeAsyncRedis())
     create = call("memory", json.dumps({"action": "create", "text": "My sister's name is Anna."}))
     search = call("memory", json.dumps({"action": "search", "query": "my sister"}))
-    model = FakeChatModel([create], ["Done."], [search], ["Anna."], [search], ["I do not know."])
+    model = ScriptedModel([create], ["Done."], [search], ["Anna."], [search], ["I do not know."])
     thinkers = build_thinkers(
         load_settings(_env_file=None, **NOWHERE),
         model=model,
@@ -106,7 +106,7 @@ async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() 
 async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_by_text() -> None:
     memory, memories = FakeMemory(), RedisMemories(FakeAsyncRedis())
     create = call("memory", json.dumps({"action": "create", "text": "The bike is in the cellar."}))
-    model = FakeChatModel([create], ["Done."], ["In the cellar."], ["In the cellar."])
+    model = ScriptedModel([create], ["Done."], ["In the cellar."], ["In the cellar."])
     pipeline = Pipeline(discover(), {Memory: memory, Memories: memories})
     settings = load_settings(_env_file=None, **NOWHERE)
     services = {Memories: memories}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backend.errors import BadPlugin, BadRequest, ModelUnavailable, NoAnswer
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest
 from tests.support.minds import call
 from tests.support.waiting import until
@@ -147,7 +147,7 @@ async def test_a_deadline_is_kept_and_stops_the_work(tmp_path: Path) -> None:
     slow = OWN_CODE.replace('prompt="Roll.",', 'prompt="Roll.", deadline_s=0.05,')
     body = "answer = await run.ask('x', 'y'); return run.answer_from(answer)"
     (tmp_path / "dice.py").write_text(slow.format(body=body))
-    model = FakeChatModel([30.0, "late"])
+    model = ScriptedModel([30.0, "late"])
     async with world(model=model, folders=(tmp_path,)) as w:
         with pytest.raises(NoAnswer, match="took longer"):
             await w.ask("dice", "Roll.")
@@ -155,7 +155,7 @@ async def test_a_deadline_is_kept_and_stops_the_work(tmp_path: Path) -> None:
 
 
 async def test_cancelling_the_asker_stops_the_model() -> None:
-    model = FakeChatModel([30.0, "late"])
+    model = ScriptedModel([30.0, "late"])
     async with world(model=model) as w:
         task = asyncio.create_task(w.ask("knowledge", "x"))
         await until(lambda: model.open == 1)

@@ -10,7 +10,7 @@ import pytest
 
 from backend.errors import NoAnswer
 from backend.settings.settings import Settings, load_settings
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.thinkers.research import Search, read_plan
 from demo.services import newsapi, search_apis
 from demo.services.server import Reply, Request, json_reply, serving
@@ -149,7 +149,7 @@ async def test_the_demonstration_delay_is_kept_and_told() -> None:
 
 
 async def test_a_model_that_is_gone_is_no_answer() -> None:
-    async with world(model=FakeChatModel()) as w:
+    async with world(model=ScriptedModel()) as w:
         with pytest.raises(NoAnswer):
             await w.ask("research", "x")
 

@@ -14,7 +14,7 @@ from backend.app.thinkers import build_thinkers
 from backend.models.base import ChatModel
 from backend.settings.settings import Settings, load_settings
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Answer, Question, ThinkerProgress
 from backend.thinkers.registry import ThinkerRegistry
 
@@ -57,7 +57,7 @@ async def world(
     folders: tuple[Path, ...] = (),
 ) -> AsyncIterator[World]:
     """Thinkers whose model plays `scenes`; without `settings`, no service can be reached."""
-    model = model or FakeChatModel(*scenes)
+    model = model or ScriptedModel(*scenes)
     memory = memory or FakeMemory()
     settings = settings or load_settings(_env_file=None, **NOWHERE)
     async with httpx2.AsyncClient(verify=False) as http:

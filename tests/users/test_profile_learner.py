@@ -14,7 +14,7 @@ from backend.errors import ModelUnavailable, ResponderUnavailable
 from backend.responders.base import PastMessage
 from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
-from backend.testing.model import FakeChatModel
+from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
 from backend.users import profile_learner as knowing
@@ -136,7 +136,7 @@ class Told(Summaries):
     """Summaries that only note what they were asked for."""
 
     def __init__(self) -> None:
-        super().__init__(FakeChatModel(), "fast", FakeMemory())
+        super().__init__(ScriptedModel(), "fast", FakeMemory())
         self.asked: list[list[str]] = []
         self.dropped: list[str] = []
 
@@ -182,7 +182,7 @@ SAID = [PastMessage("user", "I have a dog."), PastMessage("assistant", "Lovely."
 
 
 async def test_a_summary_is_made_from_the_old_one_on_the_fast_model_and_replaces_it() -> None:
-    memory, model = FakeMemory(), FakeChatModel(notes("Ana has a dog and bees.", "has a dog"))
+    memory, model = FakeMemory(), ScriptedModel(notes("Ana has a dog and bees.", "has a dog"))
     await update_user(memory, "ada", MergeSummary("Ana keeps bees."))
     summaries = Summaries(model, "fast", memory)
     summaries.ask("s1", "ada", SAID)
@@ -207,7 +207,7 @@ async def test_what_is_shown_is_quoted_data() -> None:
 async def test_an_answer_that_holds_no_notes_changes_nothing(answer: str) -> None:
     memory = FakeMemory()
     await update_user(memory, "ada", MergeSummary("Ana keeps bees."))
-    summaries = Summaries(FakeChatModel([answer]), "fast", memory)
+    summaries = Summaries(ScriptedModel([answer]), "fast", memory)
     summaries.ask("s1", "ada", SAID)
     await summaries.close(1.0)
     assert await memory.user_context("ada") == {"summary": "Ana keeps bees."}
@@ -222,7 +222,7 @@ def test_notes_are_found_within_other_words_and_what_is_no_fact_is_left_out() ->
 
 async def test_a_model_or_a_memory_that_fails_costs_one_summary_and_no_words(caplog: pytest.LogCaptureFixture) -> None:
     memory = FakeMemory()
-    summaries = Summaries(FakeChatModel([ModelUnavailable("none")], [RuntimeError("I have a dog.")]), "fast", memory)
+    summaries = Summaries(ScriptedModel([ModelUnavailable("none")], [RuntimeError("I have a dog.")]), "fast", memory)
     with caplog.at_level(logging.DEBUG):
         for session in ("s1", "s2"):
             summaries.ask(session, "ada", SAID)
@@ -234,7 +234,7 @@ async def test_a_model_or_a_memory_that_fails_costs_one_summary_and_no_words(cap
 
 
 async def test_of_what_is_asked_while_one_is_written_only_the_last_is_written_next() -> None:
-    memory, model = FakeMemory(), FakeChatModel([0.05, *notes("One.")], notes("Two."))
+    memory, model = FakeMemory(), ScriptedModel([0.05, *notes("One.")], notes("Two."))
     summaries = Summaries(model, "fast", memory)
     for text in ("first", "second", "third"):
         summaries.ask("s1", "ada", [PastMessage("user", text)])
@@ -263,7 +263,7 @@ async def stop_by_closing(summaries: Summaries) -> None:
 async def test_a_summary_that_is_stopped_writes_nothing_and_leaves_nothing(
     stop: Callable[[Summaries], Awaitable[None]], begun: bool
 ) -> None:
-    memory, model = FakeMemory(), FakeChatModel([5.0, *notes("Late.")])
+    memory, model = FakeMemory(), ScriptedModel([5.0, *notes("Late.")])
     summaries = Summaries(model, "fast", memory)
     summaries.ask("s1", "ada", SAID)
     if begun:
@@ -276,14 +276,14 @@ async def test_a_summary_that_is_stopped_writes_nothing_and_leaves_nothing(
 
 async def test_a_summary_has_a_bound_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowing_summary, "WITHIN_S", 0.02)
-    summaries = Summaries(FakeChatModel([5.0, *notes("Late.")]), "fast", FakeMemory())
+    summaries = Summaries(ScriptedModel([5.0, *notes("Late.")]), "fast", FakeMemory())
     summaries.ask("s1", "ada", SAID)
     await until(lambda: summaries.depth == 0)
     assert summaries.failed == 1
 
 
 async def test_a_call_ends_at_once_though_its_summary_takes_long() -> None:
-    memory, model = FakeMemory(), FakeChatModel([5.0, *notes("Late.")])
+    memory, model = FakeMemory(), ScriptedModel([5.0, *notes("Late.")])
     async with placed_call(remembering=memory, model=model) as call:
         call.live.type_text("I have a dog.")
         await settle()

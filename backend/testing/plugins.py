@@ -1,0 +1,144 @@
+"""Runs one Thinker, tool or step as the server would, without a key, a network or a Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from backend.agent.session import Agent
+from backend.errors import BadPlugin
+from backend.middleware.base import Asked, MiddlewareStep, Output, StepOptions, WholeTurn
+from backend.middleware.pipeline import Pipeline
+from backend.middleware.run import output_fault
+from backend.models.base import ChatModel
+from backend.settings.settings import Settings
+from backend.storage.memory import Memory
+from backend.testing.memory import FakeMemory
+from backend.thinkers.base import Answer, Question, ThinkerProgress
+from backend.thinkers.registry import Thinker, ThinkerRegistry
+from backend.thinkers.run import ThinkerDependencies, ThinkerRun
+from backend.tools.base import Client, Principal, Tool
+from backend.tools.clock import Clock
+from backend.tools.injection import injected
+from backend.tools.registry import Registry
+from backend.tools.runner import ToolResult
+
+Function = Callable[..., Any]
+"""A function declared with `@tool` or `@step`."""
+
+
+def _default_settings() -> Settings:
+    return Settings(_env_file=None)  # type: ignore[call-arg]
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """What a plugin finds around it; each default is harmless, and a test replaces what it needs."""
+
+    user_id: str = ""
+    """Who asks; empty: a caller we do not know."""
+    memory: Memory = field(default_factory=FakeMemory)
+    settings: Settings = field(default_factory=_default_settings)
+    clock: Callable[[], float] = time.time
+    """Returns Unix time in seconds."""
+    services: Mapping[Any, Any] = field(default_factory=dict)
+    """Further services by type, e.g. `{httpx2.AsyncClient: client}`."""
+
+    @property
+    def known(self) -> dict[Any, Any]:
+        """Every service, by the type that a signature asks for."""
+        usual = {Memory: self.memory, Settings: self.settings, Clock: Clock(self.clock)}
+        return usual | dict(self.services)
+
+
+async def run_thinker(
+    thinker: ModuleType,
+    query: str,
+    *,
+    model: ChatModel,
+    tools: Iterable[Function] = (),
+    steps: Iterable[Function] = (),
+    progress: Callable[[ThinkerProgress], None] = lambda progress: None,
+    world: World | None = None,
+) -> Answer:
+    """Return the answer of the Thinker in the module `thinker` to `query`.
+
+    `tools` are the `@tool` functions that its manifest names, `steps` the `@step` functions around its turn. Raises
+    `BadPlugin` for a module that is no Thinker or names a tool that is not given, `TookTooLong` after its deadline,
+    and `NoAnswer` where the server would have none.
+    """
+    world = world or World()
+    if not hasattr(thinker, "MANIFEST"):
+        raise BadPlugin(f"{thinker.__name__} has no MANIFEST.")
+    toolbox = Registry([_tool(function) for function in tools], world.known)
+    pipeline = Pipeline([_step(function) for function in steps], world.known)
+    agent = Agent(model, toolbox, world.settings.thinker_model, clock=world.clock)
+    dependencies = ThinkerDependencies(agent, toolbox, world.memory, world.settings, pipeline, clock=world.clock)
+    registry = ThinkerRegistry([Thinker(thinker.MANIFEST, getattr(thinker, "think", ThinkerRun.consult))], dependencies)
+    try:
+        return await registry.answer(Question(thinker.MANIFEST.domain, query, "test", world.user_id), progress)
+    finally:
+        await pipeline.close()
+
+
+async def run_tool(
+    function: Function,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    client: Client = "voice",
+    world: World | None = None,
+) -> ToolResult:
+    """Call a `@tool` function under every rule of the server: schema, sign-in, consent, deadline and size.
+
+    Raises `BadPlugin` for a service that `world` does not have; every other failure is a result with an `error`.
+    To test the bare function, call it directly.
+    """
+    world = world or World()
+    tool = _tool(function)
+    return await Registry([tool], world.known).call_tool(
+        tool.name, arguments or {}, Principal(world.user_id, "test", "turn-1", client)
+    )
+
+
+async def run_step(
+    function: Function,
+    turn: Asked | WholeTurn,
+    *,
+    options: Mapping[str, Any] | None = None,
+    world: World | None = None,
+) -> Output | None:
+    """Run a `@step` function around `turn` (`Asked` before it, `WholeTurn` after) and return what it gives.
+
+    Raises `BadPlugin` for a missing service or an output the server would refuse, `TimeoutError` after the step's
+    deadline, and whatever the step itself raises; in the server each of these costs the output of this step only.
+    """
+    world = world or World()
+    step = _step(function)
+    given = {type(turn): turn, StepOptions: StepOptions({**step.options, **(options or {})}, step.model)}
+    Pipeline([step], world.known)  # checks its services
+    services = world.known | given
+    async with asyncio.timeout(step.deadline_s):
+        output: Output | None = await function(
+            **{name: injected(hint, services) for name, hint in step.parameters.items()}
+        )
+    if output is not None and (fault := output_fault(step, output)):
+        raise BadPlugin(f"Step {step.name}: {fault}.")
+    return output
+
+
+def _tool(function: Function) -> Tool:
+    tool = getattr(function, "__tool__", None)
+    if not isinstance(tool, Tool):
+        raise BadPlugin(f"{function.__name__} is not declared with @tool.")
+    return tool
+
+
+def _step(function: Function) -> MiddlewareStep:
+    step = getattr(function, "__step__", None)
+    if not isinstance(step, MiddlewareStep):
+        raise BadPlugin(f"{function.__name__} is not declared with @step.")
+    return step
