@@ -21,9 +21,7 @@ from backend.testing.memory import FakeMemory
 from backend.thinkers.base import Answer, Question, ThinkerProgress
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
-from backend.tools.base import Client, Principal, Tool
-from backend.tools.clock import Clock
-from backend.tools.injection import injected
+from backend.tools.base import Client, Clock, Principal, Tool, injected
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
 

@@ -8,8 +8,7 @@ from typing import Annotated
 from backend.agent.context import Note
 from backend.middleware.base import Asked, step
 from backend.thinkers.base import Manifest
-from backend.tools.base import Result, tool
-from backend.tools.clock import Clock
+from backend.tools.base import Clock, Result, tool
 
 MANIFEST = Manifest(
     domain="tides",
