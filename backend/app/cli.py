@@ -119,8 +119,7 @@ def add_documents(
     path: Annotated[Path, typer.Argument(help="A Markdown or text file, or a folder of them.")],
 ) -> None:
     """Index documents, so that Thinkers can search and cite them. Adding again brings the index up to date."""
-    from backend.tools.kb_search import kb_path
-    from backend.tools.kb_store import KnowledgeBase
+    from backend.tools.kb_search import KnowledgeBase, kb_path
 
     count = KnowledgeBase(kb_path(load_settings())).add(path)
     Console(highlight=False).print(f"{count} document{'' if count == 1 else 's'} can be searched.", markup=False)

@@ -23,7 +23,7 @@ from mcp_types import Tool as Listed
 from backend.errors import ToolFailed
 from backend.mcp.schema import SchemaArguments
 from backend.settings.mcp import McpServerEntry
-from backend.tools.base import Result, Tool
+from backend.tools.base import Json, Result, Tool
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ TOOLS_LIMIT = 100
 ERROR_LIMIT = 500
 """Characters of what a server says went wrong."""
 
-Call = Callable[[str, dict[str, Any]], Awaitable[CallToolResult]]
+Call = Callable[[str, Json], Awaitable[CallToolResult]]
 """(The server's own name for the tool, arguments) → what came of it. Raises `ToolFailed`."""
 
 
@@ -122,7 +122,7 @@ def result_of(result: CallToolResult) -> Result:
     return Result(data, sample=data.get("sample") is True, note=note)
 
 
-def _object(text: str) -> dict[str, Any]:
+def _object(text: str) -> Json:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -31,7 +31,7 @@ from pydantic import ValidationError
 from backend.errors import ToolFailed
 from backend.mcp.offered import ERROR_LIMIT, Origin, tools_of
 from backend.settings.mcp import McpServerEntry
-from backend.tools.base import Tool
+from backend.tools.base import Json, Tool
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class RemoteServer:
         if not self._starting:
             self._scope.cancel()
 
-    async def call(self, tool: str, values: dict[str, Any]) -> CallToolResult:
+    async def call(self, tool: str, values: Json) -> CallToolResult:
         """One call, by the server's own name for the tool. Raises `ToolFailed`."""
         if self._client is None:
             raise ToolFailed(f"{self.name} is not connected.", hint="Answer without it, or try again later.")

@@ -13,6 +13,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from backend.errors import BadRequest
+from backend.tools.base import Json
 
 NOT_CHECKED = frozenset({"pattern", "patternProperties", "format", "$dynamicRef", "$recursiveRef"})
 """Keywords left to the tool's own server: a stranger's regular expression could hold up ours for minutes."""
@@ -23,9 +24,9 @@ PROBLEMS_TOLD = 5
 class SchemaArguments:
     """Described by a JSON Schema that came from elsewhere: nothing is fetched for it, and no expression is run."""
 
-    schema: dict[str, Any]
+    schema: Json
 
-    def read(self, text: str) -> dict[str, Any]:
+    def read(self, text: str) -> Json:
         """See `Arguments`."""
         try:
             values = json.loads(text.strip() or "{}")

@@ -31,7 +31,7 @@ from starlette.requests import Request
 
 from backend.mcp.endpoint import BEARER
 from backend.mcp.tokens import Bearer
-from backend.tools.base import Principal
+from backend.tools.base import Json, Principal
 from backend.tools.registry import Registry
 
 NAME = "responder-thinker"
@@ -62,7 +62,7 @@ def tool_server(registry: Registry) -> Server[Any]:
     return Server(NAME, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def visible(registry: Registry, bearer: Bearer) -> list[dict[str, Any]]:
+def visible(registry: Registry, bearer: Bearer) -> list[Json]:
     """What the bearer may use: a tool that needs a user is not shown to one who acts for nobody."""
     shown = registry.get_mcp_tools(bearer.client)
     if bearer.user_id:

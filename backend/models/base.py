@@ -49,10 +49,10 @@ class ChatModel(Protocol):
 
     def stream(
         self,
-        messages: Sequence[dict[str, Any]],
+        messages: Sequence[Json],
         *,
         model: str,
-        tools: Sequence[dict[str, Any]] = (),
+        tools: Sequence[Json] = (),
     ) -> AsyncIterator[Delta]:
         """Deltas as the model produces them, `Finished` last.
 

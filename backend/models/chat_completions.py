@@ -22,7 +22,7 @@ from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionChunk
 
 from backend.errors import ModelUnavailable
-from backend.models.base import Delta, Finished, TextDelta, ToolCall
+from backend.models.base import Delta, Finished, Json, TextDelta, ToolCall
 
 log = logging.getLogger(__name__)
 
@@ -83,13 +83,13 @@ class ChatCompletions:
 
     async def stream(
         self,
-        messages: Sequence[dict[str, Any]],
+        messages: Sequence[Json],
         *,
         model: str,
-        tools: Sequence[dict[str, Any]] = (),
+        tools: Sequence[Json] = (),
     ) -> AsyncGenerator[Delta, None]:
         """See `ChatModel.stream`."""
-        request: dict[str, Any] = {"messages": list(messages)}
+        request: Json = {"messages": list(messages)}
         if tools:
             request["tools"] = list(tools)
         names = [model, *([fallback] if (fallback := self._fallbacks.get(model)) and fallback != model else [])]
@@ -110,7 +110,7 @@ class ChatCompletions:
         """Give the connections back."""
         await self._client.close()
 
-    async def _patiently(self, request: dict[str, Any]) -> AsyncGenerator[Delta, None]:
+    async def _patiently(self, request: Json) -> AsyncGenerator[Delta, None]:
         """The deltas of the first attempt that gets as far as one."""
         for attempt in range(1, self._patience.attempts + 1):
             handed_out = False
@@ -130,7 +130,7 @@ class ChatCompletions:
                 log.info("model %s: %s; again in %.1f s", request["model"], failed.error, pause)
             await asyncio.sleep(pause)
 
-    async def _attempt(self, request: dict[str, Any]) -> AsyncGenerator[Delta, None]:
+    async def _attempt(self, request: Json) -> AsyncGenerator[Delta, None]:
         """One request. Raises `_Failed`; closes the HTTP stream however it ends."""
         assembly = _Assembly()
         try:

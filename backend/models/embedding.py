@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import httpx2
 
 from backend.errors import EmbeddingUnavailable
+from backend.models.base import Json
 
 WITHIN_S = 10.0
 """Seconds a request may take, its one retry included."""
@@ -92,7 +93,7 @@ class NoEmbeddings:
 def _vectors(response: httpx2.Response, count: int) -> list[list[float]]:
     """The vectors of an answer, by their index. Raises `EmbeddingUnavailable` when it is none."""
     try:
-        entries: list[dict[str, Any]] = sorted(response.json()["data"], key=lambda entry: int(entry["index"]))
+        entries: list[Json] = sorted(response.json()["data"], key=lambda entry: int(entry["index"]))
         vectors = [[float(value) for value in entry["embedding"]] for entry in entries]
     except (ValueError, TypeError, KeyError) as error:
         raise EmbeddingUnavailable("The embedding model's answer cannot be read.") from error

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable,
 from contextlib import asynccontextmanager
 from typing import Any
 
-from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.models.base import ChatModel, Delta, Finished, Json, TextDelta, ToolCall
 from backend.models.tags import CALL, CALL_END, RESULT, RESULT_END, Call, Malformed, Piece, TagReader, Words
 
 MALFORMED = "malformed_call"
@@ -40,10 +40,10 @@ class TaggedChatModel:
 
     async def stream(
         self,
-        messages: Sequence[dict[str, Any]],
+        messages: Sequence[Json],
         *,
         model: str,
-        tools: Sequence[dict[str, Any]] = (),
+        tools: Sequence[Json] = (),
     ) -> AsyncGenerator[Delta, None]:
         """See `ChatModel.stream`. A model that goes on after a call is not listened to any longer."""
         tagged = self._models is None or model in self._models
@@ -54,9 +54,7 @@ class TaggedChatModel:
             async for delta in deltas:
                 yield delta
 
-    async def _tagged(
-        self, messages: Sequence[dict[str, Any]], model: str, tools: Sequence[dict[str, Any]]
-    ) -> AsyncGenerator[Delta, None]:
+    async def _tagged(self, messages: Sequence[Json], model: str, tools: Sequence[Json]) -> AsyncGenerator[Delta, None]:
         names = names_of(tools)
         reader = TagReader(names)
         called, end = False, Finished("stop")
@@ -86,7 +84,7 @@ def names_of(tools: Iterable[Mapping[str, Any]]) -> list[str]:
     return [str(tool["function"]["name"]) for tool in tools]
 
 
-def as_text(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def as_text(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[Json]:
     """The same conversation without `tools`, `tool_calls` and messages of role `tool`, which such a model has not.
 
     Results that belong together become one message of the user's. What users and results say cannot pose as a tag.
@@ -131,7 +129,7 @@ def _deltas(pieces: Iterable[Piece]) -> list[Delta]:
     return [TextDelta(piece.text) if isinstance(piece, Words) else call_of(piece) for piece in pieces]
 
 
-def _guided(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _guided(messages: list[Json], tools: Sequence[Mapping[str, Any]]) -> list[Json]:
     if not tools:
         return messages
     schemas = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
@@ -141,7 +139,7 @@ def _guided(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) 
     return [{"role": "system", "content": guide}, *messages]
 
 
-def _told(message: Mapping[str, Any]) -> dict[str, Any]:
+def _told(message: Mapping[str, Any]) -> Json:
     content = message.get("content") or ""
     if message["role"] == "user" and isinstance(content, str):
         content = _defused(content)

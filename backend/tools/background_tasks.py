@@ -5,20 +5,20 @@ Where tasks live is not this tool's business: `UserTasks` is injected.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 from backend.errors import BadRequest
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import Json, Principal, Result, tool
 
 
 class UserTasks(Protocol):
     """A user's background tasks, newest first, each as JSON data with `id`, `kind`, `instruction` and `state`."""
 
-    async def newest(self, user_id: str) -> list[dict[str, Any]]:
+    async def newest(self, user_id: str) -> list[Json]:
         """Open and ended ones, without their results. Raises `MemoryUnavailable`."""
         ...
 
-    async def result(self, user_id: str, task_id: str) -> dict[str, Any] | None:
+    async def result(self, user_id: str, task_id: str) -> Json | None:
         """One with its `result`, or why there is none yet; None when it is not the user's."""
         ...
 
@@ -30,10 +30,10 @@ class UserTasks(Protocol):
 class NoTasks:
     """`UserTasks` of a process that has none."""
 
-    async def newest(self, user_id: str) -> list[dict[str, Any]]:
+    async def newest(self, user_id: str) -> list[Json]:
         return []
 
-    async def result(self, user_id: str, task_id: str) -> dict[str, Any] | None:
+    async def result(self, user_id: str, task_id: str) -> Json | None:
         return None
 
     async def cancel(self, user_id: str, task_id: str) -> str:
@@ -70,6 +70,6 @@ async def background_tasks(
     return Result(found, citations=tuple(found.get("citations") or ()))
 
 
-def _fitting(newest: list[dict[str, Any]], action: str) -> str:
+def _fitting(newest: list[Json], action: str) -> str:
     wanted = [task for task in newest if action == "get" or task["state"] in ("queued", "running")]
     return str(wanted[0]["id"]) if wanted else ""

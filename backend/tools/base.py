@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import enum
 import inspect
+import json
 import re
 import time
 import types
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -39,6 +40,8 @@ from backend.settings.settings import Settings
 
 DEADLINE_S = 8.0
 """Seconds a tool may take, unless it declares another deadline."""
+LIST_CAP = 4_500
+"""Characters of JSON a list within a result may take."""
 OUTPUT_CAP = 6_000
 """Characters of JSON a tool may return to the model, unless it declares another limit."""
 
@@ -245,6 +248,18 @@ class Clock:
     def now(self) -> datetime:
         """Return the current time in UTC."""
         return datetime.fromtimestamp(self.time(), UTC)
+
+
+def fitting(entries: Sequence[Json]) -> list[Json]:
+    """Return the first entries of a list, as many as a result has room for (`LIST_CAP`)."""
+    room = LIST_CAP
+    chosen = []
+    for entry in entries:
+        room -= len(json.dumps(entry, ensure_ascii=False))
+        if room < 0:
+            break
+        chosen.append(entry)
+    return chosen
 
 
 def service_type(hint: Any) -> tuple[Any, bool]:

@@ -6,16 +6,16 @@ Documented at open-meteo.com/en/docs and open-meteo.com/en/docs/geocoding-api.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from httpx2 import AsyncClient
 from pydantic import Field
 
 from backend.settings.settings import Settings
-from backend.tools.base import EVERYONE, Result, tool
+from backend.tools.base import EVERYONE, Json, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
-from backend.tools.places import best_match, readings
 
 SERVICE = "The weather service"
 FAHRENHEIT_COUNTRIES = frozenset({"US", "BS", "BZ", "KY", "PW", "FM", "MH", "LR"})
@@ -51,6 +51,17 @@ CONDITIONS = {
     99: "thunderstorm with heavy hail",
 }
 """WMO weather interpretation codes, as Open-Meteo documents them."""
+_STATES = """
+al=alabama, ak=alaska, az=arizona, ar=arkansas, ca=california, co=colorado, ct=connecticut, de=delaware, fl=florida,
+ga=georgia, hi=hawaii, id=idaho, il=illinois, in=indiana, ia=iowa, ks=kansas, ky=kentucky, la=louisiana, me=maine,
+md=maryland, ma=massachusetts, mi=michigan, mn=minnesota, ms=mississippi, mo=missouri, mt=montana, ne=nebraska,
+nv=nevada, nh=new hampshire, nj=new jersey, nm=new mexico, ny=new york, nc=north carolina, nd=north dakota, oh=ohio,
+ok=oklahoma, or=oregon, pa=pennsylvania, ri=rhode island, sc=south carolina, sd=south dakota, tn=tennessee, tx=texas,
+ut=utah, vt=vermont, va=virginia, wa=washington, wv=west virginia, wi=wisconsin, wy=wyoming, dc=district of columbia
+"""
+US_STATES = dict(pair.strip().split("=") for pair in _STATES.split(","))
+COUNTRIES = {"usa": "us", "u.s.": "us", "america": "us", "uk": "gb", "england": "gb", "great britain": "gb"}
+"""What people say for an ISO country code."""
 
 
 @tool(
@@ -83,7 +94,7 @@ async def get_current_weather(
         return Result(sample_report(location, _unit_for(unit, "")), sample=True, note=note)
 
 
-async def _find_place(http: AsyncClient, settings: Settings, location: str) -> dict[str, Any]:
+async def _find_place(http: AsyncClient, settings: Settings, location: str) -> Json:
     for name, qualifiers in readings(location):
         params = {"name": name, "count": 10, "language": "en", "format": "json"}
         answer = await fetch_json(http, SERVICE, settings.open_meteo_geocoding_url, params)
@@ -95,9 +106,7 @@ async def _find_place(http: AsyncClient, settings: Settings, location: str) -> d
     raise refused(f"No place called {location!r} was found. Ask the user which place is meant.")
 
 
-async def _forecast(
-    http: AsyncClient, settings: Settings, place: dict[str, Any], unit: str, days: int
-) -> dict[str, Any]:
+async def _forecast(http: AsyncClient, settings: Settings, place: Json, unit: str, days: int) -> Json:
     imperial = unit == "fahrenheit"
     params = {
         "latitude": place.get("latitude"),
@@ -121,7 +130,7 @@ def _unit_for(unit: str, country: str) -> Literal["celsius", "fahrenheit"]:
     return "fahrenheit" if unit == "fahrenheit" else "celsius"
 
 
-def _report(place: dict[str, Any], forecast: dict[str, Any], unit: str) -> dict[str, Any]:
+def _report(place: Json, forecast: Json, unit: str) -> Json:
     """What the model reads. Raises `ServiceUnreachable` when the answer is not as documented."""
     try:
         now, daily = forecast["current"], forecast["daily"]
@@ -147,7 +156,7 @@ def _report(place: dict[str, Any], forecast: dict[str, Any], unit: str) -> dict[
 _PLACE_FIELDS = {"name": "name", "region": "admin1", "country": "country"}
 
 
-def _day(daily: dict[str, Any], index: int) -> dict[str, Any]:
+def _day(daily: Json, index: int) -> Json:
     day = date.fromisoformat(daily["time"][index])
     return {
         "date": day.isoformat(),
@@ -163,7 +172,7 @@ def _conditions(code: int) -> str:
     return CONDITIONS.get(int(code), "unknown conditions")
 
 
-def sample_report(location: str, unit: str) -> dict[str, Any]:
+def sample_report(location: str, unit: str) -> Json:
     """The made-up weather shown when there is no real one; without dates, so that it never looks current."""
     imperial = unit == "fahrenheit"
     return {
@@ -179,3 +188,30 @@ def sample_report(location: str, unit: str) -> dict[str, Any]:
         },
         "daily": [],
     }
+
+
+def readings(location: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Ways to read a spoken place: the name to look up, and what tells it from its namesakes; likeliest first.
+
+    'Paris, TX' → ('Paris', ('tx',)); 'Seattle Washington' → itself, then ('Seattle', ('washington',)).
+    """
+    name, *qualifiers = (part.strip() for part in location.split(","))
+    if qualifiers or not name:
+        return [(name or location.strip(), tuple(part.casefold() for part in qualifiers if part))]
+    words = name.split()
+    cuts = range(len(words) - 1, 0, -1)[:2]
+    shorter = [(" ".join(words[:cut]), (" ".join(words[cut:]).casefold(),)) for cut in cuts]
+    return [(name, ()), *shorter]
+
+
+def best_match(places: Sequence[Json], qualifiers: Sequence[str]) -> Json | None:
+    """The first place that fits all qualifiers; the service lists the best-known first.
+
+    None when there is none: a namesake elsewhere is not what was asked for.
+    """
+    return next((place for place in places if all(_fits(place, qualifier) for qualifier in qualifiers)), None)
+
+
+def _fits(place: Json, qualifier: str) -> bool:
+    names = {str(place.get(field, "")).casefold() for field in ("admin1", "admin2", "country", "country_code")}
+    return bool({qualifier, US_STATES.get(qualifier, ""), COUNTRIES.get(qualifier, "")} & (names - {""}))

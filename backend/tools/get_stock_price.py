@@ -9,14 +9,14 @@ import asyncio
 import math
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from httpx2 import AsyncClient
 from pydantic import Field
 
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Result, tool
+from backend.tools.base import OURS, Json, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
 
 SERVICE = "The stock service"
@@ -55,7 +55,7 @@ class _Finnhub:
         self._url = url.rstrip("/")
         self._key = key
 
-    async def quote(self, symbol: str) -> dict[str, Any] | None:
+    async def quote(self, symbol: str) -> Json | None:
         """The quote; None for a symbol the service does not know (it answers with zeros)."""
         quote = await self._get("/quote", symbol=symbol)
         numbers = [quote.get("c"), quote.get("d") or 0, quote.get("dp") or 0]
@@ -63,21 +63,21 @@ class _Finnhub:
             raise ServiceUnreachable(f"{SERVICE} answers with a quote we cannot read.")
         return quote if quote["c"] else None
 
-    async def profile(self, symbol: str) -> dict[str, Any]:
+    async def profile(self, symbol: str) -> Json:
         """Name, currency, exchange; empty where the key's plan does not cover the market."""
         try:
             return await self._get("/stock/profile2", symbol=symbol)
         except ToolFailed:
             return {}
 
-    async def search(self, name: str) -> list[dict[str, Any]]:
+    async def search(self, name: str) -> list[Json]:
         """Symbols whose company's name fits, best first."""
         found = (await self._get("/search", q=name)).get("result")
         if not isinstance(found, list) or not all(isinstance(one, dict) and one.get("symbol") for one in found):
             raise ServiceUnreachable(f"{SERVICE} answers with a list we cannot read.")
         return found
 
-    async def _get(self, path: str, **params: str) -> dict[str, Any]:
+    async def _get(self, path: str, **params: str) -> Json:
         # the key goes in a header: addresses end up in logs
         answer = await fetch_json(self._http, SERVICE, self._url + path, params, {"X-Finnhub-Token": self._key})
         if not isinstance(answer, dict):
@@ -85,7 +85,7 @@ class _Finnhub:
         return answer
 
 
-async def _look_up(finnhub: _Finnhub, company: str) -> dict[str, Any]:
+async def _look_up(finnhub: _Finnhub, company: str) -> Json:
     """The report on the share meant by `company`."""
     if TICKER.fullmatch(company):
         quote, profile = await asyncio.gather(finnhub.quote(company), finnhub.profile(company))
@@ -101,17 +101,17 @@ async def _look_up(finnhub: _Finnhub, company: str) -> dict[str, Any]:
     return _report(symbol, str(best.get("description", "")), quote, profile)
 
 
-def best_symbol(found: list[dict[str, Any]], company: str) -> dict[str, Any] | None:
+def best_symbol(found: list[Json], company: str) -> Json | None:
     """The share most likely meant: that very symbol, else a common stock of a main market, else the first."""
 
-    def rank(one: dict[str, Any]) -> tuple[bool, bool, bool]:
+    def rank(one: Json) -> tuple[bool, bool, bool]:
         symbol = str(one["symbol"])
         return symbol != company.upper(), one.get("type") != "Common Stock", "." in symbol
 
     return min(found, key=rank, default=None)
 
 
-def _report(symbol: str, name: str, quote: dict[str, Any], profile: dict[str, Any]) -> dict[str, Any]:
+def _report(symbol: str, name: str, quote: Json, profile: Json) -> Json:
     change, percent = quote.get("d") or 0, quote.get("dp") or 0
     report = {
         "symbol": symbol,

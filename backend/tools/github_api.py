@@ -18,7 +18,7 @@ import httpx2
 
 from backend.errors import ToolFailed
 from backend.settings.github import GitHubSettings
-from backend.tools.base import Clock
+from backend.tools.base import Clock, Json
 from backend.tools.fetch import ServiceUnreachable, read_body, refused
 
 SERVICE = "GitHub"
@@ -99,7 +99,7 @@ class GitHubAPI:
             answered = await self.get(following, what=what)
         yield _list(answered)
 
-    async def send(self, method: Method, path: str, body: Mapping[str, Any], *, what: str) -> dict[str, Any]:
+    async def send(self, method: Method, path: str, body: Mapping[str, Any], *, what: str) -> Json:
         """One request that changes something, made once. Raises as `get` does, and `Unknown`."""
         try:
             async with asyncio.timeout(ACT_WITHIN_S):

@@ -16,8 +16,7 @@ from pydantic import Field
 from backend.errors import BadRequest, ToolFailed
 from backend.settings.github import GitHubSettings
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Clock, Result, tool
-from backend.tools.calendar_times import fitting
+from backend.tools.base import OURS, Clock, Json, Result, fitting, tool
 from backend.tools.fetch import ServiceUnreachable, refused
 from backend.tools.github_api import SERVICE, GitHubAPI, Unknown
 
@@ -78,7 +77,7 @@ async def github_issue(
             return await issues.close(_numbered(number), reason)
 
 
-Look = Callable[[], Awaitable[dict[str, Any] | None]]
+Look = Callable[[], Awaitable[Json | None]]
 """Gives what was posted already."""
 
 
@@ -93,7 +92,7 @@ class _Issues:
 
     async def list(self, state: str, count: int) -> Result:
         """The newest; pull requests, which GitHub lists among them, are left out."""
-        found: list[dict[str, Any]] = []
+        found: list[Json] = []
         params = {"state": state, "sort": "created", "direction": "desc", "per_page": PER_PAGE}
         async for page in self._api.pages(self._path, params, what=f"repository {self._repo}"):
             found += [_summary(each) for each in page.data if "pull_request" not in each]
@@ -101,7 +100,7 @@ class _Issues:
             if len(found) > count:
                 break
         shown = fitting(found[:count])
-        data: dict[str, Any] = {"repo": self._repo, "issues": shown}
+        data: Json = {"repo": self._repo, "issues": shown}
         return Result(data | ({"more": True} if more or len(shown) < len(found) else {}), citations=(self._source(),))
 
     async def view(self, number: int) -> Result:
@@ -121,13 +120,13 @@ class _Issues:
                 page = await self._api.get(earlier, what=self._what(number))
                 latest, earlier = [*_objects(page.data), *latest], page.link("prev")
         shown = fitting([_comment(each) for each in latest[-count:]][::-1])[::-1]
-        data: dict[str, Any] = {"repo": self._repo, "number": number, "comments": shown}
+        data: Json = {"repo": self._repo, "number": number, "comments": shown}
         return Result(data | ({"earlier_ones": True} if earlier or len(shown) < len(latest) else {}))
 
     async def create(self, title: str, text: str) -> Result:
         """A new one, unless the same was opened a moment ago."""
 
-        async def look() -> dict[str, Any] | None:
+        async def look() -> Json | None:
             params = {"state": "all", "sort": "created", "direction": "desc", "per_page": PER_PAGE}
             page = await self._api.get(self._path, params, what=f"repository {self._repo}")
             return self._same(page.data, title=title, body=text)
@@ -140,7 +139,7 @@ class _Issues:
         """A new comment, unless we wrote the same a moment ago."""
         path, what = f"{self._path}/{number}/comments", self._what(number)
 
-        async def look() -> dict[str, Any] | None:
+        async def look() -> Json | None:
             since = (self._clock.now() - SAME_WITHIN).strftime("%Y-%m-%dT%H:%M:%SZ")
             page = await self._api.get(path, {"since": since, "per_page": 100}, what=what)
             same = self._same(page.data, body=text)
@@ -160,7 +159,7 @@ class _Issues:
                 raise ServiceUnreachable(str(error)) from error
         return self._done("closed", closed, already=False)
 
-    async def _once(self, path: str, body: Mapping[str, Any], look: Look, what: str) -> tuple[dict[str, Any], bool]:
+    async def _once(self, path: str, body: Mapping[str, Any], look: Look, what: str) -> tuple[Json, bool]:
         """What was posted, and whether it had been before."""
         if (there := await look()) is not None:
             return there, True
@@ -177,7 +176,7 @@ class _Issues:
                 ) from error
             return there, False
 
-    def _same(self, found: Any, **said: str) -> dict[str, Any] | None:
+    def _same(self, found: Any, **said: str) -> Json | None:
         """The one of the last hour that says the same."""
         since = self._clock.now() - SAME_WITHIN
         for each in _objects(found):
@@ -234,7 +233,7 @@ def _given(value: str, name: str) -> str:
     return value.strip()
 
 
-def _summary(issue: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(issue: Mapping[str, Any]) -> Json:
     shown = {
         "number": issue.get("number"),
         "title": str(issue.get("title") or "")[:TITLE_LIMIT],
@@ -247,7 +246,7 @@ def _summary(issue: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value not in (None, "", [])}
 
 
-def _whole(issue: Any) -> dict[str, Any]:
+def _whole(issue: Any) -> Json:
     if not isinstance(issue, dict) or not isinstance(issue.get("number"), int):
         raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
     shown = _summary(issue) | {"text": _cut(issue.get("body"), EXCERPT), "url": issue.get("html_url")}
@@ -258,7 +257,7 @@ def _whole(issue: Any) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value}
 
 
-def _comment(comment: Mapping[str, Any]) -> dict[str, Any]:
+def _comment(comment: Mapping[str, Any]) -> Json:
     text = _cut(comment.get("body"), EXCERPT // 3)
     return {"author": _author(comment), "created": comment.get("created_at"), "text": text}
 
@@ -272,7 +271,7 @@ def _source(repo: str, issue: Mapping[str, Any]) -> str:
     return f"{repo} issue {issue.get('number')} ({issue.get('html_url')})"
 
 
-def _objects(found: Any) -> Sequence[dict[str, Any]]:
+def _objects(found: Any) -> Sequence[Json]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 

@@ -1,21 +1,33 @@
-"""Search in the operator's own documents; `kb_store` keeps them."""
+"""The search in the operator's own documents: Markdown and text files in one SQLite file with a full-text index.
+
+A document is cut at its headings into sections of up to 1,200 characters; a search returns sections, best first by
+BM25. Adding a file again replaces it; adding a folder also drops what was deleted from it since.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
+from backend.errors import SetupError, ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
-from backend.tools.kb_store import KnowledgeBase, Section
 
-
-def kb_path(settings: Settings) -> Path:
-    """Where the index lives."""
-    return settings.data_dir / "kb.sqlite3"
+SECTION_LIMIT = 1_200
+"""Characters of a section; longer ones are cut between paragraphs."""
+FILE_LIMIT = 5_000_000
+"""Bytes of a file; larger ones are refused."""
+SUFFIXES = frozenset({".md", ".markdown", ".txt"})
+BUSY_S = 2.0
+"""Seconds to wait while somebody else writes."""
 
 
 @tool(
@@ -42,3 +54,115 @@ def _citation(section: Section) -> str:
     return (
         f"{section.document}, {section.heading}" if section.heading not in ("", section.document) else section.document
     )
+
+
+def kb_path(settings: Settings) -> Path:
+    """Where the index lives."""
+    return settings.data_dir / "kb.sqlite3"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a document."""
+
+    document: str
+    """The document's title: its first heading, else its file's name."""
+    heading: str
+    text: str
+    path: str
+
+
+class KnowledgeBase:
+    """The index at `path`. Methods block; a connection lives for one call, so any thread may make it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __repr__(self) -> str:
+        return f"KnowledgeBase({self._path})"
+
+    def add(self, source: Path) -> int:
+        """Index a file, or all of a folder; gives the number of documents. Raises `SetupError`."""
+        source = source.resolve()
+        if not source.exists():
+            raise SetupError(f"There is nothing at {source}.", hint="Name a Markdown or text file, or a folder.")
+        files = sorted(_documents(source))
+        if not files:
+            raise SetupError(f"{source} holds no document.", hint=f"Documents end in {', '.join(sorted(SUFFIXES))}.")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with closing(self._open()) as database, database:
+            inside = f"{source}/"
+            database.execute(
+                "DELETE FROM sections WHERE path = ? OR substr(path, 1, ?) = ?", (str(source), len(inside), inside)
+            )
+            for file in files:
+                rows = [(one.document, one.heading, one.text, one.path) for one in sections_of(file)]
+                database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?)", rows)
+        return len(files)
+
+    def search(self, query: str, limit: int) -> list[Section]:
+        """The best sections for any of the query's words. Empty without an index. Raises `ToolFailed`."""
+        words = list(dict.fromkeys(re.findall(r"\w+", query)))[:32]
+        if not words or not self._path.exists():
+            return []
+        match = " OR ".join(f'"{word}"' for word in words)
+        try:
+            with closing(self._open()) as database:
+                rows = database.execute(
+                    "SELECT document, heading, text, path FROM sections WHERE sections MATCH ? "
+                    "ORDER BY bm25(sections, 4.0, 3.0, 1.0) LIMIT ?",
+                    (match, limit),
+                ).fetchall()
+        except sqlite3.Error as error:
+            raise ToolFailed("The document index cannot be read.") from error
+        return [Section(*row) for row in rows]
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, timeout=BUSY_S)
+        database.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS sections USING fts5("
+            "document, heading, text, path UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2')"
+        )
+        return database
+
+
+def sections_of(file: Path) -> Iterator[Section]:
+    """The sections of one document, in order."""
+    text = file.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
+    title = heading = ""
+    for block in re.split(r"^(?=#{1,6} )", text, flags=re.MULTILINE):
+        first, _, rest = block.partition("\n")
+        if marked := re.match(r"#{1,6} +(.+?)[ #]*$", first):
+            heading, block = marked[1], rest
+            title = title or heading
+        for part in _parts(block.strip()):
+            yield Section(title or file.stem.replace("-", " ").replace("_", " "), heading, part, str(file))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """`text` in pieces within the limit, cut between paragraphs where that is possible."""
+    piece = ""
+    for paragraph in re.split(r"\n\s*\n", text):
+        while len(paragraph) > SECTION_LIMIT:
+            cut = paragraph.rfind(" ", 1, SECTION_LIMIT)
+            cut = cut if cut > 0 else SECTION_LIMIT
+            yield from filter(None, [piece, paragraph[:cut].strip()])
+            piece, paragraph = "", paragraph[cut:].strip()
+        if piece and len(piece) + len(paragraph) + 2 > SECTION_LIMIT:
+            yield piece
+            piece = ""
+        piece = f"{piece}\n\n{paragraph}".strip()
+    if piece:
+        yield piece
+
+
+def _documents(source: Path) -> Iterator[Path]:
+    """The documents at `source`, hidden ones and other kinds of file left out. Raises `SetupError`."""
+    for file in source.rglob("*") if source.is_dir() else [source]:
+        relative = file.relative_to(source) if source.is_dir() else Path(file.name)
+        if any(part.startswith(".") for part in relative.parts) or file.suffix.lower() not in SUFFIXES:
+            continue
+        if file.is_file():
+            if file.stat().st_size > FILE_LIMIT:
+                raise SetupError(f"{file} is over {FILE_LIMIT // 1_000_000} MB.", hint="Split it, or leave it out.")
+            yield file

@@ -7,13 +7,13 @@ erased, and told to their live calls. They stand in every prompt as the user's p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from backend.errors import BadRequest, NotFound
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Json, Principal, Result, tool
 from backend.users.profile import (
     INSTRUCTION_CHARS,
     INSTRUCTION_LIMIT,
@@ -82,5 +82,5 @@ def _named(kept: Sequence[str], id_: str) -> str:
     return found
 
 
-def _shown(kept: Sequence[str]) -> list[dict[str, Any]]:
+def _shown(kept: Sequence[str]) -> list[Json]:
     return [{"id": id_of(text), "text": text} for text in kept]

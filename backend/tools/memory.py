@@ -16,7 +16,7 @@ from pydantic import Field
 
 from backend.errors import BadRequest, NotFound
 from backend.models.embedding import Embedder
-from backend.tools.base import OURS, Principal, Result, tool
+from backend.tools.base import OURS, Json, Principal, Result, tool
 from backend.tools.fetch import refused
 from backend.users.memories import LIMIT, TAG_CHARS, TAG_LIMIT, TEXT_LIMIT, Memories, StoredMemory
 from backend.users.search import fitting
@@ -153,6 +153,6 @@ def _beginning(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()}…"
 
 
-def _whole(one: StoredMemory) -> dict[str, Any]:
+def _whole(one: StoredMemory) -> Json:
     day = datetime.fromtimestamp(one.created, UTC).date().isoformat()
     return {"id": one.id, "text": one.text, **({"tags": list(one.tags)} if one.tags else {}), "since": day}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import Field
@@ -16,8 +16,8 @@ from backend.calendar.base import BadEvent, Moment
 from backend.calendar.when import parse_when
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Clock, Principal, Result, tool
-from backend.tools.calendar_times import NO_ZONE, When, Zone, fitting, words, written, zone_for
+from backend.tools.base import OURS, Clock, Json, Principal, Result, fitting, tool
+from backend.tools.calendar import NO_ZONE, When, Zone, words, written, zone_for
 from backend.tools.fetch import refused
 from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
 
@@ -75,9 +75,9 @@ async def notes(
     return _told("snoozed" if action == "snooze" else "resolved", note, zone)
 
 
-def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) -> dict[str, Any]:
+def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) -> Json:
     """A note as a model is shown it, empty things left out; with `now`, whether it is due."""
-    data: dict[str, Any] = {"id": note.id, "text": note.text}
+    data: Json = {"id": note.id, "text": note.text}
     if note.due:
         moment = _moment(note.due)
         data |= {"due": written(moment, zone), "when": words(moment, zone)}
@@ -122,7 +122,7 @@ def _listed(kept: Sequence[StoredNote], query: str, now: datetime, zone: ZoneInf
     wanted = [note for note in kept if (resolved or note.open) and _matches(note, query)]
     wanted.sort(key=lambda note: (note.due_at(zone) or float("inf"), -note.created))
     matching = [shown(note, zone, now) for note in wanted]
-    data: dict[str, Any] = {"notes": fitting(matching)}
+    data: Json = {"notes": fitting(matching)}
     if len(data["notes"]) < len(matching):
         data["more"] = len(matching) - len(data["notes"])
     return Result(data)

@@ -7,7 +7,7 @@ abstracts, which exist as XML only.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from xml.etree import ElementTree
 
 from httpx2 import AsyncClient
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
-from backend.tools.base import EVERYONE, Result, tool
+from backend.tools.base import EVERYONE, Json, Result, tool
 from backend.tools.fetch import ServiceUnreachable, fetch_json, fetch_text
 
 SERVICE = "PubMed"
@@ -75,7 +75,7 @@ class _Pubmed:
             raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
         return ids
 
-    async def summaries(self, ids: list[str]) -> dict[str, dict[str, Any]]:
+    async def summaries(self, ids: list[str]) -> dict[str, Json]:
         """What each article is, by id."""
         result = (await self._json("esummary", id=",".join(ids))).get("result")
         if not isinstance(result, dict):
@@ -91,7 +91,7 @@ class _Pubmed:
         except (ToolFailed, ElementTree.ParseError):
             return {}
 
-    async def _json(self, utility: str, **params: str) -> dict[str, Any]:
+    async def _json(self, utility: str, **params: str) -> Json:
         params = {**self._params, **params, "retmode": "json"}
         answer = await fetch_json(self._http, SERVICE, f"{self._url}/{utility}.fcgi", params)
         if not isinstance(answer, dict):
@@ -120,7 +120,7 @@ def _abstract(article: ElementTree.Element) -> tuple[str, str]:
     return article.findtext(".//PMID", ""), text
 
 
-def _article(id_: str, summary: dict[str, Any], abstract: str) -> dict[str, Any]:
+def _article(id_: str, summary: Json, abstract: str) -> Json:
     authors = [str(one.get("name")) for one in summary.get("authors") or [] if isinstance(one, dict)]
     return {
         "pmid": id_,
@@ -133,6 +133,6 @@ def _article(id_: str, summary: dict[str, Any], abstract: str) -> dict[str, Any]
     }
 
 
-def _citation(article: dict[str, Any]) -> str:
+def _citation(article: Json) -> str:
     where = ", ".join(filter(None, (article["journal"], article["year"])))
     return f"{article['title']}. {where} (https://pubmed.ncbi.nlm.nih.gov/{article['pmid']}/)"

@@ -14,7 +14,7 @@ from typing import Any
 
 from backend.errors import BadPlugin
 from backend.settings.settings import Settings
-from backend.tools.base import Client, Principal, Tool
+from backend.tools.base import Client, Json, Principal, Tool
 from backend.tools.discovery import folder_modules, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
@@ -29,11 +29,11 @@ class Registry(Toolbox):
         """The tool of that name, our own first, if it is there now."""
         return self._tools().get(name)
 
-    def get_openai_tools(self, client: Client) -> list[dict[str, Any]]:
+    def get_openai_tools(self, client: Client) -> list[Json]:
         """What `client` may use, in the chat completions API's form."""
         return self.schemas(client)
 
-    def get_mcp_tools(self, client: Client) -> list[dict[str, Any]]:
+    def get_mcp_tools(self, client: Client) -> list[Json]:
         """What `client` may use, in the Model Context Protocol's JSON form."""
         return [
             {
@@ -53,12 +53,12 @@ class Registry(Toolbox):
         """What a router chooses from: the name and description of every tool that is not always offered."""
         return {tool.name: tool.description for tool in self.offered(client) if not tool.always}
 
-    def get_openai_tools_by_names(self, names: Iterable[str], client: Client) -> list[dict[str, Any]]:
+    def get_openai_tools_by_names(self, names: Iterable[str], client: Client) -> list[Json]:
         """Of these, the ones that are there and that `client` may use, in the order asked for."""
         offered = {tool.name: tool for tool in self.offered(client)}
         return [offered[name].schema() for name in dict.fromkeys(names) if name in offered]
 
-    def described(self, client: Client) -> list[dict[str, Any]]:
+    def described(self, client: Client) -> list[Json]:
         """What `client` may use, for people and pages: flags and source beside what a model is told."""
         return [
             {

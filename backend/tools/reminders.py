@@ -6,12 +6,12 @@ Where they are kept, and how they reach the user, is not this tool's business: `
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 
 from backend.errors import BadRequest
-from backend.tools.base import Principal, Result, tool
+from backend.tools.base import Json, Principal, Result, tool
 
 LISTED = 8
 """Reminders a list shows; more than anybody wants to hear."""
@@ -20,15 +20,15 @@ LISTED = 8
 class UserReminders(Protocol):
     """A user's reminders, each as JSON data with `id`, `text`, `at`, `repeat`. May raise `MemoryUnavailable`."""
 
-    async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> dict[str, Any]:
+    async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> Json:
         """Raises `BadRequest` for a time that cannot be, `TooMany`."""
         ...
 
-    async def all_of(self, owner: str) -> list[dict[str, Any]]:
+    async def all_of(self, owner: str) -> list[Json]:
         """The next one first."""
         ...
 
-    async def cancel(self, owner: str, reminder_id: str) -> dict[str, Any] | None:
+    async def cancel(self, owner: str, reminder_id: str) -> Json | None:
         """What it was; None when there is no such one."""
         ...
 
@@ -78,7 +78,7 @@ async def reminders(
     return Result({"canceled": canceled})
 
 
-def _only_one(reminders: list[dict[str, Any]], text: str) -> str:
+def _only_one(reminders: list[Json], text: str) -> str:
     """The id of the one that holds the words; of the only one there is, without words. Raises `BadRequest`."""
     words = set(re.findall(r"\w+", text.lower()))
     fitting = [each for each in reminders if words <= set(re.findall(r"\w+", each["text"].lower()))]

@@ -16,8 +16,7 @@ from typing import Any
 
 from backend.errors import SetupError
 from backend.settings.settings import load_settings
-from backend.tools.kb_search import kb_path
-from backend.tools.kb_store import KnowledgeBase
+from backend.tools.kb_search import KnowledgeBase, kb_path
 from demo.services.server import serving
 from demo.services.services import every_service, pointing_at
 

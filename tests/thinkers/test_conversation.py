@@ -8,7 +8,7 @@ from typing import Any
 
 from backend.settings.settings import load_settings
 from backend.testing.model import Scene, ScriptedModel
-from backend.tools.kb_store import KnowledgeBase
+from backend.tools.kb_search import KnowledgeBase
 from demo.services.server import serving
 from demo.services.services import every_service, pointing_at
 from tests.support.minds import call

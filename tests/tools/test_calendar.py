@@ -23,10 +23,12 @@ from backend.settings.settings import load_settings
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.tools.base import Clock, Principal
-from backend.tools.calendar_create_event import calendar_create_event
-from backend.tools.calendar_delete_event import calendar_delete_event
-from backend.tools.calendar_list_events import calendar_list_events
-from backend.tools.calendar_update_event import calendar_update_event
+from backend.tools.calendar import (
+    calendar_create_event,
+    calendar_delete_event,
+    calendar_list_events,
+    calendar_update_event,
+)
 from backend.tools.runner import Confirmations, Toolbox
 from tests.support.radicale import PASSWORD, USERNAME, Radicale, radicale
 

@@ -12,8 +12,7 @@ import pytest
 from backend.errors import SetupError, ToolFailed
 from backend.settings.settings import load_settings
 from backend.tools.base import Result
-from backend.tools.kb_search import kb_path, kb_search
-from backend.tools.kb_store import SECTION_LIMIT, KnowledgeBase, sections_of
+from backend.tools.kb_search import SECTION_LIMIT, KnowledgeBase, kb_path, kb_search, sections_of
 
 HANDBOOK = """# Handbook
 

@@ -1,0 +1,312 @@
+"""The user's calendar: listing events, and creating, changing and deleting them.
+
+Times are read on the user's own clock. Changing and deleting needs the user's agreement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field
+
+from backend.calendar.base import NOTES_LIMIT, TITLE_LIMIT, BadEvent, Changes, Draft, Moment, Occurrence
+from backend.calendar.calendars import Calendars
+from backend.calendar.edits import after
+from backend.calendar.when import parse_when, settled
+from backend.errors import MemoryUnavailable
+from backend.storage.memory import Memory
+from backend.tools.base import OURS, Clock, Json, Principal, Result, fitting, tool
+from backend.tools.fetch import refused
+
+log = logging.getLogger(__name__)
+
+MEMORY_WITHIN_S = 0.5
+"""Seconds to wait for the user's time zone."""
+NO_ZONE = (
+    "The user's time zone is not known: clock times are kept as said, without one. Ask where they are, and keep it "
+    "with remember_preference."
+)
+DAY = timedelta(days=1)
+EXCERPT = 200
+"""Characters of notes shown in a list."""
+
+Title = Annotated[str, Field(min_length=1, max_length=TITLE_LIMIT)]
+Place = Annotated[str, Field(max_length=TITLE_LIMIT)]
+Notes = Annotated[str, Field(max_length=NOTES_LIMIT)]
+When = Annotated[str, Field(max_length=100)]
+Minutes = Annotated[int, Field(ge=1, le=7 * 24 * 60)]
+Rule = Annotated[
+    str,
+    Field(
+        max_length=200,
+        description="An RRULE, e.g. FREQ=WEEKLY;BYDAY=MO or FREQ=MONTHLY;BYDAY=1FR;COUNT=6; or daily, weekly, "
+        "monthly, yearly, weekdays.",
+    ),
+]
+Id = Annotated[str, Field(max_length=255, description="As the list of events gives it.")]
+Zone = Annotated[
+    str, Field(max_length=64, description="IANA name, only if the user means another place's time than their own.")
+]
+SPAN = timedelta(days=7)
+"""The time listed when no end is given."""
+SPAN_LIMIT = timedelta(days=366)
+
+
+@tool(
+    "calendar_list_events",
+    "Lists what is in the user's calendar between two moments, repeating events included.",
+    requires_auth=True,
+    cache=False,
+    guidance="Calendar: to change or delete an event, list it first and use its id, and the occurrence of a repeating "
+    "one, exactly as given. Both ask the user first: nothing is done until they have agreed and the same call was made "
+    "again.",
+    clients=OURS | {"copilot"},
+    persistent=True,
+)
+async def calendar_list_events(
+    calendars: Calendars,
+    memory: Memory,
+    clock: Clock,
+    principal: Principal,
+    start: Annotated[When, "The first day, or a moment."] = "today",
+    end: Annotated[When, "The last day, included, or a moment. Left out: a week from the start."] = "",
+    query: Annotated[str, Field(max_length=100, description="Only events with these words.")] = "",
+    time_zone: Zone = "",
+) -> Result:
+    """Raise `BadEvent`, `CalendarRefused`, `CalendarUnavailable`."""
+    zone = await zone_for(memory, principal.user_id, time_zone)
+    first, last = _span(start, end, clock.now(), zone)
+    listing = await calendars.between(principal.user_id, first, last)
+    matching = [shown(one, zone) for one in listing.occurrences if _matches(one, query)]
+    events = fitting(matching)
+    data: Json = {"events": events, "from": first.isoformat(), "to": last.isoformat()}
+    if len(events) < len(matching):
+        data["more"] = len(matching) - len(events)
+    if listing.unreadable:
+        data["left_out"] = f"{listing.unreadable} that cannot be read"
+    return Result(data | {"calendar": calendars.label}, note="" if zone else NO_ZONE)
+
+
+@tool(
+    "calendar_create_event",
+    "Puts an event, also an all-day or repeating one, into the user's calendar.",
+    requires_auth=True,
+    cache=False,
+    deadline_s=10.0,
+    guidance="Calendar: send moments on the user's clock as YYYY-MM-DDTHH:MM, or YYYY-MM-DD for a whole day. Never "
+    "guess an hour: ask for it. After creating an event, say its day and time as the result gives them.",
+    clients=OURS | {"copilot"},
+    persistent=True,
+)
+async def calendar_create_event(
+    calendars: Calendars,
+    memory: Memory,
+    clock: Clock,
+    principal: Principal,
+    title: Title,
+    start: Annotated[When, "When it begins; a date without a time makes it all-day."],
+    end: Annotated[When, "When it ends; of an all-day event, its last day. Left out: an hour, or a day."] = "",
+    duration_minutes: Annotated[Minutes | None, "In the place of an end."] = None,
+    location: Place = "",
+    notes: Notes = "",
+    repeats: Rule = "",
+    time_zone: Zone = "",
+) -> Result:
+    """Raise `BadEvent`, `CalendarRefused`, `CalendarUnavailable`."""
+    zone = await zone_for(memory, principal.user_id, time_zone)
+    now = clock.now()
+    begins = parse_when(start, now, zone)
+    draft = Draft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
+    made = await calendars.create(principal.user_id, draft, now, once=f"{principal.conversation_id} {principal.turn}")
+    return Result({"created": shown(made, zone), "calendar": calendars.label}, note="" if zone else NO_ZONE)
+
+
+@tool(
+    "calendar_update_event",
+    "Changes an event in the user's calendar: one occurrence of a repeating event, or all of it. What is left out "
+    "stays as it is; an empty text removes location, notes, or the repeating.",
+    requires_auth=True,
+    confirm=True,
+    cache=False,
+    deadline_s=10.0,
+    clients=OURS | {"copilot"},
+)
+async def calendar_update_event(
+    calendars: Calendars,
+    memory: Memory,
+    clock: Clock,
+    principal: Principal,
+    id: Id,  # noqa: A002
+    occurrence: Annotated[When, "As listed, to change only that one; left out: the event or the whole series."] = "",
+    title: Title | None = None,
+    start: Annotated[When, "When it is to begin; the length stays."] = "",
+    end: Annotated[When, "When it is to end, date and time; of an all-day event, its last day."] = "",
+    duration_minutes: Annotated[Minutes | None, "In the place of an end."] = None,
+    location: Place | None = None,
+    notes: Notes | None = None,
+    repeats: Rule | None = None,
+    time_zone: Zone = "",
+) -> Result:
+    """Raise `BadEvent`, `NoSuchEvent`, `EventChanged`, `CalendarRefused`, or `CalendarUnavailable`."""
+    zone = await zone_for(memory, principal.user_id, time_zone)
+    now = clock.now()
+    begins: Moment | None = parse_when(start, now, zone) if start else None
+    changes = Changes(
+        title=title.strip() if title else None,
+        start=begins,
+        end=read_end(end, begins if begins is not None else now, zone) if end else None,
+        length=timedelta(minutes=duration_minutes) if duration_minutes and not end else None,
+        location=location,
+        notes=notes,
+        repeats=repeats,
+    )
+    if changes == Changes():
+        raise BadEvent("Nothing is to be changed.", hint="Send what is to be different.")
+    await calendars.change(principal.user_id, id, changes, read_original(occurrence), now)
+    changed = {"id": id, "what": "one occurrence" if occurrence else "the event"}
+    if begins is not None:
+        changed["when"] = words(begins, zone)
+    note = "" if zone or begins is None else NO_ZONE
+    return Result({"changed": changed, "calendar": calendars.label}, note=note)
+
+
+@tool(
+    "calendar_delete_event",
+    "Deletes an event from the user's calendar: one occurrence of a repeating event, or all of it.",
+    requires_auth=True,
+    confirm=True,
+    cache=False,
+    deadline_s=10.0,
+    clients=OURS | {"copilot"},
+)
+async def calendar_delete_event(
+    calendars: Calendars,
+    clock: Clock,
+    principal: Principal,
+    id: Id,  # noqa: A002
+    occurrence: Annotated[When, "As listed, to delete only that one; left out: the event or the whole series."] = "",
+) -> Result:
+    """Raise `NoSuchEvent`, `EventChanged`, `CalendarRefused`, `CalendarUnavailable`."""
+    await calendars.remove(principal.user_id, id, read_original(occurrence), clock.now())
+    deleted = {"id": id, "what": "one occurrence" if occurrence else "the event, every occurrence included"}
+    return Result({"deleted": deleted, "calendar": calendars.label})
+
+
+async def zone_for(memory: Memory, user_id: str, said: str) -> ZoneInfo | None:
+    """Return the time zone that applies: the one named, else the user's own, else None. Raise `ToolFailed`."""
+    if said:
+        if (zone := _zone(said)) is None:
+            raise refused("The time zone must be an IANA name, e.g. Europe/Oslo.")
+        return zone
+    try:
+        async with asyncio.timeout(MEMORY_WITHIN_S):
+            known = await memory.user_context(user_id)
+    except (MemoryUnavailable, TimeoutError):
+        log.warning("the calendar continues without the user's time zone: memory does not answer")
+        return None
+    preferences = known.get("preferences")
+    name = preferences.get("time_zone") if isinstance(preferences, dict) else None
+    return _zone(str(name)) if name else None
+
+
+def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None) -> Moment:
+    """Return the end of a new event: as said, or after some minutes; by default an hour, or a day. Raise `BadEvent`."""
+    if text:
+        return read_end(text, start, zone)
+    if not isinstance(start, datetime):
+        if minutes is not None:
+            raise BadEvent("An all-day event has no length in minutes.", hint="Send a start with a time of day.")
+        return start + DAY
+    return after(start, timedelta(minutes=minutes or 60))
+
+
+def read_end(text: str, start: Moment, zone: ZoneInfo | None) -> Moment:
+    """Return the end meant by `text`, relative to the start; for all-day events, people name the last day."""
+    place = zone or UTC
+    anchor = start if isinstance(start, datetime) else datetime.combine(start, datetime.min.time())
+    end = parse_when(text, anchor if anchor.tzinfo else anchor.replace(tzinfo=place), zone)
+    return end if isinstance(end, datetime) else end + DAY
+
+
+def read_original(text: str) -> Moment | None:
+    """Return the occurrence that `shown` names so; None for the whole event. Raise `BadEvent`."""
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text) if len(text) == 10 else datetime.fromisoformat(text)
+    except ValueError:
+        raise BadEvent("There is no such occurrence.", hint="Give it exactly as the list of events does.") from None
+
+
+def shown(one: Occurrence, zone: ZoneInfo | None) -> Json:
+    """Return an event as the model sees it, without empty fields. Days include the last one."""
+    event: Json = {"id": one.event_id, "title": one.title, "when": words(one.start, zone)}
+    event |= {"start": written(one.start, zone), "end": written(_last(one), zone)}
+    if not isinstance(one.start, datetime):
+        event["all_day"] = True
+    if one.original is not None:
+        event |= {"occurrence": one.original.isoformat(), "repeats": one.repeats or "on set dates"}
+    if one.location:
+        event["location"] = one.location[:EXCERPT]
+    if one.notes:
+        event["notes"] = one.notes[:EXCERPT]
+    return event
+
+
+def written(moment: Moment, zone: ZoneInfo | None) -> str:
+    """Return a moment as ISO 8601, on the reader's clock."""
+    return _here(moment, zone).isoformat()
+
+
+def words(moment: Moment, zone: ZoneInfo | None) -> str:
+    """Return a moment in words: 'Friday, 27 November 2026, 15:00'."""
+    here = _here(moment, zone)
+    day = f"{here:%A}, {here.day} {here:%B %Y}"
+    return f"{day}, {here:%H:%M}" if isinstance(here, datetime) else day
+
+
+def _here(moment: Moment, zone: ZoneInfo | None) -> Moment:
+    if isinstance(moment, datetime) and moment.tzinfo is not None and zone is not None:
+        return moment.astimezone(UTC).astimezone(zone)  # a time the clocks jump over is one that they do show
+    return moment
+
+
+def _last(one: Occurrence) -> Moment:
+    return one.end if isinstance(one.end, datetime) else max(one.start, one.end - DAY)
+
+
+def _zone(name: str) -> ZoneInfo | None:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
+
+
+def _span(start: str, end: str, now: datetime, zone: ZoneInfo | None) -> tuple[datetime, datetime]:
+    """Return the two moments on the reader's clock, a last day included. Raise `BadEvent`."""
+    first = _moment(parse_when(start or "today", now, zone), zone)
+    if not end:
+        return first, _moment(first.date(), zone) + SPAN
+    until = parse_when(end, max(now, first), zone)
+    last = _moment(until if isinstance(until, datetime) else until + DAY, zone)
+    if last <= first:
+        raise BadEvent("The end is not after the start.")
+    if last - first > SPAN_LIMIT:
+        raise BadEvent("That is more than a year.", hint="Ask for a shorter time.")
+    return first, last
+
+
+def _moment(moment: Moment, zone: ZoneInfo | None) -> datetime:
+    """Return a time with a zone: for a day its beginning, for a floating time the same in UTC."""
+    if not isinstance(moment, datetime):
+        return settled(datetime.combine(moment, time()), zone or UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _matches(one: Occurrence, query: str) -> bool:
+    text = f"{one.title} {one.location} {one.notes}".casefold()
+    return all(word in text for word in query.casefold().split())
