@@ -25,7 +25,7 @@ from backend.media.frame import FRAME_MS, Frame
 from backend.media.opus import SILENCE_PACKET
 from backend.media.send import CLEAN_AT_FIRST
 from backend.responders.codec import RealtimeCodec, Voice
-from backend.settings.settings import VadSettings
+from backend.settings.vad import VadSettings
 from benchmarks import speech
 from benchmarks.half import Half, half_of
 

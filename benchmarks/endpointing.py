@@ -42,7 +42,7 @@ from backend.media.resample import resample
 from backend.media.segmenter import Segmenter, SegmenterState
 from backend.media.vad import Engine, Vad, assembled
 from backend.media.vad_silero import SileroEngine
-from backend.settings.settings import VadSettings
+from backend.settings.vad import VadSettings
 from backend.transports.webrtc.aiortc_media import SLOT_TICKS
 from benchmarks import speech
 from benchmarks.microphone import sent

@@ -28,7 +28,7 @@ from backend.media.resample import Resampler
 from backend.media.segmenter import Segmenter
 from backend.media.vad import make_vad
 from backend.media.wav import read_wav
-from backend.settings.settings import VadSettings
+from backend.settings.vad import VadSettings
 
 TEXT = "What is the weather in Seattle tomorrow, and should I take an umbrella? Please tell me about Paris as well."
 ROUNDS = 3

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.coordinator.channels import Channels
-from backend.settings.coordinator import CoordinatorSettings
+from backend.settings.tasks import CoordinatorSettings
 from backend.storage.client import connect
 from backend.tasks.queue import FakeQueue
 from backend.tasks.repository import Records

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from backend.media.endpointing import open_endpointing
 from backend.media.opus import SILENCE_PACKET
-from backend.settings.settings import VadSettings
+from backend.settings.vad import VadSettings
 from benchmarks import speech
 from benchmarks.half import Half, half_of
 

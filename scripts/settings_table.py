@@ -1,11 +1,14 @@
-"""Writes every setting of `backend/settings/` into `.env.example`, the README's table, and what compose passes on.
+"""Writes every setting of `backend/settings/` into `.env.example`, `docs/settings.md`, and what compose passes on.
 
 `python -m scripts.settings_table` writes, `--check` only compares and fails when something is out of date.
 """
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import json
+import re
 import sys
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
@@ -18,7 +21,17 @@ from pydantic.fields import FieldInfo
 from backend.settings.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-README_MARKS = ("<!-- settings:begin -->\n", "<!-- settings:end -->")
+HEADING = re.compile(r"^    # (.+)\n    (\w+):", re.M)
+"""A comment before a field of `Settings`, and that field: the heading of the section it begins."""
+INTRODUCTION = """# Settings
+
+Read from the environment and from `.env` beside the place you start the server from; the environment wins. A limit of
+0 is off. Lists are comma-separated unless a description says otherwise. A mistake is reported at the start, with the
+name of its variable.
+
+This page is generated from [`backend/settings`](../backend/settings). [`.env.example`](../.env.example) holds the same
+settings, ready to copy.
+"""
 COMPOSE_MARKS = ("      # settings:begin\n", "      # settings:end")
 SET_BY_COMPOSE = {"REDIS_URL", "DATA_DIR", "RTC_FORCE_HOST", "RTC_PORT_RANGE", "OFFLINE_SCRIPT", "PLUGIN_FOLDERS"}
 """What docker-compose.yml or the image decides, or what names files that are not in the image."""
@@ -33,15 +46,19 @@ class Variable:
     name: str
     default: str
     description: str
+    section: str
+    """The heading it stands under."""
 
 
-def variables(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[Variable]:
-    """Every variable in the order of the file; a nested model's come as PREFIX__NAME."""
+def variables(model: type[BaseModel] = Settings, prefix: str = "", section: str = "") -> Iterator[Variable]:
+    """Yield every variable in the order of the file; a nested model's come as PREFIX__NAME."""
+    headings = {field: heading for heading, field in HEADING.findall(inspect.getsource(model))} if not prefix else {}
     for name, field in model.model_fields.items():
+        section = headings.get(name, section)
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            yield from variables(field.annotation, f"{prefix}{name.upper()}__")
+            yield from variables(field.annotation, f"{prefix}{name.upper()}__", section)
         else:
-            yield Variable(f"{prefix}{name.upper()}", _written(field), field.description or "")
+            yield Variable(f"{prefix}{name.upper()}", _written(field), field.description or "", section)
 
 
 def env_example() -> str:
@@ -54,10 +71,13 @@ def env_example() -> str:
     return head + "".join(f"\n# {each.description}\n#{each.name}={each.default}\n" for each in variables())
 
 
-def markdown_table() -> str:
-    """The README's table."""
-    rows = (f"| `{each.name}` | {_cell(each.default)} | {each.description} |\n" for each in variables())
-    return "| Variable | Default | What it is |\n| --- | --- | --- |\n" + "".join(rows)
+def markdown_page() -> str:
+    """Return `docs/settings.md`: a table for each section."""
+    parts = [INTRODUCTION]
+    for section, group in itertools.groupby(variables(), key=lambda each: each.section):
+        rows = (f"| `{each.name}` | {_cell(each.default)} | {each.description} |\n" for each in group)
+        parts.append(f"\n## {section}\n\n| Variable | Default | What it is |\n| --- | --- | --- |\n" + "".join(rows))
+    return "".join(parts)
 
 
 def compose_list(set_there: Set[str] = frozenset()) -> str:
@@ -77,9 +97,8 @@ def between(marks: tuple[str, str], content: str, text: str) -> str:
 
 def outdated(root: Path = ROOT) -> dict[Path, str]:
     """What each file that is out of date should read."""
-    written = {root / ".env.example": env_example()}
+    written = {root / ".env.example": env_example(), root / "docs" / "settings.md": markdown_page()}
     for name, marks, content in (
-        ("README.md", README_MARKS, markdown_table()),
         ("docker-compose.yml", COMPOSE_MARKS, compose_list()),
         ("docker-compose.scale.yml", COMPOSE_MARKS, compose_list(SET_BY_SCALE)),
     ):

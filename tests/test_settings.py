@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -181,15 +182,21 @@ def test_the_example_file_uncommented_is_what_the_defaults_are(tmp_path: Path) -
     assert load_settings() == untouched
 
 
-def test_the_table_is_put_between_its_marks_only() -> None:
-    text = "before\n<!-- settings:begin -->\nancient\n<!-- settings:end -->\nafter\n"
-    updated = settings_table.between(settings_table.README_MARKS, settings_table.markdown_table(), text)
-    assert updated.startswith("before\n")
-    assert updated.endswith("\nafter\n")
-    assert "ancient" not in updated
-    assert "| `VAD__THRESHOLD` | `0.7` |" in updated
+def test_the_page_has_a_table_for_each_section() -> None:
+    page = settings_table.markdown_page()
+    sections = re.findall(r"^## (.+)$", page, re.M)
+    assert len(sections) == len(set(sections)) > 10
+    speech = page.split("## Speech detection\n")[1].split("\n## ")[0]
+    assert "| `VAD__THRESHOLD` | `0.7` |" in speech and "SESSION_CAP" not in speech
+
+
+def test_a_list_is_put_between_its_marks_only() -> None:
+    text = "before\n      # settings:begin\nancient\n      # settings:end\nafter\n"
+    updated = settings_table.between(settings_table.COMPOSE_MARKS, settings_table.compose_list(), text)
+    assert updated.startswith("before\n") and updated.endswith("\nafter\n")
+    assert "ancient" not in updated and "      - VAD__THRESHOLD\n" in updated
 
 
 def test_a_document_without_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="settings:begin"):
-        settings_table.between(settings_table.README_MARKS, "table", "no marks")
+        settings_table.between(settings_table.COMPOSE_MARKS, "table", "no marks")

@@ -20,7 +20,7 @@ from backend.coordinator.utterances import Overhearing
 from backend.models.base import ChatModel
 from backend.notifications.notices import Notice, Notifier
 from backend.observability.tracing import NO_TRACER, Tracer
-from backend.settings.coordinator import CoordinatorSettings
+from backend.settings.tasks import CoordinatorSettings
 from backend.storage.pubsub import PubSub
 from backend.tasks import keys
 from backend.tasks.model_call_log import Archive

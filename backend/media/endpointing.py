@@ -10,7 +10,7 @@ from backend.media.frame import Frame
 from backend.media.levels import Levels
 from backend.media.segmenter import Edge, Ended, Onset, Paused, Resumed, Segmenter, SegmenterState
 from backend.media.vad import Vad, make_vad
-from backend.settings.settings import VadSettings
+from backend.settings.vad import VadSettings
 
 
 class Endpointing(Protocol):

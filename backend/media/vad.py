@@ -49,7 +49,7 @@ from backend.media.certainty import Certainty
 from backend.media.frame import FRAME_MS, SAMPLE_RATE, SILENCE, Frame
 from backend.media.gate import Gate, level
 from backend.media.resample import Resampler
-from backend.settings.settings import VadSettings
+from backend.settings.vad import VadSettings
 
 log = logging.getLogger(__name__)
 

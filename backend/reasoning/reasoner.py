@@ -25,7 +25,7 @@ from backend.reasoning.base import (
 )
 from backend.reasoning.dual import think_dual
 from backend.reasoning.mono import think_mono
-from backend.settings.reasoning import ReasoningSettings
+from backend.settings.agent import ReasoningSettings
 
 TEXT_LIMIT = 8_000
 """Characters of a task."""

@@ -8,19 +8,21 @@ from pydantic import BaseModel, Field, SecretStr
 
 
 class NotificationSettings(BaseModel):
-    """Who delivers them, how many there may be, and where they go when nobody is there."""
+    """Who delivers reminders, how many there may be, and where they go when their user is away."""
 
     deliver: Literal["on_time", "when_asked"] = Field(
-        "on_time", description="on_time: serve delivers reminders when they are due; when_asked: only at /execute."
+        "on_time", description="on_time: the server delivers reminders when they are due; when_asked: only at /execute."
     )
     per_user: int = Field(100, ge=1, le=1_000, description="Reminders a user may have.")
-    text_chars: int = Field(500, ge=1, le=2_000, description="Characters of one.")
-    keep_days: float = Field(14, gt=0, description="Days one that was due and reached nobody is kept.")
-    lease_s: float = Field(10, ge=0.5, description="Seconds after which another process delivers what one began with.")
-    webhook_url: str = Field("", description="Told of a reminder whose user is on no call and no page; empty: nobody.")
+    text_chars: int = Field(500, ge=1, le=2_000, description="Characters of one reminder.")
+    keep_days: float = Field(14, gt=0, description="Days a due reminder that reached nobody is kept.")
+    lease_s: float = Field(10, ge=0.5, description="Seconds after which another process takes over a begun delivery.")
+    webhook_url: str = Field(
+        "", description="Address that receives a reminder whose user is on no call and no page; empty: none."
+    )
     webhook_hosts: str = Field(
         "", description="Hosts it may be at, comma-separated; a private address must be listed itself."
     )
     webhook_secret: SecretStr = Field(
-        SecretStr(""), description="Signs what it is told, as the pipeline's; 16 characters at least."
+        SecretStr(""), description="Key that signs what it receives, 16 characters or more."
     )

@@ -1,7 +1,7 @@
 """Every setting, once, with its unit. Read from the environment and from `.env`; the environment wins.
 
-A limit set to 0 is off. `.env.example` and the README's table are generated from this file
-(`python -m scripts.settings_table`).
+A limit set to 0 is off. `.env.example`, `docs/settings.md` and what Docker Compose passes on
+are generated from this file (`python -m scripts.settings_table`); a comment before a field is a heading there.
 """
 
 from __future__ import annotations
@@ -9,51 +9,25 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
-from backend.settings.coordinator import CoordinatorSettings
+from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
 from backend.settings.github import GitHubSettings
 from backend.settings.mcp import McpSettings
-from backend.settings.middleware import PipelineSettings
 from backend.settings.notifications import NotificationSettings
-from backend.settings.reasoning import ReasoningSettings
-from backend.settings.tasks import BackgroundSettings
-from backend.settings.tools import ToolSettings
+from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
+from backend.settings.vad import VadSettings
 
 Seconds = Annotated[float, Field(ge=0)]
 Milliseconds = Annotated[int, Field(ge=0)]
 
 
-class VadSettings(BaseModel):
-    """Local voice activity detection (`VAD__…`)."""
-
-    enabled: bool = Field(True, description="Endpoint locally; false leaves it to the provider's semantic_vad.")
-    engine: Literal["auto", "ten", "silero"] = Field(
-        "auto", description="Which detector; auto takes Silero, else TEN VAD."
-    )
-    threshold: float = Field(0.7, ge=0.05, le=0.99, description="Probability from which a frame is speech.")
-    onset_threshold: float = Field(
-        0.5, ge=0.05, le=0.99, description="The same in silence, with Silero: a first sound may be doubtful."
-    )
-    vad_sample_rate: Literal[16000] = Field(16000, description="Samples per second the detector hears.")
-    vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds TEN VAD scores at once; Silero always 32.")
-    pre_roll_ms: int = Field(100, ge=0, le=1000, description="Milliseconds kept from before the onset.")
-    post_roll_ms: int = Field(300, ge=0, le=2000, description="Milliseconds of trailing silence forwarded, at most.")
-    hangover_frames: int = Field(15, ge=1, le=150, description="Silent frames of 20 ms that end an utterance.")
-
-    @field_validator("vad_sample_rate", "vad_frame_ms", mode="before")
-    @classmethod
-    def _number(cls, value: Any) -> Any:
-        """The environment speaks in strings, which a Literal of numbers would refuse."""
-        return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
-
-
-class IceServer(BaseModel):
-    """One STUN or TURN server, as browsers write them."""
+class IceServerEntry(BaseModel):
+    """One STUN or TURN server, as browsers write it."""
 
     urls: str | list[str]
     username: str | None = None
@@ -61,7 +35,7 @@ class IceServer(BaseModel):
 
 
 class Settings(BaseSettings):
-    """The whole configuration. Field names in capitals are the variables' names."""
+    """Every setting of the server. A field's name in capitals is the name of its environment variable."""
 
     model_config = SettingsConfigDict(
         env_file=".env",
@@ -71,37 +45,38 @@ class Settings(BaseSettings):
         validate_default=True,
     )
 
-    # The Responder and the Thinkers' models
-    openai_api_key: SecretStr | None = Field(None, description="Unset: the offline demonstration answers.")
+    # Responder and models
+    openai_api_key: SecretStr | None = Field(None, description="API key; unset: the offline demonstration answers.")
     openai_base_url: str = Field(
-        "https://us.api.openai.com/v1", description="Any server with the Realtime and chat APIs."
+        "https://us.api.openai.com/v1",
+        description="The API: any server with the Realtime and chat APIs.",
     )
     realtime_model: str = Field("gpt-realtime-1.5", description="The Responder's model.")
     realtime_voice: str = Field("shimmer", description="The Responder's voice.")
-    transcript_model: str = Field("gpt-4o-mini-transcribe", description="Transcribes the caller.")
+    transcript_model: str = Field("gpt-4o-mini-transcribe", description="The model that transcribes what callers say.")
     thinker_model: str = Field("gpt-5.4-mini", description="The Thinkers' everyday model.")
     thinker_model_advanced: str = Field("gpt-5.4", description="The Thinkers' model for hard domains.")
     modes_file: Path | None = Field(None, description="TOML with your own modes; unset: backend/users/modes.toml.")
     models_without_tools: Annotated[list[str], NoDecode] = Field(
         default_factory=list,
-        description="Names of models that cannot call tools natively, comma-separated; they are told of them in words.",
+        description="Models without native tool calls, comma-separated; tools are described to them in the prompt.",
     )
-    greeting: str = Field("", description="What the Responder says first; empty: it waits.")
+    greeting: str = Field("", description="The Responder's first words in a call; empty: it waits for the caller.")
     offline_script: Path | None = Field(
-        None, description="A script file that makes the offline Responder deterministic (tests, load)."
+        None, description="Script that makes the offline Responder deterministic, for tests and load."
     )
 
     # Memory
-    redis_url: str | None = Field(None, repr=False, description="Unset: an embedded Redis in DATA_DIR serves.")
-    data_dir: Path = Field(Path("var"), description="Where the embedded Redis, calendars and generated secrets live.")
-
-    user_retention_days: int = Field(
-        0, ge=0, description="Days what is known of a user is kept after its last change; 0: for good."
+    redis_url: str | None = Field(
+        None, repr=False, description="A Redis; unset: the server starts its own in DATA_DIR."
     )
+    data_dir: Path = Field(Path("var"), description="Folder of the embedded Redis, calendars and generated secrets.")
 
-    # Services of the Thinkers' tools
-    finnhub_api_key: SecretStr | None = Field(None, description="Stock quotes.")
-    newsapi_api_key: SecretStr | None = Field(None, description="News headlines.")
+    user_retention_days: int = Field(0, ge=0, description="Days user data is kept after its last change; 0: for good.")
+
+    # Services of the tools
+    finnhub_api_key: SecretStr | None = Field(None, description="Finnhub key, for stock quotes; unset: sample data.")
+    newsapi_api_key: SecretStr | None = Field(None, description="NewsAPI key, for headlines; unset: sample data.")
     open_meteo_forecast_url: str = Field(
         "https://api.open-meteo.com/v1/forecast", description="Weather forecasts (no key needed)."
     )
@@ -110,20 +85,21 @@ class Settings(BaseSettings):
     )
     finnhub_url: str = Field("https://finnhub.io/api/v1", description="Finnhub's API.")
     newsapi_url: str = Field("https://newsapi.org/v2", description="NewsAPI's API.")
-    searxng_url: str | None = Field(None, description="A SearXNG server with its JSON format on: searches the web.")
+    searxng_url: str | None = Field(None, description="SearXNG server for web searches; its JSON format must be on.")
     brave_api_key: SecretStr | None = Field(
-        None, description="Brave Search: searches the web where SEARXNG_URL is unset."
+        None, description="Brave Search key, for web searches where SEARXNG_URL is unset."
     )
     brave_url: str = Field("https://api.search.brave.com/res/v1", description="Brave Search's API.")
     ncbi_url: str = Field("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="PubMed (NCBI E-utilities).")
-    ncbi_api_key: SecretStr | None = Field(None, description="NCBI key: more PubMed requests per second.")
+    ncbi_api_key: SecretStr | None = Field(None, description="NCBI key, for more PubMed requests per second.")
     caldav_url: str | None = Field(
         None, description="CalDAV home of one account, in which each user gets a calendar; unset: files in DATA_DIR."
     )
-    caldav_username: str = Field("", description="That account's name.")
-    caldav_password: SecretStr | None = Field(None, description="That account's password.")
+    caldav_username: str = Field("", description="User name of the CalDAV account.")
+    caldav_password: SecretStr | None = Field(None, description="Password of the CalDAV account.")
     research_delay_s: Seconds = Field(
-        0, description="Demos only: seconds the research Thinker takes at least; 30 shows how a slow one is covered."
+        0,
+        description="For demonstrations: least seconds of the research Thinker; 30 shows how a slow one is covered.",
     )
     plugin_folders: Annotated[list[Path], NoDecode] = Field(
         default_factory=list, description="Folders with further Thinker and tool files, comma-separated."
@@ -134,69 +110,65 @@ class Settings(BaseSettings):
         False, description="Trace calls, turns, Thinkers, models and tools to LangSmith."
     )
     langsmith_api_key: SecretStr | None = Field(None, description="LangSmith key.")
-    langsmith_project: str = Field("responder-thinker", description="LangSmith project.")
+    langsmith_project: str = Field("responder-thinker", description="LangSmith project that traces go to.")
     langsmith_endpoint: str = Field("https://api.smith.langchain.com", description="LangSmith's API.")
     trace_content: bool = Field(
-        False, description="Trace what is said, too; false: only lengths, labels and figures leave the server."
+        False, description="Send what is said, too; false: only lengths, labels and numbers leave the server."
     )
 
     # Steps around a turn, and reasoning
     pipeline: PipelineSettings = Field(default_factory=PipelineSettings)  # type: ignore[arg-type]
     reasoning: ReasoningSettings = Field(default_factory=ReasoningSettings)  # type: ignore[arg-type]
 
-    # Background tasks
+    # Background tasks, reminders and the coordinator
     background: BackgroundSettings = Field(default_factory=BackgroundSettings)  # type: ignore[arg-type]
     notifications: NotificationSettings = Field(default_factory=NotificationSettings)  # type: ignore[arg-type]
     coordinator: CoordinatorSettings = Field(default_factory=CoordinatorSettings)  # type: ignore[arg-type]
 
-    # Issues on GitHub
+    # GitHub issues
     github: GitHubSettings = Field(default_factory=GitHubSettings)  # type: ignore[arg-type]
 
     # Choosing tools
-    tools: ToolSettings = Field(default_factory=ToolSettings)
+    tools: ToolSettings = Field(default_factory=ToolSettings)  # type: ignore[arg-type]
 
-    # Tools over the Model Context Protocol
+    # Model Context Protocol
     mcp: McpSettings = Field(default_factory=McpSettings)  # type: ignore[arg-type]
 
-    # Hearing
+    # Speech detection
     vad: VadSettings = Field(default_factory=VadSettings)  # type: ignore[arg-type]
 
-    # The wire
-    rtc_force_host: str | None = Field(None, description="IP address to advertise (Docker, NAT).")
+    # Network
+    rtc_force_host: str | None = Field(None, description="IP address to advertise to callers, behind Docker or NAT.")
     rtc_port_range: Annotated[tuple[int, int] | None, NoDecode] = Field(
         None, description="UDP ports to bind, e.g. 10000-10100."
     )
-    rtc_dtx: bool = Field(
-        True, description="Next to nothing is sent while nobody speaks (Opus DTX): we ask for it, and do so when asked."
-    )
-    ice_servers: Annotated[list[IceServer], NoDecode] = Field(
+    rtc_dtx: bool = Field(True, description="Use Opus DTX: almost nothing is sent while nobody speaks.")
+    ice_servers: Annotated[list[IceServerEntry], NoDecode] = Field(
         default_factory=list, description="STUN/TURN servers as JSON."
     )
 
     # Turn-taking
-    idle_nudge_s: Seconds = Field(15, description="Seconds of silence before a nudge.")
-    idle_disconnect_s: Seconds = Field(60, description="Seconds of silence before goodbye and hang-up.")
-    interruption_min_ms: Milliseconds = Field(
-        280, description="Milliseconds speech must last to take the floor over from a reply."
-    )
-    filler_after_s: Seconds = Field(4, description="Seconds a Thinker may be silent before a filler.")
+    idle_nudge_s: Seconds = Field(15, description="Seconds of silence before the assistant nudges the caller.")
+    idle_disconnect_s: Seconds = Field(60, description="Seconds of silence before it says goodbye and hangs up.")
+    interruption_min_ms: Milliseconds = Field(280, description="Milliseconds of speech that interrupt a reply.")
+    filler_after_s: Seconds = Field(4, description="Seconds without news of a Thinker before a filler is spoken.")
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
 
     # Chat
     chat_deadline_s: float = Field(180, gt=0, le=600, description="Seconds a typed turn has to be answered.")
     chat_turns_per_minute: int = Field(30, ge=0, description="Typed turns per minute and user.")
     embedding_base_url: str | None = Field(
-        None, description="Where /embeddings is, if not at OPENAI_BASE_URL; a local server needs no key."
+        None, description="Address of the embeddings API, if not OPENAI_BASE_URL; a local server needs no key."
     )
-    embedding_model: str = Field("text-embedding-3-small", description="Makes the vectors of POST /embedding.")
+    embedding_model: str = Field("text-embedding-3-small", description="The model of POST /embedding.")
 
     # Limits
     session_cap: int = Field(50, ge=0, description="Calls at the same time, in one process.")
     admission_max_lag_ms: Milliseconds = Field(
-        80, description="Milliseconds the event loop may be late, lately, for another call to be taken."
+        80, description="Milliseconds the event loop may lag while new calls are still accepted."
     )
     admission_max_cpu_percent: int = Field(
-        85, ge=0, description="Percent of one core a process may use, lately, for another call to be taken."
+        85, ge=0, description="Percent of one core a process may use while new calls are still accepted."
     )
     session_max_minutes: int = Field(60, ge=0, description="Minutes a call may last.")
     offers_per_minute: int = Field(30, ge=0, description="New calls per minute and address.")
@@ -204,28 +176,28 @@ class Settings(BaseSettings):
     # Several processes
     workers: int = Field(1, ge=1, le=64, description="Processes that serve the one port together.")
     share_sessions: bool = Field(
-        False, description="Several servers behind one address: any of them answers for every call (needs REDIS_URL)."
+        False, description="Whether several servers behind one address act as one; needs REDIS_URL."
     )
     offline_url: str | None = Field(
-        None, description="An offline demonstration that runs already; unset: the server starts its own."
+        None, description="Address of a running offline demonstration; unset: the server starts its own."
     )
 
-    drain_s: Seconds = Field(
-        0, description="Seconds calls may go on after SIGTERM, while no new ones are taken; then they are ended."
-    )
+    drain_s: Seconds = Field(0, description="Seconds calls may continue after SIGTERM, while new ones are refused.")
 
-    # Who may call
+    # Access
     allowed_origins: Annotated[list[str], NoDecode] = Field(
         default_factory=list, description="Extra browser origins, comma-separated; our own is always allowed."
     )
     secret_key: SecretStr | None = Field(
-        None, description="Signs cookies and tokens; unset: generated and kept in DATA_DIR."
+        None, description="Key that signs cookies and tokens; unset: generated and kept in DATA_DIR."
     )
     admin_token: SecretStr | None = Field(
-        None, min_length=16, description="Opens /admin, 16 characters or more; unset: there is no admin page."
+        None,
+        min_length=16,
+        description="Token that opens /admin, 16 characters or more; unset: no admin page.",
     )
     identify_by_fingerprint: bool = Field(
-        False, description="Demos only: a browser fingerprint restores a lost cookie's context."
+        False, description="For demonstrations: a browser fingerprint restores the data of a lost cookie."
     )
 
     @field_validator("caldav_url")
@@ -317,7 +289,7 @@ class Settings(BaseSettings):
 
     @property
     def offline(self) -> bool:
-        """Whether the demonstration server has to stand in for the real API (asked by `main` only)."""
+        """Whether the offline demonstration stands in for the API (only `app/` asks)."""
         return self.openai_api_key is None
 
     @property
@@ -327,7 +299,7 @@ class Settings(BaseSettings):
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """Settings from the environment and `.env`. Raises `SettingsError` naming each variable and its mend."""
+    """Read the settings from the environment and `.env`. Raises `SettingsError`, which names each faulty variable."""
     try:
         return Settings(**overrides)
     except ValidationError as error:

@@ -13,7 +13,7 @@ from backend.models.chat_completions import ChatCompletions
 from backend.models.tagged import TaggedChatModel
 from backend.reasoning.base import Stage
 from backend.reasoning.reasoner import Reasoner
-from backend.settings.reasoning import ReasoningSettings
+from backend.settings.agent import ReasoningSettings
 from backend.tools import calculate
 from backend.tools.registry import tools_of
 from backend.tools.runner import Toolbox

@@ -8,7 +8,7 @@ from backend.agent.session import Agent
 from backend.models.chat_completions import ChatCompletions
 from backend.reasoning.base import Strategy
 from backend.reasoning.reasoner import Reasoner
-from backend.settings.reasoning import ReasoningSettings
+from backend.settings.agent import ReasoningSettings
 from backend.tools.calculate import calculate
 from demo.offline.chat.facts import UNKNOWN
 from demo.offline.demonstration.intents import Question, understand

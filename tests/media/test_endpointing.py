@@ -8,7 +8,7 @@ from backend.conversation import events as ev
 from backend.media.endpointing import LocalEndpointing, ProviderEndpointing, open_endpointing
 from backend.media.frame import SILENCE, Frame
 from backend.media.segmenter import Segmenter
-from backend.settings.settings import VadSettings
+from backend.settings.vad import VadSettings
 from tests.call.world import VOICE, hearing
 from tests.support.detector import Saying
 

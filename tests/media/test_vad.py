@@ -17,7 +17,7 @@ from backend.media import vad, vad_silero, vad_ten
 from backend.media.frame import SAMPLE_RATE, SILENCE, Frame
 from backend.media.segmenter import Ended, Onset, Segmenter
 from backend.media.vad import EngineName, make_vad
-from backend.settings.settings import VadSettings
+from backend.settings.vad import VadSettings
 from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, speech
 
 

@@ -14,7 +14,7 @@ from backend.models.chat_completions import ChatCompletions
 from backend.observability.tracing import within
 from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, ReasoningRequest, Stage, without_thoughts
 from backend.reasoning.dual import deliverable
-from backend.settings.reasoning import ReasoningSettings
+from backend.settings.agent import ReasoningSettings
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
 from backend.tools.base import Principal, Result, tool

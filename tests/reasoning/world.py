@@ -7,7 +7,7 @@ from typing import Any
 
 from backend.models.base import ChatModel
 from backend.reasoning.reasoner import Reasoner
-from backend.settings.reasoning import ReasoningSettings
+from backend.settings.agent import ReasoningSettings
 from backend.testing.model import Line, Scene, ScriptedModel
 from tests.support.minds import agent
 

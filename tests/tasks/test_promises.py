@@ -20,8 +20,7 @@ from backend.coordinator.service import pace_of
 from backend.coordinator.state import THOUGHTS_LIMIT, Notebook
 from backend.errors import NoAnswer
 from backend.models.chat_completions import ChatCompletions, Patience
-from backend.settings.coordinator import CoordinatorSettings
-from backend.settings.tasks import BackgroundSettings
+from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import Archive, ArchivingModel
 from backend.tasks.repository import Records

@@ -1,0 +1,48 @@
+"""Settings of a turn: its steps (`PIPELINE__…`), its tools (`TOOLS__…`) and its reasoners (`REASONING__…`)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, SecretStr
+
+
+class PipelineSettings(BaseModel):
+    """Options of the steps around a turn, and the webhook that hears of finished turns."""
+
+    options: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description='Options by step, as JSON: {"speaker_facts": {"facts": 3}}.'
+    )
+    webhook_url: str = Field("", description="Address that receives every finished turn, signed; empty: none.")
+    webhook_hosts: str = Field(
+        "", description="Hosts the webhook may be at, comma-separated; a private address must be listed itself."
+    )
+    webhook_secret: SecretStr = Field(
+        SecretStr(""), description="Key that signs what the webhook receives, 16 characters or more."
+    )
+
+
+class ToolSettings(BaseModel):
+    """When and by whom the tools of a typed turn are chosen."""
+
+    router_above: int = Field(
+        12, ge=0, description="With more tools than this, a model first picks those a typed turn needs; 0: never."
+    )
+    router_model: str = Field("", description="The model that picks; empty: THINKER_MODEL.")
+    router_deadline_s: float = Field(
+        2.0, gt=0, le=10, description="Seconds it may take; after that the turn is offered every tool."
+    )
+
+
+class ReasoningSettings(BaseModel):
+    """Which models plan and carry out, and how long they may take."""
+
+    planner_model: str = Field("", description="Model that thinks alone, or plans; empty: THINKER_MODEL_ADVANCED.")
+    executor_model: str = Field("", description="Model that carries out a plan, with tools; empty: THINKER_MODEL.")
+    voice_strategy: Literal["mono", "dual"] = Field(
+        "mono", description="How the Thinker `reason` works: mono, one model; dual, a planner and an executor."
+    )
+    rounds: int = Field(20, ge=1, le=20, description="Most rounds of planner and executor.")
+    reflections: int = Field(1, ge=0, le=3, description="Most times that one model alone reviews its draft.")
+    deadline_s: float = Field(120, gt=0, description="Seconds a task may take; then it answers with what it has.")
+    per_minute: int = Field(10, ge=0, description="Tasks over HTTP per minute and caller.")

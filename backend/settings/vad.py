@@ -1,0 +1,31 @@
+"""Settings of local voice activity detection (`VAD__…`)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, field_validator
+
+
+class VadSettings(BaseModel):
+    """Which detector listens, and how its scores become the beginning and end of an utterance."""
+
+    enabled: bool = Field(True, description="Detect turns locally; false leaves it to the provider's semantic_vad.")
+    engine: Literal["auto", "ten", "silero"] = Field(
+        "auto", description="The detector; auto takes Silero, else TEN VAD."
+    )
+    threshold: float = Field(0.7, ge=0.05, le=0.99, description="Probability from which a frame counts as speech.")
+    onset_threshold: float = Field(
+        0.5, ge=0.05, le=0.99, description="The same after silence, with Silero: a first sound may be doubtful."
+    )
+    vad_sample_rate: Literal[16000] = Field(16000, description="Samples per second that the detector receives.")
+    vad_frame_ms: Literal[10, 16, 32] = Field(32, description="Milliseconds TEN VAD scores at once; Silero always 32.")
+    pre_roll_ms: int = Field(100, ge=0, le=1000, description="Milliseconds kept from before the onset.")
+    post_roll_ms: int = Field(300, ge=0, le=2000, description="Most milliseconds of trailing silence that are sent.")
+    hangover_frames: int = Field(15, ge=1, le=150, description="Silent frames of 20 ms that end an utterance.")
+
+    @field_validator("vad_sample_rate", "vad_frame_ms", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        """The environment speaks in strings, which a Literal of numbers would refuse."""
+        return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
