@@ -121,7 +121,7 @@ def _dependencies(
     metrics: Metrics,
     tracer: Tracer,
 ) -> Line:
-    registry, modes = thinkers.registry, thinkers.registry.desk.modes
+    registry, modes = thinkers.registry, thinkers.registry.dependencies.modes
     limits = _limits(settings)
     return Line(
         dial=responder.dial,
@@ -131,7 +131,7 @@ def _dependencies(
         mode=modes.chosen,
         known=partial(_known, stores.memory, thinkers.asking),
         earlier=partial(_earlier, stores.memory),
-        thinkers=registry,
+        thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         keep=stores.outbox.put,
         learning=Learning(stores.memory.watch_user, thinkers.summaries, tasks.coordinating.overhear),
         open_endpointing=partial(open_endpointing, settings.vad),
@@ -144,7 +144,6 @@ def _dependencies(
         },
         metrics=metrics,
         tracer=tracer,
-        handover=tasks.handover,
         subscribe=tasks.notifications.dispatcher.subscribe,
     )
 

@@ -28,11 +28,10 @@ async def open_chat(
     """Open the chat; turns that still run at the end of the block are cancelled."""
     chat = Chat(
         ChatDependencies(
-            thinkers.registry,
+            thinkers.dispatcher.with_handoff(tasks.handoff),
             thinkers.pipeline,
             stores.memory,
             settings.chat_deadline_s,
-            tasks.handover,
             ChatProfileUpdater(stores.outbox.put, thinkers.summaries, tasks.coordinating.overhear),
             tracer,
             stores.turns,

@@ -54,7 +54,7 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
     """Open the HTTP application; its MCP endpoints serve until the block ends."""
     stores, thinkers, calls = subsystems.stores, subsystems.thinkers, subsystems.calls
     notifications = subsystems.tasks.notifications
-    toolbox, others = thinkers.registry.desk.toolbox, thinkers.others
+    toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
     take = Buckets(settings.mcp.per_minute, what="requests of this token").taker(time.monotonic)
     async with served_tools(settings.mcp, toolbox, settings.allowed_origins, take=take) as endpoints:
         services = Services(
@@ -81,7 +81,7 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
             tools=lambda client: {"tools": toolbox.described(client), "servers": others.states() if others else {}},
             doors=endpoints,
             metrics=subsystems.metrics,
-            reasoner=thinkers.registry.desk.reasoner,
+            reasoner=thinkers.registry.dependencies.reasoner,
         )
         yield build_app(services)
 

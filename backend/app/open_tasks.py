@@ -26,7 +26,7 @@ from backend.tasks.service import Board
 from backend.tasks.task import Results
 from backend.tasks.thinking import Thinking, background_kinds
 from backend.tasks.worker import Worker
-from backend.thinkers.registry import ThinkerRegistry
+from backend.thinkers.dispatcher import ThinkerDispatcher
 
 DAY_S = 86_400
 ARCHIVE_WAITS = 200
@@ -86,7 +86,7 @@ def open_records(settings: BackgroundSettings, store: Store, results: Results | 
 def a_worker(
     settings: BackgroundSettings,
     records: Records,
-    thinkers: ThinkerRegistry,
+    thinkers: ThinkerDispatcher,
     archive: Archive,
     concurrency: int | None = None,
 ) -> Worker:
@@ -106,7 +106,7 @@ async def open_background(
     settings: BackgroundSettings,
     store: Store,
     *,
-    thinkers: ThinkerRegistry,
+    thinkers: ThinkerDispatcher,
     archive: Archive,
     registry: CollectorRegistry,
     results: Results | None = None,
@@ -122,7 +122,7 @@ async def open_background(
     async with worker.working(store.url) if inline else open_queue(store.url) as queue:
         figures = TaskFigures(records, queue)
         figures.show_in(registry)
-        board = Board(records, queue, kinds=background_kinds(thinkers.manifests))
+        board = Board(records, queue, kinds=background_kinds(thinkers.registry.manifests))
         yield Background(board, archive, records, figures, _line(settings, store, inline))
 
 

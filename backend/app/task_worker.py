@@ -51,7 +51,7 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
         models = await enter(open_models(settings, stores))
         thinkers = await enter(open_thinkers(settings, stores, notifications, models))
         records = open_records(settings.background, Store(opened.redis, opened.waiting, opened.url))
-        worker = a_worker(settings.background, records, thinkers.registry, models.archive, concurrency)
+        worker = a_worker(settings.background, records, thinkers.dispatcher, models.archive, concurrency)
         await enter(worker.working(opened.url))
         yield _lines(worker, opened.label, background_kinds(thinkers.registry.manifests))
 

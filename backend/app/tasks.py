@@ -26,7 +26,7 @@ class TaskSubsystem:
     background: Background
     notifications: Notifications
     coordinating: Coordinating
-    handover: BackgroundHandoff
+    handoff: BackgroundHandoff
     """The way of calls and typed turns to the tasks."""
 
 
@@ -47,7 +47,7 @@ async def open_tasks(
             open_background(
                 settings.background,
                 Store(opened.redis, opened.waiting, opened.url),
-                thinkers=thinkers.registry,
+                thinkers=thinkers.dispatcher,
                 archive=models.archive,
                 registry=metrics.registry,
             )
@@ -71,6 +71,6 @@ async def open_tasks(
                 tracer=tracer,
             )
         )
-        handover = BackgroundHandoff(background.board)
-        stack.push_async_callback(handover.close)
-        yield TaskSubsystem(background, notifications, coordinating, handover)
+        handoff = BackgroundHandoff(background.board)
+        stack.push_async_callback(handoff.close)
+        yield TaskSubsystem(background, notifications, coordinating, handoff)

@@ -29,6 +29,7 @@ from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.tasks.queries import Asking
+from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.preferences import MemoryPreferences
 from backend.thinkers.profiles import ModeProfiles
 from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
@@ -54,7 +55,7 @@ SUMMARIES_WITHIN_S = 2.0
 class ThinkerSubsystem:
     """The Thinkers of a process, and what their tools reach."""
 
-    registry: ThinkerRegistry
+    dispatcher: ThinkerDispatcher
     pipeline: Pipeline
     others: OtherServers | None
     """The tools of other MCP servers; None when the settings name none."""
@@ -62,6 +63,11 @@ class ThinkerSubsystem:
     """A user's tasks, for the tool that asks for them: none until it is opened."""
     summaries: Summaries
     """Writes the summaries of finished conversations."""
+
+    @property
+    def registry(self) -> ThinkerRegistry:
+        """All Thinkers there are."""
+        return self.dispatcher.registry
 
 
 @asynccontextmanager
@@ -82,7 +88,7 @@ async def open_thinkers(
             )
         )
         others, asking = await enter(other_servers(settings.mcp)), Asking()
-        registry = build_thinkers(
+        dispatcher = build_thinkers(
             settings,
             model=models.model,
             memory=stores.memory,
@@ -96,7 +102,7 @@ async def open_thinkers(
         )
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
-        yield ThinkerSubsystem(registry, pipeline, others, asking, summaries)
+        yield ThinkerSubsystem(dispatcher, pipeline, others, asking, summaries)
 
 
 def build_thinkers(
@@ -112,7 +118,7 @@ def build_thinkers(
     user_tasks: UserTasks | None = None,
     services: Mapping[Any, Any] | None = None,
     clock: Callable[[], float] = time.time,
-) -> ThinkerRegistry:
+) -> ThinkerDispatcher:
     """Return all Thinkers with their tools and services. `folders` hold further Thinker and tool files.
 
     `tool_sources` have the tools of other servers; `services` are further ones for tools, by type.
@@ -138,10 +144,10 @@ def build_thinkers(
     profiles.modes = modes
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
-    desk = ThinkerDependencies(
+    dependencies = ThinkerDependencies(
         agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, _router(settings, model)
     )
-    return ThinkerRegistry.discover(desk, folders=folders)
+    return ThinkerDispatcher(ThinkerRegistry.discover(dependencies, folders=folders))
 
 
 def _services(stores: Stores, models: Models) -> dict[Any, Any]:

@@ -23,7 +23,7 @@ from backend.call.post_turn import TurnsOver
 from backend.call.prompts import filler_hint
 from backend.call.reconnect import dial_patiently
 from backend.call.summary import keep_summary
-from backend.call.tool_calls import Desk
+from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
@@ -40,8 +40,8 @@ from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
 from backend.storage.memory import Message
 from backend.storage.outbox import Keep, careful
-from backend.tasks.handoff import BackgroundHandoff
-from backend.thinkers.registry import ThinkerRegistry
+from backend.thinkers.base import Question
+from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.transports.base import Transport
 from backend.users.modes import Mode
 from backend.users.profile_learner import Knowing, Learning
@@ -65,7 +65,7 @@ class Line:
     """`await known(user_id)`: that, within half a second, `{}` when memory is slow."""
     earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
     """`await earlier(user_id, conversation_id)`: what was said before, within half a second; None: memory is slow."""
-    thinkers: ThinkerRegistry
+    thinkers: ThinkerDispatcher
     keep: Keep
     learning: Learning
     open_endpointing: Callable[[], Endpointing]
@@ -76,8 +76,6 @@ class Line:
     """Told to the page when the call begins: responder, model, offline."""
     metrics: Metrics
     tracer: Tracer = NO_TRACER
-    handover: BackgroundHandoff | None = None
-    """Takes work that goes on without its call."""
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
 
@@ -100,22 +98,17 @@ class Call:
         self._trace = CallTrace(line.tracer, session)
         self._keep = careful(line.keep)
         self._history = History(session.owner, session.conversation_id, self._keep)
-        self._desk = Desk(
-            line.thinkers,
-            session_id=session.id,
-            user_id=session.owner,
-            conversation_id=session.conversation_id,
-            mode=lambda: self._mode,
+        view = CallView(
+            question=self._question,
             turn=lambda: self._machine.turn,
-            tell=self._tell,
-            publish=self._publish,
-            metrics=line.metrics,
             turn_age_ms=lambda: self._machine.turn_age_ms(self._now()),
-            handover=line.handover,
+            dispatch=self._tell,
+            publish=self._publish,
         )
+        self._tool_calls = ToolCallDispatcher(line.thinkers, view, line.metrics)
         self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
         self._turns_over = TurnsOver(
-            line.thinkers.desk.pipeline,
+            line.thinkers.registry.dependencies.pipeline,
             session.owner,
             session.conversation_id,
             mode=lambda: self._mode,
@@ -139,7 +132,7 @@ class Call:
         self._ends_at = self._now() + line.max_s if line.max_s else float("inf")
 
     def __repr__(self) -> str:
-        return f"Call({self._machine!r}, {self._transport!r}, {self._responder!r}, {self._desk!r})"
+        return f"Call({self._machine!r}, {self._transport!r}, {self._responder!r}, {self._tool_calls!r})"
 
     # --- what others ask of a live call ---------------------------------------------------------------
 
@@ -158,12 +151,12 @@ class Call:
 
     def cancel_thinker(self, call: str) -> None:
         """The caller does not want this answer any more. Raises `NotFound`, or `BadRequest` when it is over."""
-        self._desk.dismissable(call)
+        self._tool_calls.dismiss(call)
         self._tell(ev.ThinkerDismissed(call))
 
     def say_answer(self, call: str) -> None:
         """Speak an answer that came too late, as soon as the floor is free. Raises `NotFound`, `BadRequest`."""
-        self._tell(ev.LateAnswerWanted(call, self._desk.late_answer(call)))
+        self._tell(ev.LateAnswerWanted(call, self._tool_calls.late_answer(call)))
 
     def hang_up(self, reason: str) -> None:
         """End in order; the caller hears a word unless `reason` is 'deleted' or 'disconnected'."""
@@ -323,7 +316,7 @@ class Call:
             steps.push_async_callback(self._transport.close)
             if self._responder:
                 steps.push_async_callback(self._responder.close)
-            steps.push_async_callback(self._desk.close, go_on=self._reason != "deleted")
+            steps.push_async_callback(self._tool_calls.close, go_on=self._reason != "deleted")
 
     def _record_end(self) -> None:
         self._session.call = None
@@ -334,6 +327,11 @@ class Call:
         keep_summary(self._keep, self._session, self._reason)
         self._line.metrics.session_ended(self._reason)
         self._trace.close(self._reason)
+
+    def _question(self, domain: str, query: str) -> Question:
+        session = self._session
+        conversation = session.conversation_id
+        return Question(domain, query, session.id, session.owner, mode=self._mode, conversation_id=conversation)
 
     # --- events in, commands out ----------------------------------------------------------------------
 
@@ -384,9 +382,9 @@ class Call:
                 self._told.append(ev.PlaybackFlushed(transport.flush()))
             case do.RunThinker(call, name, arguments):
                 with self._trace.thinker(call):
-                    self._desk.run(call, name, arguments)
+                    self._tool_calls.run(call, name, arguments)
             case do.CancelThinker(call):
-                self._desk.cancel(call)
+                self._tool_calls.cancel(call)
             case do.Remember(role, text):
                 kept_as = self._history.add(role, text)
                 self._knowing.heard(role, text)
@@ -400,7 +398,7 @@ class Call:
                 self._reason = reason
                 self._over.set()
             case do.CreateReply(Purpose.FILLER) if self._responder:
-                self._responder.send(replace(command, hint=filler_hint(self._desk.filler())))
+                self._responder.send(replace(command, hint=filler_hint(self._tool_calls.filler())))
             case _:
                 if self._responder:
                     self._responder.send(command)
@@ -417,7 +415,7 @@ class Call:
             case "transcript_interrupted":
                 session.transcript.write("assistant", data["item_id"], data["heard"], interrupted=True)
             case "thinker" if "domain" not in data:
-                data = self._desk.settled(data["call_id"], data["event"])
+                data = self._tool_calls.settled(data["call_id"], data["event"])
             case "thinker" if data["event"] == "routed":
                 self._knowing.asked(data["domain"])
             case "notice" if self._subscription:

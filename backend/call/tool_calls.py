@@ -1,33 +1,29 @@
-"""Where a call's Thinkers work: one owned task per tool call, each ending in exactly one event."""
+"""The tool calls of one voice call: each goes to the Thinker dispatcher, and comes back as one turn-machine event."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
-from backend.errors import BadRequest, NoAnswer, NotFound, TookTooLong, VoiceError
+from backend.errors import BadRequest, NotFound
 from backend.observability.call_metrics import Metrics
-from backend.tasks.handoff import GOES_ON, STARTED, BackgroundHandoff
-from backend.thinkers.base import Answer, LocalCheckpoints, Manifest, Question, ThinkerProgress
-from backend.thinkers.registry import ThinkerRegistry
-from backend.users.modes import Mode
-
-log = logging.getLogger(__name__)
+from backend.thinkers.base import Answer, Question, ThinkerProgress
+from backend.thinkers.dispatcher import CallStage, ThinkerCall, ThinkerDispatcher
 
 CALL_LIMIT = 16
-"""Thinkers working for one call at the same time; more are refused with a word the model can act on."""
+"""Thinkers working for one call at the same time; more are refused with a sentence the model can act on."""
 
-WORK_KEPT = 64
-"""Pieces of work remembered of one call."""
+REMEMBERED_LIMIT = 64
+"""Thinker calls remembered of one voice call."""
 
 STOP_WITHIN_S = 2.0
-"""Seconds cancelled work gets to tidy up."""
+"""Seconds cancelled Thinkers get to clean up."""
+
+TOO_MANY = "Too many questions at once. Ask again when one is answered."
 
 NOT_WANTED = "The caller has moved on; this is no longer wanted. Do not mention it."
 
@@ -37,240 +33,167 @@ ThinkerEvent = ThinkerFinished | ThinkerFailed
 OUTCOMES = frozenset({"complete", "failed", "stale"})
 
 
-@dataclass(slots=True)
-class Work:
-    """One tool call's work, as the page sees it. `turn` is the caller's turn it serves."""
+@dataclass(frozen=True, slots=True)
+class CallView:
+    """What tool calls need of the voice call they belong to, read at the moment it is needed."""
 
-    call: str
-    domain: str
-    label: str
-    query: str
-    since: float
-    turn: int
-    into_turn_ms: int = 0
-    """From the caller's last sound of that turn to the tool call."""
-    filler: str = ""
-    answer: Answer | None = None
-    error: str = ""
-    measured: bool = False
-    event: str = ""
-    """How the turn machine took it, once it has."""
-    question: Question | None = None
-    steps: LocalCheckpoints = field(default_factory=LocalCheckpoints)
-    task_id: str = ""
-    """Of the background task it went on as."""
-
-    def shown(self, event: str) -> dict[str, Any]:
-        """The data of a `thinker` page event."""
-        shown: dict[str, Any] = {
-            "call_id": self.call,
-            "event": event,
-            "domain": self.domain,
-            "label": self.label,
-            "query": self.query,
-            "elapsed_ms": round((time.monotonic() - self.since) * 1000),
-            "turn": self.turn,
-            "into_turn_ms": self.into_turn_ms,
-        }
-        if self.answer:
-            shown |= {"source": self.answer.source, "citations": list(self.answer.citations)}
-        if self.task_id:
-            shown["task_id"] = self.task_id
-        if self.error:
-            shown["error"] = self.error
-        return shown
+    question: Callable[[str, str], Question]
+    """Makes the question of a domain and a query."""
+    turn: Callable[[], int]
+    """The number of the caller's latest turn: a Thinker that serves an earlier one is late."""
+    turn_age_ms: Callable[[], int]
+    """How far into that turn we are, in milliseconds."""
+    dispatch: Callable[[ThinkerEvent], None]
+    """Gives an outcome to the turn machine."""
+    publish: Callable[[str, dict[str, Any]], None]
+    """Shows an event on the page."""
 
 
-class Desk:
-    """Runs Thinkers for one call. `tell` takes their events, `publish` what the page should see.
+class ToolCallDispatcher:
+    """Starts, cancels and remembers the Thinker calls of one voice call."""
 
-    `turn` gives the number of the caller's latest turn: work that serves an earlier one is late. `turn_age_ms` tells
-    how far into that turn we are, in milliseconds.
-    """
-
-    def __init__(
-        self,
-        thinkers: ThinkerRegistry,
-        *,
-        session_id: str,
-        user_id: str,
-        conversation_id: str,
-        mode: Callable[[], Mode] = Mode,
-        turn: Callable[[], int],
-        tell: Callable[[ThinkerEvent], None],
-        publish: Callable[[str, dict[str, Any]], None],
-        metrics: Metrics,
-        turn_age_ms: Callable[[], int] = lambda: 0,
-        handover: BackgroundHandoff | None = None,
-    ) -> None:
-        """`handover` takes work that goes on in the background; None: none does."""
-        self._handover = handover
-        self._goes_on = False
+    def __init__(self, thinkers: ThinkerDispatcher, call: CallView, metrics: Metrics) -> None:
         self._thinkers = thinkers
-        self._session_id = session_id
-        self._user_id = user_id
-        self._conversation_id = conversation_id
-        self._mode = mode
-        self._turn = turn
-        self._tell = tell
-        self._publish = publish
+        self._call = call
         self._metrics = metrics
-        self._turn_age_ms = turn_age_ms
-        self._work: dict[str, Work] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._calls: dict[str, ThinkerCall] = {}
+        self._states: dict[str, str] = {}
+        """Tool call → how the turn machine took its outcome."""
+        self._dismissed: set[str] = set()
 
     def __repr__(self) -> str:
-        return f"Desk({len(self._tasks)} at work)"
+        return f"ToolCallDispatcher({len(self._working)} working)"
 
-    def run(self, call: str, name: str, arguments: str) -> None:
-        """Begin to work on a tool call."""
-        work = Work(call, "", name[:64], "", time.monotonic(), self._turn(), self._turn_age_ms())
-        while len(self._work) >= WORK_KEPT:
-            del self._work[next(iter(self._work))]
-        self._work[call] = work
-        answering = self._answer(work, name, arguments, full=len(self._tasks) >= CALL_LIMIT)
-        self._tasks[call] = asyncio.create_task(answering, name=f"thinker {call}")
+    @property
+    def _working(self) -> list[ThinkerCall]:
+        return [call for call in self._calls.values() if call.working]
 
-    def cancel(self, call: str) -> None:
-        """Nobody waits for it any more: stop the model and the tools."""
-        if task := self._tasks.get(call):
-            task.cancel()
+    def run(self, call_id: str, name: str, arguments: str) -> None:
+        """Begin to work on a tool call. Its outcome is dispatched once, unless it is cancelled."""
+        call = ThinkerCall(
+            call_id,
+            self._call.question("", ""),
+            name[:64],
+            self._on_stage,
+            self._on_end,
+            turn=self._call.turn(),
+            into_turn_ms=self._call.turn_age_ms(),
+        )
+        is_full = len(self._working) >= CALL_LIMIT
+        self._remember(call)
+        try:
+            route = self._thinkers.registry.parse(name, arguments)
+        except BadRequest as error:
+            self._refuse(call, str(error))
+            return
+        call.question = self._call.question(route.manifest.domain, route.query)
+        call.label, call.background = route.manifest.label, route.background
+        if is_full:
+            self._on_stage(call, "routed", None)
+            self._refuse(call, TOO_MANY)
+            return
+        self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
 
-    def dismissable(self, call: str) -> None:
-        """Raises `NotFound` for work not done here, `BadRequest` for work that is over."""
-        if self._known(call).event:
-            raise BadRequest("This Thinker is not at work any more.", hint="There is nothing to cancel.")
+    def cancel(self, call_id: str) -> None:
+        """Stop the model and the tools of a call: nobody waits for it any more."""
+        if (call := self._calls.get(call_id)) and call.task:
+            call.task.cancel()
 
-    def late_answer(self, call: str) -> str:
-        """The answer that came too late, for the Responder to speak after all.
+    def dismiss(self, call_id: str) -> None:
+        """Note that the caller does not want the answer, so that it does not go on in the background either.
 
-        Raises `NotFound` for work not done here, `BadRequest` where no answer went unspoken.
+        Raises `NotFound` for a call that is not known here, `BadRequest` for one that is over.
         """
-        work = self._known(call)
-        if work.event != "stale" or work.answer is None:
+        self._known(call_id)
+        if call_id in self._states:
+            raise BadRequest("This Thinker is not at work any more.", hint="There is nothing to cancel.")
+        self._dismissed.add(call_id)
+
+    def late_answer(self, call_id: str) -> str:
+        """Return the answer that came too late, as JSON for the Responder to speak after all.
+
+        Raises `NotFound` for a call that is not known here, `BadRequest` where no answer went unspoken.
+        """
+        call = self._known(call_id)
+        if self._states.get(call_id) != "stale" or call.answer is None or call.answer.task_id:
             raise BadRequest("There is no unspoken answer.", hint="Only an answer that came too late can be asked for.")
-        return _output(work.domain, work.answer, note=LATE)
+        return _output(call.question.domain, call.answer, note=LATE)
 
     def filler(self) -> str:
-        """The sentence of the Thinker that is at work, the newest of several, for the Responder to say; or nothing."""
-        working = [work for call, work in self._work.items() if call in self._tasks]
-        return working[-1].filler if working else ""
+        """Return the filler sentence of the newest Thinker at work; empty if it has none, or none is at work."""
+        working = self._working
+        return self._thinkers.registry.manifest_of(working[-1].question.domain).filler if working else ""
 
-    def settled(self, call: str, event: str) -> dict[str, Any]:
-        """How the turn machine took the result, for the page. An answer can be complete, and go stale unspoken."""
-        work = self._work.get(call)
-        if work is None:
-            return {"call_id": call, "event": event}
-        work.event = event
-        if event in OUTCOMES and not work.measured:
-            work.measured = True
-            self._metrics.thinker_finished(work.domain, event, time.monotonic() - work.since)
-        return work.shown(event)
-
-    def _known(self, call: str) -> Work:
-        try:
-            return self._work[call]
-        except KeyError:
-            raise NotFound("No such Thinker call.", hint="It may be too long ago; ask the question again.") from None
+    def settled(self, call_id: str, event: str) -> dict[str, Any]:
+        """Note how the turn machine took the outcome; return the page's data. An answer can go stale after all."""
+        call = self._calls.get(call_id)
+        if call is None:
+            return {"call_id": call_id, "event": event}
+        if event in OUTCOMES and self._states.get(call_id) not in OUTCOMES:
+            self._metrics.thinker_finished(call.question.domain, event, call.elapsed_s)
+        self._states[call_id] = event
+        return call.shown(event)
 
     async def close(self, *, go_on: bool = False) -> None:
-        """Cancel what still works, and wait until it has stopped; not for one that will not stop.
+        """Cancel every call, and wait until they have stopped, but not long for one that does not stop.
 
-        With `go_on`, what may go on without its call goes on in the background.
+        With `go_on`, what may go on without its caller goes on as a background task.
         """
-        self._goes_on = go_on
-        tasks = list(self._tasks.values())
+        unfinished = [call for call in self._calls.values() if call.task and not call.has_outcome]
+        tasks = [call.task for call in unfinished if call.task]
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
+        for call in unfinished:
+            if go_on and call.id not in self._dismissed:
+                self._thinkers.hand_off_later(call)
 
-    async def _answer(self, work: Work, name: str, arguments: str, *, full: bool) -> None:
+    def _known(self, call_id: str) -> ThinkerCall:
         try:
-            event = await self._think(work, name, arguments, full=full)
-        except asyncio.CancelledError:
-            self._metrics.thinker_finished(work.domain, "cancelled", time.monotonic() - work.since)
-            self._left_behind(work)
-            raise
-        except VoiceError as error:
-            work.error = str(error)
-            event = ThinkerFailed(work.call, work.error)
-        except Exception:
-            log.exception("the work on a tool call failed")
-            work.error = "The specialist had an internal fault."
-            event = ThinkerFailed(work.call, work.error)
-        finally:
-            self._tasks.pop(work.call, None)
-        self._tell(event)
+            return self._calls[call_id]
+        except KeyError:
+            raise NotFound("No such Thinker call.", hint="It may be too long ago; ask the question again.") from None
 
-    async def _think(self, work: Work, name: str, arguments: str, *, full: bool) -> ThinkerEvent:
-        work.domain, work.query = self._thinkers.parse(name, arguments)
-        manifest = self._thinkers.manifest_of(work.domain)
-        work.label, work.filler = manifest.label, manifest.filler
-        self._publish("thinker", work.shown("routed"))
-        if full:
-            raise NoAnswer("Too many questions at once. Ask again when one is answered.")
+    def _remember(self, call: ThinkerCall) -> None:
+        while len(self._calls) >= REMEMBERED_LIMIT:
+            oldest = next(id_ for id_, kept in self._calls.items() if not kept.working)
+            del self._calls[oldest]
+            self._states.pop(oldest, None)
+        self._calls[call.id] = call
 
-        def on_progress(progress: ThinkerProgress) -> None:
-            self._publish("thinker", work.shown("working") | progress.shown())
+    def _refuse(self, call: ThinkerCall, error: str) -> None:
+        call.error = error
+        self._on_end(call)
 
-        self._publish("thinker", work.shown("working"))
-        mode = self._mode()
-        question = Question(
-            work.domain,
-            work.query,
-            self._session_id,
-            self._user_id,
-            mode=mode.name,
-            steps=mode.steps,
-            conversation_id=self._conversation_id,
-        )
-        work.question = question
-        if self._thinkers.in_background(arguments) and self._takes(manifest):
-            return await self._given(work, STARTED)
-        try:
-            answer = await self._thinkers.answer(question, on_progress, steps=work.steps)
-        except TookTooLong:
-            if not self._takes(manifest):
-                raise
-            return await self._given(work, GOES_ON)
-        work.answer = answer
-        return ThinkerFinished(work.call, self._submitted(work, manifest, answer))
+    def _on_stage(self, call: ThinkerCall, stage: CallStage, progress: ThinkerProgress | None) -> None:
+        self._call.publish("thinker", call.shown(stage, progress))
 
-    def _takes(self, manifest: Manifest) -> bool:
-        """Whether this work can go on in the background."""
-        return self._handover is not None and self._handover.takes(manifest, self._user_id)
+    def _on_end(self, call: ThinkerCall) -> None:
+        """Dispatch the outcome; of an answer that is late, and that nobody wants then, only that it is not wanted."""
+        if call.answer is None:
+            self._call.dispatch(ThinkerFailed(call.id, call.error))
+            return
+        domain = call.question.domain
+        is_late = call.turn != self._call.turn()
+        if is_late and not call.answer.task_id and self._thinkers.registry.manifest_of(domain).late == "drop":
+            output = json.dumps({"domain": domain, "dropped": NOT_WANTED})
+        else:
+            output = _output(domain, call.answer)
+        self._call.dispatch(ThinkerFinished(call.id, output))
 
-    async def _given(self, work: Work, words: str) -> ThinkerEvent:
-        """Give the work to the background. What the caller is told at once. Raises `VoiceError`."""
-        assert self._handover is not None
-        assert work.question is not None
-        try:
-            task = await self._handover.give(work.question, work.steps)
-        except TimeoutError:
-            raise NoAnswer("It could not be started in the background just now.") from None
-        work.task_id = task.id
-        output = {"domain": work.domain, "answer": words, "source": "model", "task_id": task.id}
-        return ThinkerFinished(work.call, json.dumps(output))
-
-    def _left_behind(self, work: Work) -> None:
-        """The caller has hung up on work that may go on."""
-        if self._goes_on and work.question is not None and self._takes(self._thinkers.manifest_of(work.domain)):
-            assert self._handover is not None
-            self._handover.give_later(work.question, work.steps)
-
-    def _submitted(self, work: Work, manifest: Manifest, answer: Answer) -> str:
-        """The answer; of one that is late, and that nobody wants then, only that it is not wanted any more."""
-        if manifest.late == "drop" and work.turn != self._turn():
-            return json.dumps({"domain": work.domain, "dropped": NOT_WANTED})
-        return _output(work.domain, answer)
+    def _count_cancelled(self, call: ThinkerCall, task: asyncio.Task[None]) -> None:
+        if task.cancelled():
+            self._metrics.thinker_finished(call.question.domain, "cancelled", call.elapsed_s)
 
 
 def _output(domain: str, answer: Answer, *, note: str = "") -> str:
-    """What the Responder is given to put in its own words."""
-    output: dict[str, Any] = {"domain": domain, "answer": answer.text, "source": answer.source}
+    """Return the JSON that the Responder puts in its own words."""
+    output: dict[str, object] = {"domain": domain, "answer": answer.text, "source": answer.source}
     if answer.citations:
         output["citations"] = list(answer.citations)
+    if answer.task_id:
+        output["task_id"] = answer.task_id
     if note:
         output["note"] = note
     return json.dumps(output, ensure_ascii=False)

@@ -47,12 +47,12 @@ Key = tuple[str, str]
 class Chat:
     """All typed turns of this process. Whoever makes it closes it."""
 
-    def __init__(self, house: ChatDependencies) -> None:
-        self._house = house
+    def __init__(self, dependencies: ChatDependencies) -> None:
+        self._dependencies = dependencies
         self._by_message: OrderedDict[Key, ChatTurn] = OrderedDict()
         self._by_conversation: dict[Key, ChatTurn] = {}
         self._tasks: dict[asyncio.Task[None], ChatTurn] = {}
-        self._elsewhere = house.elsewhere
+        self._elsewhere = dependencies.elsewhere
         self._elsewhere.on_stop(self._unwanted)
 
     def __repr__(self) -> str:
@@ -66,12 +66,12 @@ class Chat:
     @property
     def modes(self) -> Modes:
         """Those a turn may name, or a user choose."""
-        return self._house.modes
+        return self._dependencies.shared.modes
 
     def check_mode(self, name: str) -> None:
         """Raises `NotFound` when a mode is named that there is not."""
         if name:
-            self._house.modes.get(name)
+            self._dependencies.shared.modes.get(name)
 
     async def begin(self, asked: ChatRequest) -> ChatTurn:
         """The turn that answers `asked`: a new one, or, for a message id sent again, the one it already has.
@@ -139,7 +139,7 @@ class Chat:
         """A turn that has ended already, with the reply memory has for this message."""
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
-                raw = await self._house.memory.cache_get(asked.user_id, _key(asked))
+                raw = await self._dependencies.memory.cache_get(asked.user_id, _key(asked))
         except (PeerError, TimeoutError):
             return None
         if raw is None:
@@ -177,7 +177,7 @@ class Chat:
         """Answer; whatever goes wrong is the turn's end, and nobody else's."""
         try:
             async with self._kept(turn.asked):
-                reply = await TurnRunner(self._house, turn).run()
+                reply = await TurnRunner(self._dependencies, turn).run()
                 if reply.state == "complete":
                     await self._store(turn.asked, reply)
             turn.finish(reply)
@@ -281,7 +281,7 @@ class Chat:
         value = json.dumps({"question": asked.text, "reply": reply.shown()}, ensure_ascii=False)
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
-                await self._house.memory.cache_put(asked.user_id, _key(asked), value, HISTORY_TTL_S)
+                await self._dependencies.memory.cache_put(asked.user_id, _key(asked), value, HISTORY_TTL_S)
         except (PeerError, TimeoutError):
             log.warning("a reply could not be stored: a retry of its message after a restart is answered anew")
 

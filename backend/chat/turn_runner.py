@@ -32,10 +32,12 @@ from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
 from backend.observability.tracing import NO_TRACER, Span, Tracer, rooted
 from backend.storage.memory import Memory
-from backend.tasks.handoff import BackgroundHandoff
-from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
+from backend.thinkers.base import Question
+from backend.thinkers.dispatcher import ThinkerDispatcher
+from backend.thinkers.registry import ROUTE_TOOL
+from backend.thinkers.run import ThinkerDependencies
 from backend.tools.runner import Toolbox
-from backend.users.modes import Mode, Modes
+from backend.users.modes import Mode
 from backend.users.profile import UserContext
 
 log = logging.getLogger(__name__)
@@ -63,43 +65,41 @@ OnTurn = Callable[[ChatRequest, ChatReply], None]
 class ChatDependencies:
     """What all typed turns share."""
 
-    thinkers: ThinkerRegistry
+    thinkers: ThinkerDispatcher
     pipeline: Pipeline
     memory: Memory
     deadline_s: float
     """Seconds a turn has, unless its mode says otherwise."""
-    handover: BackgroundHandoff | None = None
-    """Takes long work to the background; None: there is none."""
     on_turn: OnTurn = lambda asked, reply: None
     tracer: Tracer = NO_TRACER
     elsewhere: PeerTurns = NO_PEERS
     """The other processes that answer typed turns."""
 
     @property
-    def modes(self) -> Modes:
-        """Those the Thinkers know, too."""
-        return self.thinkers.desk.modes
+    def shared(self) -> ThinkerDependencies:
+        """The agent, the tools and the modes, which typed turns share with the Thinkers."""
+        return self.thinkers.registry.dependencies
 
     def tools(self, mode: Mode) -> Toolbox:
         """The mode's tools; or those that no Thinker has, as Thinkers know better how to use theirs."""
-        box = self.thinkers.desk.toolbox
+        box = self.shared.toolbox
         if mode.tools is not None:
             return box.only(name for name in mode.tools if name != ROUTE_TOOL)
-        taken = {name for manifest in self.thinkers.manifests for name in manifest.tools} - set(OWN_TOOLS)
+        taken = {name for manifest in self.thinkers.registry.manifests for name in manifest.tools} - set(OWN_TOOLS)
         return box.only(name for name in box.names if name not in taken)
 
 
 class TurnRunner:
     """One turn's own part. `run` is called once."""
 
-    def __init__(self, house: ChatDependencies, turn: ChatTurn) -> None:
-        self._house = house
+    def __init__(self, dependencies: ChatDependencies, turn: ChatTurn) -> None:
+        self._dependencies = dependencies
         self._turn = turn
         self._asked = turn.asked
         self._tools: list[str] = []
         self._late = False
         self._prepared: Prepared | None = None
-        self._consulting: ThinkerRouting | None = None
+        self._routing: ThinkerRouting | None = None
         self._mode = Mode()
         self._kept_in: ContextStore | None = None
 
@@ -109,7 +109,7 @@ class TurnRunner:
     async def run(self) -> ChatReply:
         """Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
         asked = self._asked
-        with rooted(self._house.tracer, "turn", "typed turn", asked.conversation_id or asked.message_id) as span:
+        with rooted(self._dependencies.tracer, "turn", "typed turn", asked.conversation_id or asked.message_id) as span:
             span.asked(asked.text)
             reply = await self._run()
             _describe(span, asked, reply)
@@ -121,7 +121,7 @@ class TurnRunner:
             return self._reply(CANCELLED)
         session = self._session(situation)
         self._turn.stop = session.cancel
-        deadline_s = self._mode.limits.deadline_s or self._house.deadline_s
+        deadline_s = self._mode.limits.deadline_s or self._dependencies.deadline_s
         timer = asyncio.get_running_loop().call_later(deadline_s, self._too_late, session)
         try:
             response = await session.think(self._asked.text, "chat", message_id=self._asked.message_id)
@@ -130,7 +130,7 @@ class TurnRunner:
         if self._late and response.state is not SessionState.COMPLETE:
             raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less at once.")
         reply = self._reply(response, session)
-        self._house.on_turn(self._asked, reply)
+        self._dependencies.on_turn(self._asked, reply)
         return reply
 
     async def _begun(self) -> Situation | None:
@@ -148,31 +148,33 @@ class TurnRunner:
 
     async def _prepare(self) -> Situation:
         known, asked = await self._known(), self._asked
-        self._mode = self._house.modes.named(asked.mode) if asked.mode else self._house.modes.chosen(known)
+        self._mode = (
+            self._dependencies.shared.modes.named(asked.mode)
+            if asked.mode
+            else self._dependencies.shared.modes.chosen(known)
+        )
         opening = {"conversation_id": asked.conversation_id, "message_id": asked.message_id, "mode": self._mode.name}
         self._turn.publish("turn", opening)
-        self._prepared = await self._house.pipeline.before(self._pipeline_view(), names=self._mode.steps)
+        self._prepared = await self._dependencies.pipeline.before(self._pipeline_view(), names=self._mode.steps)
         return self._prepared.add_to(situation_of(known))
 
     def _session(self, situation: Situation) -> ThinkerSession:
         mode, asked = self._mode, self._asked
-        box = self._house.tools(mode)
-        if self._house.thinkers.manifests and (mode.tools is None or ROUTE_TOOL in mode.tools):
+        box = self._dependencies.tools(mode)
+        if self._dependencies.thinkers.registry.manifests and (mode.tools is None or ROUTE_TOOL in mode.tools):
             conversation = asked.conversation_id or asked.message_id
-            house = self._house
-            self._consulting = ThinkerRouting(
-                house.thinkers, conversation, mode, self._turn.publish, house.handover, platform=asked.platform
-            )
-            box = box.plus(self._consulting.tool())
-        desk = self._house.thinkers.desk
-        agent: Agent = desk.agent.with_(
+            question = Question("", "", conversation, "", "chat", mode, conversation, asked.platform)
+            self._routing = ThinkerRouting(self._dependencies.thinkers, question, self._turn.publish)
+            box = box.plus(self._routing.tool())
+        shared = self._dependencies.shared
+        agent: Agent = shared.agent.with_(
             toolbox=box,
-            model_name=desk.model_name("fast", mode),
+            model_name=shared.model_name("fast", mode),
             rounds=mode.limits.tool_rounds,
             profile=mode.name,
             message_limit=mode.limits.history_messages,
             store=self._store(),
-            router=desk.router if mode.tools is None else None,
+            router=shared.router if mode.tools is None else None,
         )
         return agent.create_session(
             asked.conversation_id or asked.message_id,
@@ -191,7 +193,7 @@ class TurnRunner:
     def _store(self) -> ContextStore | None:
         asked = self._asked
         if asked.conversation_id is not None:
-            self._kept_in = StoredHistory(MemoryConversations(self._house.memory), asked.earlier)
+            self._kept_in = StoredHistory(MemoryConversations(self._dependencies.memory), asked.earlier)
         elif asked.earlier:
             self._kept_in = SuppliedHistory(asked.earlier)
         return self._kept_in
@@ -199,7 +201,7 @@ class TurnRunner:
     async def _known(self) -> Mapping[str, Any]:
         try:
             async with asyncio.timeout(KNOWN_WITHIN_S):
-                return await self._house.memory.user_context(self._asked.user_id)
+                return await self._dependencies.memory.user_context(self._asked.user_id)
         except (PeerError, TimeoutError):
             log.warning("a typed turn goes on without what is known of its user: memory does not answer")
             return {}
@@ -219,10 +221,10 @@ class TurnRunner:
             thinkers=self._thinkers_used(),
             citations=response.citations,
         )
-        return (await self._house.pipeline.after(whole, names=self._mode.steps)).answer
+        return (await self._dependencies.pipeline.after(whole, names=self._mode.steps)).answer
 
     def _thinkers_used(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self._consulting.domains)) if self._consulting else ()
+        return tuple(dict.fromkeys(self._routing.domains)) if self._routing else ()
 
     def _too_late(self, session: ThinkerSession) -> None:
         self._late = True

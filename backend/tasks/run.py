@@ -51,7 +51,7 @@ class Again:
 
 
 class Run:
-    """What the work on a task is given: see `thinkers.checkpoints.Steps`, and `progress`."""
+    """What the work on a task is given: see `thinkers.base.Checkpoints`, and `progress`."""
 
     def __init__(self, task: Task, records: Records, steps: dict[str, Any]) -> None:
         self.task = task
@@ -70,11 +70,11 @@ class Run:
         self._awake.set()
 
     def kept(self, name: str) -> Any | None:
-        """See `Steps.kept`."""
+        """See `Checkpoints.kept`."""
         return self._steps.get(name)
 
     async def keep(self, name: str, value: Any) -> None:
-        """See `Steps.keep`. A step that cannot be kept is done again, should it come to that."""
+        """See `Checkpoints.keep`. A step that cannot be kept is done again, should it come to that."""
         self._steps[name] = value
         try:
             await self._records.keep(self.task, name, value)

@@ -7,7 +7,7 @@ from backend.tasks.model_call_log import Archive
 from backend.tasks.run import Run
 from backend.tasks.task import Outcome
 from backend.thinkers.base import Manifest, Question, ThinkerProgress
-from backend.thinkers.registry import ThinkerRegistry
+from backend.thinkers.dispatcher import ThinkerDispatcher
 
 
 def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
@@ -18,7 +18,7 @@ def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
 class Thinking:
     """`run.Work` over the Thinkers."""
 
-    def __init__(self, thinkers: ThinkerRegistry, archive: Archive) -> None:
+    def __init__(self, thinkers: ThinkerDispatcher, archive: Archive) -> None:
         self._thinkers = thinkers
         self._archive = archive
 
@@ -26,7 +26,7 @@ class Thinking:
         return f"Thinking({self._thinkers!r})"
 
     async def __call__(self, run: Run) -> Outcome:
-        """The answer to a task's instruction. Raises what `ThinkerRegistry.answer` raises."""
+        """The answer to a task's instruction. Raises what `ThinkerDispatcher.answer` raises."""
         task = run.task
 
         def tell(progress: ThinkerProgress) -> None:
@@ -42,5 +42,5 @@ class Thinking:
             conversation_id=task.conversation_id,
         )
         with self._archive.scope(task.id, task.owner, while_there=keys.record(task.id)):
-            answer = await self._thinkers.answer(question, tell, steps=run, patient=True)
+            answer = await self._thinkers.answer(question, tell, checkpoints=run, patient=True)
         return Outcome(answer.text, answer.source, answer.citations)

@@ -19,6 +19,7 @@ from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.thinkers.base import Answer, Question, ThinkerProgress
+from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.tools.base import Client, Clock, Principal, Tool, injected
@@ -76,9 +77,11 @@ async def run_thinker(
     pipeline = Pipeline([_step(function) for function in steps], world.known)
     agent = Agent(model, toolbox, world.settings.thinker_model, clock=world.clock)
     dependencies = ThinkerDependencies(agent, toolbox, world.memory, world.settings, pipeline, clock=world.clock)
-    registry = ThinkerRegistry([Thinker(thinker.MANIFEST, getattr(thinker, "think", ThinkerRun.consult))], dependencies)
+    thinkers = ThinkerRegistry([Thinker(thinker.MANIFEST, getattr(thinker, "think", ThinkerRun.consult))], dependencies)
     try:
-        return await registry.answer(Question(thinker.MANIFEST.domain, query, "test", world.user_id), progress)
+        return await ThinkerDispatcher(thinkers).answer(
+            Question(thinker.MANIFEST.domain, query, "test", world.user_id), progress
+        )
     finally:
         await pipeline.close()
 

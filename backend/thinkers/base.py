@@ -1,6 +1,6 @@
-"""What a Thinker is, what it is asked, and what it gives back.
+"""The types of a Thinker: its manifest, the question it is asked, the answer it gives, the checkpoints it keeps.
 
-A Thinker is one file in this folder that holds `MANIFEST`, and, only where a single conversation between model
+A Thinker is one file in this folder that holds `MANIFEST` and, only where a single conversation between model
 and tools is not enough, `async def think(run: ThinkerRun) -> Answer`. The registry finds it; the routing tool,
 the Responder's guide and the page's labels are derived from the manifest.
 """
@@ -8,11 +8,12 @@ the Responder's guide and the page's labels are derived from the manifest.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
+from backend.agent.context import SourceMode
 from backend.errors import BadPlugin
+from backend.users.modes import Mode
 
 Source = Literal["live", "cache", "sample", "model"]
 """Where an answer comes from: a service just asked, our cache, labelled sample data, or the model's own knowledge."""
@@ -20,26 +21,24 @@ Source = Literal["live", "cache", "sample", "model"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One `route_to_thinker` call. `user_id` is empty for a caller we do not know."""
+    """The question of one `route_to_thinker` call. `user_id` is empty for a caller we do not know."""
 
     domain: str
     query: str
     session_id: str
     user_id: str
-    source_mode: Literal["voice", "chat"] = "voice"
-    mode: str = ""
-    """The name of the profile that is on; empty: none."""
-    steps: tuple[str, ...] | None = None
-    """The steps that profile names; None: all that fit."""
+    source_mode: SourceMode = "voice"
+    mode: Mode | None = None
+    """The mode that is on; None: the default."""
     conversation_id: str = ""
     """The conversation it was asked in; empty: none that is kept."""
     platform: str = ""
-    """Where it was typed, as the caller names it; empty by voice."""
+    """Where it was typed, as the client names it; empty by voice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a Thinker found. `text` is ready to be spoken: no markup, links read as names."""
+    """The answer of a Thinker. `text` is ready to be spoken: no markup, links read as names."""
 
     text: str
     source: Source
@@ -47,11 +46,13 @@ class Answer:
     tool_calls: int = 0
     latency_ms: int = 0
     tokens: int = 0
+    task_id: str = ""
+    """The background task that goes on with the question; then `text` only says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStep:
-    """A tool call begins or ends; `id` joins the two."""
+    """The beginning or the end of a tool call; `id` joins the two."""
 
     id: str
     name: str
@@ -60,33 +61,32 @@ class ToolStep:
 
 @dataclass(frozen=True, slots=True)
 class ThinkerProgress:
-    """A step worth showing on the page, e.g. 'calling get_current_weather'. Never holds the user's words."""
+    """A step worth showing on the page, e.g. 'calling get_current_weather'. It never holds the user's words."""
 
     detail: str
-    """Empty: what was shown last still holds."""
+    """Empty: the detail shown last still holds."""
     tool: ToolStep | None = None
-    """The tool call this tells of."""
 
     def shown(self) -> dict[str, Any]:
-        """What it adds to a `thinker` page event."""
+        """Return the fields it adds to a `thinker` page event."""
         detail = {"detail": self.detail} if self.detail else {}
         return detail | ({"tool": asdict(self.tool)} if self.tool else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a domain is and how it is served. Everything the rest of the server knows of it."""
+    """The description of a domain and of how it is served: everything the rest of the server knows of a Thinker."""
 
     domain: str
     """The routing name: lower-case letters, digits and underscores."""
     label: str
-    """What the page calls it."""
+    """The name the page shows."""
     description: str
     """When to route here, in a few words that complete 'Use it for …'."""
     example: str
     """A sentence a caller might say."""
     prompt: str
-    """What the model is told of its task; style, date and user data are added to it."""
+    """The model's task; style, date and user data are added to it."""
     tier: Literal["fast", "advanced"] = "fast"
     """Which of the two configured models thinks."""
     tools: tuple[str, ...] = ()
@@ -98,12 +98,12 @@ class Manifest:
     deadline_s: float | None = None
     """Seconds to answer in; None: the setting `THINKER_DEADLINE_S`."""
     filler: str = ""
-    """What the Responder may say while this takes long."""
+    """A sentence the Responder may say while this takes long."""
     late: Literal["deliver", "drop"] = "deliver"
-    """What to do with an answer that comes after its moment."""
+    """Whether an answer that comes after its moment is still given to the Responder."""
     history_turns: int = 0
     """Turns of the conversation (a user's words and the reply) it is shown."""
-    preferences: tuple[str, ...] = field(default=())
+    preferences: tuple[str, ...] = ()
     """Names of the user's preferences it is shown, e.g. 'default_location'."""
     summary: bool = False
     """Whether it is shown the summary of the user's earlier conversations."""
@@ -125,37 +125,37 @@ class Manifest:
 
 
 class Checkpoints(Protocol):
-    """What a piece of work has kept of its own steps. Values are JSON data."""
+    """The results of a run's finished steps, kept so that a later run need not begin again. Values are JSON data.
+
+    In a call they lie in `LocalCheckpoints`, and go with the question when it becomes a background task; there they
+    are stored where they outlive their worker.
+    """
 
     @property
     def hurried(self) -> bool:
-        """Whether time is short: give the answer that what is there allows."""
+        """Whether time is short, so that the Thinker should answer from what it has."""
         ...
 
     def kept(self, name: str) -> Any | None:
-        """What the step came to when it was last done, or None."""
+        """Return the result the step had when it was last done, or None."""
         ...
 
     async def keep(self, name: str, value: Any) -> None:
-        """Keep what it came to."""
+        """Keep the result of a step."""
         ...
 
 
+@dataclass
 class LocalCheckpoints:
-    """Kept as long as this object is."""
+    """Checkpoints that last as long as this object."""
 
+    values: dict[str, Any] = field(default_factory=dict, repr=False)
     hurried = False
 
-    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
-        self.values: dict[str, Any] = dict(values or {})
-
-    def __repr__(self) -> str:
-        return f"LocalCheckpoints({', '.join(self.values)})"
-
     def kept(self, name: str) -> Any | None:
-        """See `Checkpoints.kept`."""
+        """Return the step's result; see `Checkpoints.kept`."""
         return self.values.get(name)
 
     async def keep(self, name: str, value: Any) -> None:
-        """See `Checkpoints.keep`."""
+        """Keep the step's result; see `Checkpoints.keep`."""
         self.values[name] = value

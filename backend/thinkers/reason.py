@@ -28,7 +28,7 @@ WITHIN_S = 60.0
 
 async def think(run: ThinkerRun) -> Answer:
     """One task for the reasoner."""
-    reasoner = run.desk.reasoner
+    reasoner = run.dependencies.reasoner
     if reasoner is None:
         raise NoAnswer("Nobody reasons here.")
 
@@ -37,7 +37,7 @@ async def think(run: ThinkerRun) -> Answer:
 
     task = ReasoningRequest(
         run.question.query,
-        run.desk.settings.reasoning.voice_strategy,
+        run.dependencies.settings.reasoning.voice_strategy,
         run.principal,
         run.question.source_mode,
         tools=run.manifest.tools,

@@ -87,7 +87,7 @@ async def think(run: ThinkerRun) -> Answer:
     """Plan, gather, fill the gaps, write."""
     findings: list[Finding] = []
     for number in range(ROUND_LIMIT):
-        if run.steps.hurried:
+        if run.checkpoints.hurried:
             break
         run.progress("planning the search" if number == 0 else "checking what is missing")
         planned = await _planned(run, number, findings)
@@ -162,12 +162,12 @@ async def _gather(run: ThinkerRun, searches: list[Search]) -> list[Finding]:
 async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
     """What the search came to, once: an earlier run's finding is as good, a failure is worth another try."""
     name = f"{search.source}: {search.query}"
-    if (kept := run.steps.kept(name)) is not None:
+    if (kept := run.checkpoints.kept(name)) is not None:
         return ToolResult(**(kept | {"citations": tuple(kept["citations"])}))
     tool, _, parameter = TOOLS[search.source]
     result = await run.call(tool, {parameter: search.query[:200]})
     if result.error is None:
-        await run.steps.keep(name, asdict(result))
+        await run.checkpoints.keep(name, asdict(result))
     return result
 
 
@@ -200,7 +200,7 @@ def _quoted(findings: list[Finding]) -> str:
 
 async def _delay(run: ThinkerRun) -> None:
     """For demonstrations: not done before the set number of seconds has passed, with a word every few of them."""
-    until = run.began + run.desk.settings.research_delay_s
-    while (left := until - time.perf_counter()) > 0 and not run.steps.hurried:
+    until = run.began + run.dependencies.settings.research_delay_s
+    while (left := until - time.perf_counter()) > 0 and not run.checkpoints.hurried:
         run.progress(f"comparing the sources, {round(left)} seconds to go")
         await asyncio.sleep(min(left, DELAY_STEP_S))

@@ -1,4 +1,4 @@
-"""One question being worked on: what a Thinker has at hand, and the usual way of answering.
+"""One run of a Thinker: the question, the user's context, and the usual way of answering.
 
 The usual way is one turn of the agent with the manifest's prompt and tools. A Thinker that needs more defines
 `async def think(run: ThinkerRun) -> Answer` and uses the same parts.
@@ -12,9 +12,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from backend.agent.context import Situation
+from backend.agent.context import Situation, SourceMode
 from backend.agent.events import AgentEvent, SessionState, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
@@ -49,9 +49,12 @@ MEMORY_WITHIN_S = 0.5
 """How long a Thinker waits for what memory knows; it answers without it after that."""
 
 
+OnProgress = Callable[[ThinkerProgress], None]
+
+
 @dataclass(frozen=True, slots=True)
 class ThinkerDependencies:
-    """What all Thinkers share. The agent's toolbox holds every tool there is."""
+    """The dependencies all Thinkers share. The agent's toolbox holds every tool there is."""
 
     agent: Agent
     toolbox: Registry
@@ -64,35 +67,40 @@ class ThinkerDependencies:
     router: ToolRouter | None = None
     """Picks the tools of a typed turn, which has many at hand; Thinkers have their manifests' few."""
 
-    def model_name(self, tier: str, mode: Mode | None = None) -> str:
-        """The configured model of a tier, or the one that a mode wants instead."""
+    def mode_of(self, question: Question) -> Mode:
+        """Return the mode that is on for a question."""
+        return question.mode or self.modes.named("")
+
+    def model_name(self, tier: str, mode: Mode) -> str:
+        """Return the configured model of a tier, or the one the mode names instead."""
+        wanted = mode.model or tier
         models = {"fast": self.settings.thinker_model, "advanced": self.settings.thinker_model_advanced}
-        return (mode or Mode()).model_name(tier, models)
+        return models.get(wanted, wanted)
 
 
 @dataclass(repr=False)
 class ThinkerRun:
-    """One question, and everything needed to answer it."""
+    """One question being answered by one Thinker."""
 
-    desk: ThinkerDependencies
+    dependencies: ThinkerDependencies
     manifest: Manifest
     question: Question
-    on_progress: Callable[[ThinkerProgress], None]
+    on_progress: OnProgress
     began: float = field(default_factory=time.perf_counter)
     cacheable: bool = True
     """Whether the answer may be served again; anything used for it may forbid that."""
     tokens: int = 0
-    """Spent so far, over all turns."""
-    steps: Checkpoints = field(default_factory=LocalCheckpoints)
-    """Where long work keeps what its steps came to."""
+    """Tokens used so far, over all turns."""
+    checkpoints: Checkpoints = field(default_factory=LocalCheckpoints)
+    """Where long work keeps the results of its steps."""
     _situation: Situation | None = None
     _own_calls: int = 0
 
     def __repr__(self) -> str:
-        return f"ThinkerRun({self.manifest.domain}, {self.tokens} tokens)"  # and nobody's words
+        return f"ThinkerRun({self.manifest.domain}, {self.tokens} tokens)"  # without anybody's words
 
     async def consult(self) -> Answer:
-        """The usual way: one turn of the agent. Raises `NoAnswer` or `ModelUnavailable`."""
+        """Answer in the usual way: one turn of the agent. Raises `NoAnswer` or `ModelUnavailable`."""
         response = await self.ask(self.manifest.prompt, self.question.query, situation=await self.situation())
         return self.answer_from(response)
 
@@ -103,25 +111,25 @@ class ThinkerRun:
         *,
         situation: Situation | None = None,
         tools: tuple[str, ...] | None = None,
-        mode: Literal["voice", "chat"] | None = None,
+        mode: SourceMode | None = None,
         quiet: bool = False,
     ) -> ThinkerResponse:
-        """One turn of the agent with the given task, tools (None: the manifest's), mode (None: the question's).
+        """Run one turn of the agent with the given task, tools (None: the manifest's), mode (None: the question's).
 
-        A quiet one is not shown as progress: a step on the way, told in the Thinker's own words.
+        A `quiet` turn is not shown as progress: it is a step on the way, which the Thinker words itself.
         """
         names = self.manifest.tools if tools is None else tools
-        agent = self.desk.agent.with_(
-            toolbox=self.desk.toolbox.only(names),
-            model_name=self.desk.model_name(self.manifest.tier, self.profile),
-            rounds=self.profile.limits.tool_rounds,
-            profile=self.question.mode,
+        agent = self.dependencies.agent.with_(
+            toolbox=self.dependencies.toolbox.only(names),
+            model_name=self.dependencies.model_name(self.manifest.tier, self._mode),
+            rounds=self._mode.limits.tool_rounds,
+            profile=self._mode_name,
         )
         session = agent.create_session(
             self.question.session_id,
             system_prompt=task,
             user_id=self.question.user_id,
-            on_event=None if quiet else self._tell,
+            on_event=None if quiet else self._on_agent_event,
             situation=situation,
             client=self.question.source_mode,
         )
@@ -133,7 +141,7 @@ class ThinkerRun:
         return response
 
     def answer_from(self, response: ThinkerResponse) -> Answer:
-        """The agent's response as this Thinker's answer."""
+        """Return the agent's response as this Thinker's answer."""
         source: Source = "sample" if response.sample else "live" if response.live else "model"
         return Answer(
             text=response.text,
@@ -145,8 +153,8 @@ class ThinkerRun:
         )
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """One of the manifest's tools, called by the Thinker itself; failures come back as results."""
-        box = self.desk.toolbox.only(self.manifest.tools)
+        """Call one of the manifest's tools; failures come back as results."""
+        box = self.dependencies.toolbox.only(self.manifest.tools)
         self._own_calls += 1
         call_id = f"own-{self._own_calls}"
         self.progress("", ToolStep(call_id, tool, "started"))
@@ -155,30 +163,33 @@ class ThinkerRun:
         return result
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
-        """What the step came to when it was done before, else what it comes to now, which is kept. JSON data."""
-        if (kept := self.steps.kept(name)) is not None:
+        """Return the step's kept result (JSON data), or do `work` now and keep what it gives."""
+        if (kept := self.checkpoints.kept(name)) is not None:
             return kept
         value = await work()
-        await self.steps.keep(name, value)
+        await self.checkpoints.keep(name, value)
         return value
 
     def progress(self, detail: str, tool: ToolStep | None = None) -> None:
-        """Tell the page what is being done. Never with the user's words."""
+        """Show on the page what is being done, never with the user's words."""
         self.on_progress(ThinkerProgress(detail, tool))
 
     @property
     def principal(self) -> Principal:
-        """On whose behalf tools run."""
+        """The user on whose behalf tools run."""
         question = self.question
-        return Principal(question.user_id, question.session_id, str(self.began), question.source_mode, question.mode)
+        return Principal(question.user_id, question.session_id, str(self.began), question.source_mode, self._mode_name)
 
     @property
-    def profile(self) -> Mode:
-        """The mode that is on."""
-        return self.desk.modes.named(self.question.mode)
+    def _mode(self) -> Mode:
+        return self.dependencies.mode_of(self.question)
+
+    @property
+    def _mode_name(self) -> str:
+        return self.question.mode.name if self.question.mode else ""
 
     async def situation(self) -> Situation:
-        """What the manifest wants shown of the user and the conversation; less of it when memory is slow or gone."""
+        """Return what the manifest wants shown of user and conversation; less of it if memory is slow or down."""
         if self._situation is None:
             self._situation = await self._gathered()
         return self._situation
@@ -198,38 +209,38 @@ class ThinkerRun:
         )
 
     async def _prepared(self) -> Prepared:
-        """What the pre-steps find for this question."""
+        """Run the pre-steps for this question."""
         question = self.question
         asked = Asked(
             question.query,
             question.user_id,
             question.conversation_id or question.session_id,
             source_mode=question.source_mode,
-            mode=question.mode,
+            mode=self._mode_name,
             domain=self.manifest.domain,
             platform=question.platform,
         )
-        return await self.desk.pipeline.before(asked, names=question.steps)
+        return await self.dependencies.pipeline.before(asked, names=question.mode.steps if question.mode else None)
 
     async def _context(self) -> Mapping[str, Any]:
-        """What memory knows of the user: the manifest wants some of it, and every answer their instructions."""
+        """Load what is known of the user: the manifest wants some of it, and every answer their instructions."""
         if not self.question.user_id:
             return {}
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
-                return await self.desk.memory.user_context(self.question.user_id)
+                return await self.dependencies.memory.user_context(self.question.user_id)
         except (MemoryUnavailable, TimeoutError):
             log.warning("%s goes on without what is known of the user: memory does not answer", self.manifest.domain)
             return {}
 
     async def _history(self) -> list[tuple[str, str]]:
-        """The conversation's last turns: what the user and the assistant said, without the tools' part."""
+        """Load the conversation's last turns: what the user and the assistant said, without the tools' part."""
         question, turns = self.question, self.manifest.history_turns
         if not turns or not question.user_id or not question.conversation_id:
             return []
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
-                messages = await self.desk.memory.recent_messages(
+                messages = await self.dependencies.memory.recent_messages(
                     question.user_id, question.conversation_id, limit=HISTORY_LIMIT
                 )
         except (MemoryUnavailable, TimeoutError):
@@ -238,7 +249,7 @@ class ThinkerRun:
         said = [message for message in messages if message.said][-2 * turns :]
         return [(message.role, message.content[:2_000]) for message in said]
 
-    def _tell(self, event: AgentEvent) -> None:
+    def _on_agent_event(self, event: AgentEvent) -> None:
         match event:
             case ToolStarted(id_, name):
                 self.progress(f"calling {name}", ToolStep(id_, name, "started"))

@@ -13,6 +13,7 @@ from backend.storage.memory import MemoryJob
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest, Question
+from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.users.modes import Mode
@@ -119,7 +120,7 @@ async def test_a_call_tells_its_turns_and_keeps_what_they_were_amended_to() -> N
         return Amended(turn.answer.upper())
 
     steps, memory = pipeline(shout), FakeMemory()
-    async with placed_call(thinkers=house(steps)) as call:
+    async with placed_call(thinkers=tips(steps)) as call:
         await type_and_answer(call)
         call.transport.finish(None)
         assert await call.task == "disconnected"
@@ -140,10 +141,12 @@ async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_persona
 
     model = ScriptedModel(improvise=lambda messages, _: ["For all."])
     memory = FakeMemory()
-    thinkers = house(pipeline(likes), model, memory)
+    thinkers = tips(pipeline(likes), model, memory)
 
     async def ask(user: str) -> str:
-        answer = await thinkers.answer(Question("tips", "What is good?", "s1", user, mode="work"), lambda _: None)
+        answer = await thinkers.answer(
+            Question("tips", "What is good?", "s1", user, mode=Mode(name="work")), lambda _: None
+        )
         return answer.source
 
     assert [await ask("ada"), await ask("ada")] == ["model", "cache"]
@@ -154,10 +157,10 @@ async def test_a_thinker_is_shown_what_pre_steps_find_and_shares_nothing_persona
     assert not [key for key in await memory.everything_of("bo") if "cache" in key]
 
 
-def house(steps: Pipeline, model: ScriptedModel | None = None, memory: FakeMemory | None = None) -> ThinkerRegistry:
+def tips(steps: Pipeline, model: ScriptedModel | None = None, memory: FakeMemory | None = None) -> ThinkerDispatcher:
     """One Thinker, with these steps around it."""
     manifest = Manifest("tips", "Tips", "tips", "What is good?", "Give a tip.")
-    desk = ThinkerDependencies(
+    dependencies = ThinkerDependencies(
         agent(model or ScriptedModel()), toolbox(), memory or FakeMemory(), load_settings(_env_file=None), steps
     )
-    return ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], desk)
+    return ThinkerDispatcher(ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], dependencies))

@@ -28,6 +28,7 @@ from backend.testing.model import ScriptedModel
 from backend.testing.responder import ScriptedResponder
 from backend.testing.transport import FakeTransport
 from backend.thinkers.base import Answer, Manifest
+from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.users.modes import Mode
@@ -46,11 +47,12 @@ async def think_at_once(run: ThinkerRun) -> Answer:
     return Answer(f"About {run.question.query}.", "live", ("a book",))
 
 
-def thinkers(**thinks: Think | tuple[Think, dict[str, Any]]) -> ThinkerRegistry:
+def thinkers(**thinks: Think | tuple[Think, dict[str, Any]]) -> ThinkerDispatcher:
     """A registry with a Thinker for each name, given with fields of its manifest or without; none for no name."""
-    desk = ThinkerDependencies(agent(ScriptedModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
+    dependencies = ThinkerDependencies(agent(ScriptedModel()), toolbox(), FakeMemory(), load_settings(_env_file=None))
     given = {domain: think if isinstance(think, tuple) else (think, {}) for domain, think in thinks.items()}
-    return ThinkerRegistry([Thinker(_manifest(domain, **more), think) for domain, (think, more) in given.items()], desk)
+    found = [Thinker(_manifest(domain, **more), think) for domain, (think, more) in given.items()]
+    return ThinkerDispatcher(ThinkerRegistry(found, dependencies))
 
 
 def _manifest(domain: str, **more: Any) -> Manifest:
@@ -133,7 +135,7 @@ async def settle() -> None:
 @asynccontextmanager
 async def placed_call(
     *dials: ScriptedResponder | VoiceError | asyncio.Event,
-    thinkers: ThinkerRegistry = thinkers(),  # noqa: B008 - nothing in it changes
+    thinkers: ThinkerDispatcher = thinkers(),  # noqa: B008 - nothing in it changes
     limits: TurnLimits | None = None,
     remembering: FakeMemory | None = None,
     model: ChatModel = ScriptedModel(),  # noqa: B008 - without scenes it only fails
@@ -164,7 +166,7 @@ async def placed_call(
         return None if memory.down else await memory.recent_messages(user, conversation)
 
     def briefed(known: Mapping[str, Any]) -> Briefing:
-        return brief(thinkers, known, endpointing="local")
+        return brief(thinkers.registry, known, endpointing="local")
 
     whole = Line(
         dial=dial,
@@ -179,7 +181,7 @@ async def placed_call(
         limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,
         about={"responder": "fake", "model": "fake", "offline": True},
-        metrics=Metrics(manifest.domain for manifest in thinkers.manifests),
+        metrics=Metrics(manifest.domain for manifest in thinkers.registry.manifests),
     )
     whole = replace(whole, **line)
     session, transport = Session("ada", "fake", conversation), FakeTransport()

@@ -67,9 +67,9 @@ def test_a_choice_is_kept_with_what_is_known_of_the_user() -> None:
 
 def test_the_responder_is_told_the_modes_words() -> None:
     mode = Mode(name="terse", prompt="One sentence.", personality="A clerk.")
-    told = brief(thinkers(), {}, mode=mode, endpointing="local").instructions
+    told = brief(thinkers().registry, {}, mode=mode, endpointing="local").instructions
     assert "One sentence." in told and "Your manner: A clerk." in told
-    assert "manner" not in brief(thinkers(), {}, mode=Mode(), endpointing="local").instructions
+    assert "manner" not in brief(thinkers().registry, {}, mode=Mode(), endpointing="local").instructions
 
 
 async def test_a_thinker_thinks_with_the_modes_model_and_its_answer_is_kept_by_mode(tmp_path: Path) -> None:
@@ -77,8 +77,9 @@ async def test_a_thinker_thinks_with_the_modes_model_and_its_answer_is_kept_by_m
     file.write_text('[large]\nmodel = "big-one"\n[large.limits]\nthinker_deadline_s = 3\n')
     settings = load_settings(_env_file=None, modes_file=file, **NOWHERE)
     async with world(["One."], ["Two."], settings=settings) as w:
+        modes = w.thinkers.registry.dependencies.modes
         for mode, text in (("", "One."), ("large", "Two.")):
-            question = Question("knowledge", "Why?", "s1", "ada", mode=mode)
+            question = Question("knowledge", "Why?", "s1", "ada", mode=modes.named(mode))
             assert (await w.thinkers.answer(question, lambda _: None)).text == text
         assert [request["model"] for request in w.model.requests] == ["gpt-5.4", "big-one"]
-        assert w.thinkers.deadline_s(Question("knowledge", "Why?", "s1", "ada", mode="large")) == 3
+        assert w.thinkers.deadline_s(Question("knowledge", "Why?", "s1", "ada", mode=modes.get("large"))) == 3

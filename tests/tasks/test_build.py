@@ -16,7 +16,7 @@ from backend.settings.tasks import BackgroundSettings
 from backend.storage import embedded
 from backend.storage.embedded import OpenedMemory, join_memory, open_memory
 from backend.tasks.task import Task, TaskState
-from backend.thinkers.registry import ThinkerRegistry
+from backend.thinkers.dispatcher import ThinkerDispatcher
 from tests.call.world import think_at_once, thinkers
 from tests.support.waiting import until
 
@@ -24,7 +24,7 @@ HERE = BackgroundSettings(lease_s=0.6)  # type: ignore[call-arg]
 ELSEWHERE = BackgroundSettings(lease_s=0.6, worker="off")  # type: ignore[call-arg]
 
 
-def minds() -> ThinkerRegistry:
+def some_thinkers() -> ThinkerDispatcher:
     return thinkers(research=(think_at_once, {"background": True}), weather=think_at_once)
 
 
@@ -33,7 +33,9 @@ async def background(opened: OpenedMemory, settings: BackgroundSettings) -> Asyn
     store = Store(opened.redis, opened.waiting, opened.url)
     async with (
         open_archive(settings, opened.memory, opened.redis) as archive,
-        open_background(settings, store, thinkers=minds(), archive=archive, registry=CollectorRegistry()) as work,
+        open_background(
+            settings, store, thinkers=some_thinkers(), archive=archive, registry=CollectorRegistry()
+        ) as work,
     ):
         yield work
 
@@ -75,7 +77,7 @@ async def test_a_worker_joins_the_embedded_redis_of_the_server_beside_it(tmp_pat
         joined = await join_memory(None, tmp_path)
         stack.push_async_callback(joined.memory.close)
         records = open_records(ELSEWHERE, Store(joined.redis, joined.waiting, joined.url))
-        worker = a_worker(ELSEWHERE, records, minds(), work.archive)
+        worker = a_worker(ELSEWHERE, records, some_thinkers(), work.archive)
         await stack.enter_async_context(worker.working(joined.url))
         assert (await ended(work, task)).state is TaskState.DONE
 

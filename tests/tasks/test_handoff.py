@@ -9,15 +9,16 @@ from typing import Any
 
 from fakeredis import FakeAsyncRedis
 
-from backend.call.tool_calls import Desk, ThinkerEvent
+from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.observability.call_metrics import Metrics
-from backend.tasks.handoff import GOES_ON, STARTED, BackgroundHandoff
+from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.queue import FakeQueue
 from backend.tasks.repository import Records
 from backend.tasks.service import Board
 from backend.tasks.task import Task
-from backend.thinkers.base import Answer
+from backend.thinkers.base import Answer, Question
+from backend.thinkers.dispatcher import GOES_ON, STARTED
 from backend.thinkers.run import ThinkerRun
 from demo.offline.demonstration.intents import Question as Wish
 from demo.offline.demonstration.routing import routing_of
@@ -25,136 +26,144 @@ from tests.call.world import settle, think_at_once, thinkers
 
 
 async def plans_and_waits(run: ThinkerRun) -> Answer:
-    await run.steps.keep("plan", ["the web"])
+    await run.checkpoints.keep("plan", ["the web"])
     await asyncio.Event().wait()
     raise AssertionError
 
 
 @dataclass
-class Office:
-    """A desk with a board behind it."""
+class OneCall:
+    """The tool calls of one voice call, with background tasks behind them."""
 
     user_id: str = "ana"
-    told: list[ThinkerEvent] = field(default_factory=list)
+    outcomes: list[ThinkerEvent] = field(default_factory=list)
     shown: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.records = Records(FakeAsyncRedis())
         self.board = Board(self.records, FakeQueue(), kinds={"research", "slow"})
-        self.handover = BackgroundHandoff(self.board)
-        self.registry = thinkers(
+        self.handoff = BackgroundHandoff(self.board)
+        self.thinkers = thinkers(
             research=(plans_and_waits, {"background": True}),
             slow=(plans_and_waits, {"background": True, "deadline_s": 0.05}),
             quick=(plans_and_waits, {"deadline_s": 0.05}),
             weather=think_at_once,
         )
-        self.desk = Desk(
-            self.registry,
-            session_id="s1",
-            user_id=self.user_id,
-            conversation_id="c1",
+        view = CallView(
+            question=lambda domain, query: Question(domain, query, "s1", self.user_id, conversation_id="c1"),
             turn=lambda: 1,
-            tell=self.told.append,
+            turn_age_ms=lambda: 0,
+            dispatch=self.outcomes.append,
             publish=lambda _type, data: self.shown.append(data),
-            metrics=Metrics(),
-            handover=self.handover,
         )
+        self.calls = ToolCallDispatcher(self.thinkers.with_handoff(self.handoff), view, Metrics())
 
     def ask(self, domain: str, **more: Any) -> None:
         arguments = json.dumps({"domain": domain, "query": "Why is the sky blue?", **more})
-        self.desk.run(f"call-{domain}", "route_to_thinker", arguments)
+        self.calls.run(f"call-{domain}", "route_to_thinker", arguments)
 
     async def event(self) -> ThinkerEvent:
         async with asyncio.timeout(2):
-            while not self.told:  # noqa: ASYNC110 - the desk tells a plain function
+            while not self.outcomes:  # noqa: ASYNC110 - the outcome goes to a plain function
                 await asyncio.sleep(0.01)
-        return self.told[0]
+        return self.outcomes[0]
 
     async def tasks(self) -> list[Task]:
-        await self.handover.close()
+        await self.handoff.close()
         return await self.board.list("ana")
 
 
 async def test_work_asked_for_in_the_background_is_begun_there_and_said_so_at_once() -> None:
-    office = Office()
-    office.ask("research", background=True)
-    event = await office.event()
+    call = OneCall()
+    call.ask("research", background=True)
+    event = await call.event()
     assert isinstance(event, ThinkerFinished)
-    [task] = await office.tasks()
+    [task] = await call.tasks()
     output = json.loads(event.output)
     assert (output["answer"], output["task_id"]) == (STARTED, task.id)
     assert (task.kind, task.instruction, task.conversation_id) == ("research", "Why is the sky blue?", "c1")
-    assert office.desk.settled("call-research", "complete")["task_id"] == task.id
+    assert call.calls.settled("call-research", "complete")["task_id"] == task.id
 
 
 async def test_work_that_outlives_its_deadline_goes_on_from_its_steps() -> None:
-    office = Office()
-    office.ask("slow")
-    event = await office.event()
+    call = OneCall()
+    call.ask("slow")
+    event = await call.event()
     assert isinstance(event, ThinkerFinished)
     assert json.loads(event.output)["answer"] == GOES_ON
-    [task] = await office.tasks()
-    assert await office.records.steps(task.id) == {"plan": ["the web"]}
+    [task] = await call.tasks()
+    assert await call.records.steps(task.id) == {"plan": ["the web"]}
 
 
 async def test_work_whose_caller_hangs_up_goes_on_from_its_steps() -> None:
-    office = Office()
-    office.ask("research")
+    call = OneCall()
+    call.ask("research")
     await settle()
-    await office.desk.close(go_on=True)
-    [task] = await office.tasks()
-    assert await office.records.steps(task.id) == {"plan": ["the web"]}
+    await call.calls.close(go_on=True)
+    [task] = await call.tasks()
+    assert await call.records.steps(task.id) == {"plan": ["the web"]}
+
+
+async def test_work_that_the_end_of_the_call_cancels_first_goes_on_all_the_same() -> None:
+    call = OneCall()
+    call.ask("research")
+    await settle()
+    call.calls.cancel("call-research")
+    await settle()
+    await call.calls.close(go_on=True)
+    assert len(await call.tasks()) == 1
 
 
 async def test_work_of_a_caller_who_is_to_be_forgotten_ends_with_the_call() -> None:
-    office = Office()
-    office.ask("research")
+    call = OneCall()
+    call.ask("research")
     await settle()
-    await office.desk.close()
-    assert await office.tasks() == []
+    await call.calls.close()
+    assert await call.tasks() == []
 
 
 async def test_work_that_is_dismissed_is_over() -> None:
-    office = Office()
-    office.ask("research")
+    call = OneCall()
+    call.ask("research")
     await settle()
-    office.desk.cancel("call-research")
+    call.calls.dismiss("call-research")
+    call.calls.cancel("call-research")
     await settle()
-    await office.desk.close(go_on=True)
-    assert await office.tasks() == []
+    await call.calls.close(go_on=True)
+    assert await call.tasks() == []
 
 
 async def test_work_of_other_thinkers_stays_with_its_call() -> None:
-    office = Office()
-    office.ask("quick")
-    assert isinstance(await office.event(), ThinkerFailed)
-    office.ask("weather", background=True)
+    call = OneCall()
+    call.ask("quick")
+    assert isinstance(await call.event(), ThinkerFailed)
+    call.ask("weather", background=True)
     await settle()
-    assert "About Why" in getattr(office.told[-1], "output", "")
-    assert await office.tasks() == []
+    assert "About Why" in getattr(call.outcomes[-1], "output", "")
+    assert await call.tasks() == []
 
 
 async def test_a_stranger_waits_for_the_answer() -> None:
-    office = Office(user_id="")
-    office.ask("slow", background=True)
-    assert isinstance(await office.event(), ThinkerFailed)
+    call = OneCall(user_id="")
+    call.ask("slow", background=True)
+    assert isinstance(await call.event(), ThinkerFailed)
 
 
 async def test_work_that_cannot_be_given_away_fails_in_words() -> None:
-    office = Office()
+    call = OneCall()
 
     async def gone(*_: Any, **__: Any) -> Task:
         raise TimeoutError
 
-    office.board.create = gone  # type: ignore[method-assign]
-    office.ask("research", background=True)
-    event = await office.event()
+    call.board.create = gone  # type: ignore[method-assign]
+    call.ask("research", background=True)
+    event = await call.event()
     assert isinstance(event, ThinkerFailed)
     assert "could not be started" in event.reason
 
 
 async def test_the_demonstration_says_when_it_is_not_waited_for() -> None:
-    routing = routing_of([Office().registry.route_tool()])
+    routing = routing_of([OneCall().thinkers.registry.route_tool()])
     assert routing is not None
     patient = json.loads(routing.arguments(Wish("research", "Research electric cars, and take your time.")))
     assert patient == {"domain": "research", "query": "Research electric cars.", "background": True}

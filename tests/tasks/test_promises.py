@@ -28,7 +28,7 @@ from backend.tasks.run import Run, RunLimits, Runner
 from backend.tasks.task import Outcome, Task, TaskState
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.thinkers.registry import ThinkerRegistry
+from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox
 from demo.services.server import Reply, Request, serving
@@ -296,5 +296,5 @@ def _task() -> Task:
     return Task("t1", USER, "", "research", "bees", 1.0, 1.0, state=TaskState.RUNNING)
 
 
-def _no_thinkers() -> ThinkerRegistry:
+def _no_thinkers() -> ThinkerDispatcher:
     return None  # type: ignore[return-value]

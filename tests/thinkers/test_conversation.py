@@ -46,7 +46,7 @@ async def test_every_thinker_answers_from_its_services(tmp_path: Path) -> None:
     async with serving(every_service) as server:
         settings = load_settings(_env_file=None, data_dir=tmp_path, **pointing_at(server.url))
         async with world(model=ScriptedModel(improvise=scene), settings=settings) as w:
-            assert {manifest.domain for manifest in w.thinkers.manifests} == set(CONVERSATION)
+            assert {manifest.domain for manifest in w.thinkers.registry.manifests} == set(CONVERSATION)
             answers = {domain: await w.ask(domain, json.dumps(step)) for domain, step in CONVERSATION.items()}
     assert answers.pop("knowledge").source == "model"
     assert {domain: answer.source for domain, answer in answers.items()} == dict.fromkeys(answers, "live")

@@ -35,10 +35,10 @@ def told(w: World) -> Any:
 async def test_without_a_token_or_a_repository_it_is_not_there(github: dict[str, str]) -> None:
     settings = load_settings(_env_file=None, github=github, **NOWHERE)
     async with world(settings=settings) as w:
-        assert "engineering" not in [manifest.domain for manifest in w.thinkers.manifests]
-        assert "engineering" not in json.dumps(w.thinkers.route_tool())
-        assert w.thinkers.desk.toolbox.get_tool("github_issue") is None
-        assert "github" not in json.dumps(w.thinkers.desk.toolbox.get_openai_tools("chat"))
+        assert "engineering" not in [manifest.domain for manifest in w.thinkers.registry.manifests]
+        assert "engineering" not in json.dumps(w.thinkers.registry.route_tool())
+        assert w.thinkers.registry.dependencies.toolbox.get_tool("github_issue") is None
+        assert "github" not in json.dumps(w.thinkers.registry.dependencies.toolbox.get_openai_tools("chat"))
 
 
 async def test_it_closes_an_issue_in_the_turn_after_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,4 +58,4 @@ async def test_any_other_thinker_without_its_tools_is_a_mistake() -> None:
     manifest = Manifest("moon", "Moon", "phases", "Is it full?", "You know the moon.", tools=("moon_phase",))
     async with world() as w:
         with pytest.raises(BadPlugin, match="moon_phase"):
-            ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], w.thinkers.desk)
+            ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], w.thinkers.registry.dependencies)

@@ -126,7 +126,8 @@ async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_b
 
 async def test_the_mode_that_is_on_is_told_not_the_one_chosen() -> None:
     async with world([call("get_personality")], ["I am brief."]) as w:
-        question = Question("memory", "What is your personality?", "s1", "ada", mode="concise")
+        concise = w.thinkers.registry.dependencies.modes.get("concise")
+        question = Question("memory", "What is your personality?", "s1", "ada", mode=concise)
         await w.thinkers.answer(question, lambda progress: None)
         told = json.loads(w.model.requests[-1]["messages"][-1]["content"])
     assert (told["mode"], told["is_on"]) == ("concise", True)

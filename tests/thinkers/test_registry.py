@@ -59,11 +59,11 @@ def route(**arguments: Any) -> str:
 
 async def test_everything_derives_from_the_manifests() -> None:
     async with world() as w:
-        domains = [manifest.domain for manifest in w.thinkers.manifests]
+        domains = [manifest.domain for manifest in w.thinkers.registry.manifests]
         assert {"weather", "knowledge"} <= set(domains)
-        assert w.thinkers.route_tool()["parameters"]["properties"]["domain"]["enum"] == domains
-        for manifest in w.thinkers.manifests:
-            assert f"- {manifest.domain}: for {manifest.description}" in w.thinkers.guide()
+        assert w.thinkers.registry.route_tool()["parameters"]["properties"]["domain"]["enum"] == domains
+        for manifest in w.thinkers.registry.manifests:
+            assert f"- {manifest.domain}: for {manifest.description}" in w.thinkers.registry.guide()
 
 
 async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_path: Path) -> None:
@@ -71,11 +71,11 @@ async def test_a_new_thinker_and_a_new_tool_are_two_files_and_nothing_else(tmp_p
     (tmp_path / "moon_phase.py").write_text(MOON_TOOL)
     scenes = [call("moon_phase", '{"day": "2026-11-21"}')], ["The moon is full."]
     async with world(*scenes, folders=(tmp_path,)) as w:
-        assert "moon" in w.thinkers.route_tool()["parameters"]["properties"]["domain"]["enum"]
-        assert "the phases of the moon" in w.thinkers.guide()
-        assert "Moon" in [manifest.label for manifest in w.thinkers.manifests]
-        domain, query = w.thinkers.parse("route_to_thinker", route(domain="moon", query="Is it full?"))
-        answer = await w.ask(domain, query)
+        assert "moon" in w.thinkers.registry.route_tool()["parameters"]["properties"]["domain"]["enum"]
+        assert "the phases of the moon" in w.thinkers.registry.guide()
+        assert "Moon" in [manifest.label for manifest in w.thinkers.registry.manifests]
+        parsed = w.thinkers.registry.parse("route_to_thinker", route(domain="moon", query="Is it full?"))
+        answer = await w.ask(parsed.manifest.domain, parsed.query)
         assert (answer.text, answer.source, answer.tool_calls) == ("The moon is full.", "live", 1)
         assert "You know the moon." in w.system()
         assert "Mention cheese." in w.system()
@@ -134,12 +134,13 @@ def test_a_manifest_is_checked_when_it_is_made() -> None:
 async def test_a_bad_call_is_answered_with_what_to_do(name: str, arguments: str, complaint: str) -> None:
     async with world() as w:
         with pytest.raises(BadRequest, match=complaint):
-            w.thinkers.parse(name, arguments)
+            w.thinkers.registry.parse(name, arguments)
 
 
 async def test_unknown_domains_go_to_knowledge() -> None:
     async with world(["Forty-two."]) as w:
-        assert w.thinkers.parse("route_to_thinker", route(domain="Sports", query=" x ")) == ("knowledge", "x")
+        parsed = w.thinkers.registry.parse("route_to_thinker", route(domain="Sports", query=" x "))
+        assert (parsed.manifest.domain, parsed.query, parsed.background) == ("knowledge", "x", False)
         assert (await w.ask("sports", "x")).text == "Forty-two."
 
 

@@ -16,7 +16,7 @@ from backend.settings.settings import Settings, load_settings
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Answer, Question, ThinkerProgress
-from backend.thinkers.registry import ThinkerRegistry
+from backend.thinkers.dispatcher import ThinkerDispatcher
 
 SATURDAY_NOON = 1_795_262_400.0  # 2026-11-21 12:00 UTC
 NOWHERE = {
@@ -29,7 +29,7 @@ NOWHERE = {
 class World:
     """The Thinkers and what they stand on."""
 
-    thinkers: ThinkerRegistry
+    thinkers: ThinkerDispatcher
     model: Any
     memory: Any
     progress: list[str] = field(default_factory=list)

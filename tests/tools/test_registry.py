@@ -165,7 +165,7 @@ def test_a_manifest_may_name_another_servers_tool_before_it_is_there() -> None:
 
 async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_harmless() -> None:
     async with world() as here:
-        registry = here.thinkers.desk.toolbox
+        registry = here.thinkers.registry.dependencies.toolbox
         assert {each.name for each in registry.offered("external")} == {
             "calculate",
             "get_current_weather",
@@ -178,4 +178,4 @@ async def test_the_tools_that_come_with_the_server_are_for_outsiders_only_where_
         assert {each.name for each in registry.offered("copilot")} < {
             each.name for each in registry.offered("internal")
         }
-        assert isinstance(here.thinkers.desk.settings, Settings)
+        assert isinstance(here.thinkers.registry.dependencies.settings, Settings)

@@ -122,8 +122,8 @@ async def test_questions_put_to_thinkers_are_counted_by_topic() -> None:
         return Answer("Yes.", "model")
 
     async with placed_call(thinkers=thinkers(chess=think), remembering=memory) as call:
-        call.live._desk.run("c1", "route_to_thinker", '{"domain": "chess", "query": "why"}')
-        call.live._desk.run("c2", "route_to_thinker", '{"domain": "chess", "query": ""}')
+        call.live._tool_calls.run("c1", "route_to_thinker", '{"domain": "chess", "query": "why"}')
+        call.live._tool_calls.run("c2", "route_to_thinker", '{"domain": "chess", "query": ""}')
         await settle()
         await written(call, memory)
     assert UserContext.read(await memory.user_context("ada")).signals.topics == {"chess": 1}

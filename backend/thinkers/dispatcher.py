@@ -1,0 +1,238 @@
+"""The one way to ask a Thinker, for voice calls, typed turns and background tasks.
+
+    start(call) ──┬─ asked to work in the background ───────────▶ handed off: "I've started on it …"
+                  ├─ answer, kept in the cache or thought out ──▶ the answer
+                  ├─ deadline passed, and it may take minutes ──▶ handed off: "It takes longer …"
+                  └─ anything else that goes wrong ─────────────▶ an error whose text can be spoken
+
+Every call of `route_to_thinker` is one asyncio task with exactly one outcome. The dispatcher owns the task, the
+deadline, the cache and the hand-off to the background; `run` gathers what the Thinker is shown, the findings of the
+middleware included. Voice and chat differ only in how they show the outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from backend.agent.context import local_day
+from backend.errors import NoAnswer, TookTooLong, VoiceError
+from backend.observability.tracing import current_span
+from backend.thinkers.base import Answer, Checkpoints, LocalCheckpoints, Manifest, Question, ThinkerProgress
+from backend.thinkers.cache import AnswerCache, slot_for
+from backend.thinkers.registry import Thinker, ThinkerRegistry
+from backend.thinkers.run import OnProgress, ThinkerRun
+
+log = logging.getLogger(__name__)
+
+STARTED = "I've started on it in the background. I'll tell you when it's done."
+GOES_ON = "It takes longer than expected, so I go on with it in the background. I'll tell you when it's done."
+
+CallStage = Literal["routed", "working"]
+OnStage = Callable[["ThinkerCall", CallStage, ThinkerProgress | None], None]
+"""Shows how far a call has got, and what its Thinker is doing. Returns at once."""
+
+
+class Handoff(Protocol):
+    """Takes work that goes on as a background task; see `tasks.handoff`."""
+
+    def accepts(self, manifest: Manifest, user_id: str) -> bool:
+        """Return whether that Thinker's work can go on in the background for that user."""
+        ...
+
+    async def hand_off(self, question: Question, checkpoints: LocalCheckpoints) -> str:
+        """Make a background task of the question, and return the task's id. Raises `VoiceError`."""
+        ...
+
+    def hand_off_later(self, question: Question, checkpoints: LocalCheckpoints) -> None:
+        """Do the same after the call has ended. Returns at once."""
+        ...
+
+
+@dataclass(eq=False, repr=False)
+class ThinkerCall:
+    """One call of `route_to_thinker`, from the question to its outcome. Times are in seconds of the monotonic clock."""
+
+    id: str
+    question: Question
+    label: str
+    """The Thinker's name on the page."""
+    on_stage: OnStage
+    on_end: Callable[[ThinkerCall], None] = lambda call: None
+    """Called once with the outcome; not for a call that was cancelled."""
+    background: bool = False
+    """Whether the user asked for the work to be done in the background."""
+    turn: int = 0
+    """The number of the caller's turn it serves; 0 in a chat."""
+    into_turn_ms: int = 0
+    """From the caller's last sound of that turn to the tool call, in milliseconds."""
+    started_at: float = field(default_factory=time.monotonic)
+    checkpoints: LocalCheckpoints = field(default_factory=LocalCheckpoints)
+    task: asyncio.Task[None] | None = None
+    """Awaiting it waits for the outcome; cancelling it stops the model and the tools."""
+    answer: Answer | None = None
+    error: str = ""
+    """Why there is no answer, in words that can be spoken."""
+
+    def __repr__(self) -> str:  # without the user's words
+        return f"ThinkerCall({self.id}, {self.question.domain}, {'working' if self.working else 'over'})"
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether there is an answer or an error; a cancelled call has neither."""
+        return self.answer is not None or bool(self.error)
+
+    @property
+    def working(self) -> bool:
+        """Whether its Thinker is at work."""
+        return self.task is not None and not self.task.done() and not self.has_outcome
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.started_at
+
+    def shown(self, event: str, progress: ThinkerProgress | None = None) -> dict[str, Any]:
+        """Return the data of a `thinker` page event."""
+        shown: dict[str, Any] = {
+            "call_id": self.id,
+            "event": event,
+            "domain": self.question.domain,
+            "label": self.label,
+            "query": self.question.query,
+            "elapsed_ms": round(self.elapsed_s * 1000),
+            "turn": self.turn,
+            "into_turn_ms": self.into_turn_ms,
+        }
+        if self.answer and self.answer.task_id:
+            shown["task_id"] = self.answer.task_id
+        elif self.answer:
+            shown |= {"source": self.answer.source, "citations": list(self.answer.citations)}
+        if self.error:
+            shown["error"] = self.error
+        return shown | (progress.shown() if progress else {})
+
+
+class ThinkerDispatcher:
+    """Asks the Thinkers of a registry, any number of questions at once."""
+
+    def __init__(
+        self, registry: ThinkerRegistry, handoff: Handoff | None = None, cache: AnswerCache | None = None
+    ) -> None:
+        """`handoff` takes work that goes on in the background; None: there is no background."""
+        self.registry = registry
+        self._handoff = handoff
+        self._cache = cache or AnswerCache(registry.dependencies.memory)
+
+    def __repr__(self) -> str:
+        return f"ThinkerDispatcher({self.registry!r}, {self._cache!r})"
+
+    def with_handoff(self, handoff: Handoff) -> ThinkerDispatcher:
+        """Return a dispatcher of the same Thinkers and cache that hands long work to the background."""
+        return ThinkerDispatcher(self.registry, handoff, self._cache)
+
+    def start(self, call: ThinkerCall) -> asyncio.Task[None]:
+        """Begin to work on `call` in a task of its own, which raises nothing but `CancelledError`."""
+        call.task = asyncio.create_task(self._run(call), name=f"thinker {call.id}")
+        return call.task
+
+    def hand_off_later(self, call: ThinkerCall) -> None:
+        """Let a cancelled call go on in the background if it may: its caller has hung up on it."""
+        if self._handoff is not None and self._may_go_on(call.question):
+            self._handoff.hand_off_later(call.question, call.checkpoints)
+
+    def deadline_s(self, question: Question) -> float:
+        """Return the seconds a question's Thinker has; the user's mode may shorten them. Raises `BadRequest`."""
+        dependencies = self.registry.dependencies
+        own = self.registry.manifest_of(question.domain).deadline_s or dependencies.settings.thinker_deadline_s
+        limit = dependencies.mode_of(question).limits.thinker_deadline_s
+        return min(own, limit) if limit else own
+
+    async def answer(
+        self,
+        question: Question,
+        on_progress: OnProgress,
+        *,
+        checkpoints: Checkpoints | None = None,
+        patient: bool = False,
+    ) -> Answer:
+        """Answer `question` within the Thinker's deadline; if `patient`, the caller sets the limit by cancelling.
+
+        `checkpoints` hold the steps an earlier run has done, and keep those done now. Raises `TookTooLong` after the
+        deadline, `NoAnswer`, whose text can be spoken, or `BadRequest` for a domain that no Thinker serves.
+        """
+        thinker = self.registry.serving(question.domain)
+        label, deadline_s = thinker.manifest.label, self.deadline_s(question)
+        try:
+            async with asyncio.timeout(None if patient else deadline_s):
+                return await self._served(thinker, question, on_progress, checkpoints or LocalCheckpoints())
+        except TimeoutError as error:
+            raise TookTooLong(f"{label} took longer than {deadline_s:g} seconds.") from error
+        except NoAnswer:
+            raise
+        except VoiceError as error:
+            raise NoAnswer(f"{label} has no answer. {error}") from error
+        except Exception as error:  # a Thinker file is a plugin: its fault costs an answer, never the call
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            kind = type(error).__name__  # without the exception's text, which may hold the user's words
+            log.error("Thinker %s is broken: %s at %s:%s", thinker.manifest.domain, kind, where.filename, where.lineno)
+            raise NoAnswer(f"{label} has a fault.") from error
+
+    async def _run(self, call: ThinkerCall) -> None:
+        try:
+            call.on_stage(call, "routed", None)
+            call.answer = await self._outcome(call)
+        except VoiceError as error:
+            call.error = str(error)
+        except Exception:
+            log.exception("a Thinker call failed")
+            call.error = "The specialist had an internal fault."
+        call.on_end(call)
+
+    async def _outcome(self, call: ThinkerCall) -> Answer:
+        call.on_stage(call, "working", None)
+        if call.background and self._may_go_on(call.question):
+            return await self._handed_off(call, STARTED)
+        try:
+            return await self.answer(
+                call.question,
+                lambda progress: call.on_stage(call, "working", progress),
+                checkpoints=call.checkpoints,
+            )
+        except TookTooLong:
+            if not self._may_go_on(call.question):
+                raise
+            return await self._handed_off(call, GOES_ON)
+
+    def _may_go_on(self, question: Question) -> bool:
+        manifest = self.registry.manifest_of(question.domain)
+        return self._handoff is not None and self._handoff.accepts(manifest, question.user_id)
+
+    async def _handed_off(self, call: ThinkerCall, words: str) -> Answer:
+        assert self._handoff is not None
+        return Answer(words, "model", task_id=await self._handoff.hand_off(call.question, call.checkpoints))
+
+    async def _served(
+        self, thinker: Thinker, question: Question, on_progress: OnProgress, checkpoints: Checkpoints
+    ) -> Answer:
+        """Return the answer from the cache, or have the Thinker find it."""
+        manifest, dependencies = thinker.manifest, self.registry.dependencies
+        run = ThinkerRun(dependencies, manifest, question, on_progress, checkpoints=checkpoints)
+        current_span().note(domain=manifest.domain, tier=manifest.tier, cache="off")
+        situation = await run.situation()
+        day = local_day(dependencies.clock(), situation.zone)
+        slot = slot_for(manifest, question, situation, day) if manifest.cache_ttl_s else None
+        if slot is None:
+            return await thinker.think(run)
+
+        async def compute(on_progress: OnProgress) -> tuple[Answer, bool]:
+            run.on_progress = on_progress
+            answer = await thinker.think(run)
+            return answer, run.cacheable and answer.source != "sample"
+
+        return await self._cache.serve(slot, manifest.cache_ttl_s, compute, on_progress)
