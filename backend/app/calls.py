@@ -237,7 +237,7 @@ async def _cluster(
             directory,
             offers,
             lambda: (load.fullness, not (load.is_full or directory.closing)),
-            figures=lambda: generate_latest(metrics.registry).decode(),
+            metrics=lambda: generate_latest(metrics.registry).decode(),
             group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
         )
     )

@@ -15,13 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.observability.call_metrics import Metrics
 from backend.observability.merged_metrics import merged
-from backend.sessions.cluster import cluster as fleet
-from backend.sessions.cluster import replicator as clerk
+from backend.sessions.cluster import cluster, replicator
 from backend.sessions.cluster.cluster import ClusterRedis
 from backend.sessions.registry import SessionState
 from backend.storage.client import connect, connect_waiting
 from tests.http.world import World, message_of, place_call, world
 from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,10 @@ async def events_until(browser: httpx2.AsyncClient, session_id: str, last: str, 
                 if types[-1] == last:
                     break
     return types
+
+
+async def found(browser: httpx2.AsyncClient, session_id: str) -> bool:
+    return (await browser.get(f"/api/sessions/{session_id}")).status_code == 200
 
 
 async def test_a_call_is_described_typed_into_and_ended_from_the_other_server(
@@ -151,7 +155,7 @@ async def test_when_no_server_takes_calls_the_caller_is_told_so(redis: RedisProc
     async with two_servers(redis, tmp_path, session_cap=1) as (here, there), here.browser() as browser:
         await place_call(browser)
         there.accepts = False
-        await asyncio.sleep(clerk.BEAT_S + 0.5)
+        await asyncio.sleep(replicator.HEARTBEAT_S + 0.5)
         refused = await browser.post("/api/rtc/offer", json={"sdp": "v=0\r\n"})
         assert (refused.status_code, message_of(refused)) == (429, "All lines are busy.")
         assert int(refused.headers["retry-after"]) > 0
@@ -160,9 +164,9 @@ async def test_when_no_server_takes_calls_the_caller_is_told_so(redis: RedisProc
 async def test_readers_elsewhere_are_told_when_a_server_dies(
     redis: RedisProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (clerk, fleet):
-        monkeypatch.setattr(module, "BEAT_S", 0.2)
-    monkeypatch.setattr(clerk, "LIFE_S", 1)
+    for module in (replicator, cluster):
+        monkeypatch.setattr(module, "HEARTBEAT_S", 0.2)
+    monkeypatch.setattr(replicator, "EXPIRES_S", 1)
     async with link_to(redis) as one, link_to(redis) as other, world(tmp_path, link=other) as there:
         async with world(tmp_path, link=one) as here, here.browser() as browser:
             session_id = (await place_call(browser))["session_id"]
@@ -192,6 +196,7 @@ async def test_own_calls_go_on_while_redis_is_away_and_others_are_found_again_af
                 here.directory.find(session_id).feed.publish("while_away", {})
             finally:
                 redis.thaw()
+            await until(lambda: found(elsewhere, session_id))
             assert await events_until(elsewhere, session_id, "while_away") == ["while_away"]
 
 
@@ -212,7 +217,7 @@ async def test_an_operator_sees_the_calls_of_all_servers_and_ends_any(redis: Red
         async with here.browser() as one, there.browser() as other:
             ids = {(await place_call(one))["session_id"], (await place_call(other))["session_id"]}
             async with here.browser(headers={"authorization": f"Bearer {token}"}) as operator:
-                await asyncio.sleep(clerk.BEAT_S / 4)
+                await asyncio.sleep(replicator.HEARTBEAT_S / 4)
                 shown = (await operator.get("/api/admin/overview")).json()["sessions"]
                 assert {session["session_id"] for session in shown} == ids
                 assert all("owner" not in session for session in shown)

@@ -13,8 +13,7 @@ import pytest
 
 import backend.errors
 from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
-from backend.sessions.cluster.error_codec import raised, told
-from backend.sessions.cluster.rpc import Rpc
+from backend.sessions.cluster.rpc import Rpc, decode_error, encode_error
 from backend.storage.client import connect_waiting
 from tests.cluster.test_cluster import link_to
 from tests.http.world import Line, message_of, place_call, world
@@ -35,13 +34,13 @@ def facts(error: VoiceError) -> tuple[Any, ...]:
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.__name__ for kind in KINDS])
 def test_every_kind_arrives_as_it_was(kind: type[VoiceError]) -> None:
     error = made(kind)
-    assert facts(raised(json.loads(json.dumps(told(error))))) == facts(error)
+    assert facts(decode_error(json.loads(json.dumps(encode_error(error))))) == facts(error)
 
 
 def test_what_was_changed_in_one_arrives_too() -> None:
     error = ModelUnavailable("Away for good.")
     error.retryable = False
-    assert facts(raised(told(error))) == facts(error)
+    assert facts(decode_error(encode_error(error))) == facts(error)
 
 
 def test_a_kind_that_is_not_known_here_is_the_nearest_one() -> None:
@@ -51,9 +50,9 @@ def test_a_kind_that_is_not_known_here_is_the_nearest_one() -> None:
         (PeerError("No."), PeerError),
         (VoiceError("No."), VoiceError),
     ):
-        assert type(raised(told(error) | {"error": "Newfangled"})) is nearest
-    teapot = told(CallerError("No.")) | {"error": "Newfangled", "status": 418}
-    assert getattr(raised(teapot), "status", None) == 418
+        assert type(decode_error(encode_error(error) | {"error": "Newfangled"})) is nearest
+    teapot = encode_error(CallerError("No.")) | {"error": "Newfangled", "status": 418}
+    assert getattr(decode_error(teapot), "status", None) == 418
 
 
 @asynccontextmanager
@@ -61,29 +60,29 @@ async def asked(redis: RedisProcess, answer: Any) -> AsyncIterator[Rpc]:
     """A process that answers so, and asks itself."""
 
     client = connect_waiting(redis.url)
-    post = Rpc(client, "node", answer)
-    running = asyncio.create_task(post.run())
+    rpc = Rpc(client, "node", answer)
+    running = asyncio.create_task(rpc.run())
     try:
-        yield post
+        yield rpc
     finally:
         running.cancel()
         await asyncio.wait([running])
         await client.aclose()
 
 
-async def test_they_travel_by_post_and_a_fault_tells_nothing_of_itself() -> None:
+async def test_they_travel_by_rpc_and_a_fault_tells_nothing_of_itself() -> None:
     async def answer(what: str, args: dict[str, Any]) -> Any:
         if what == "fault":
             raise RuntimeError("a user's words")
         raise BadOffer("There is no audio in it.")
 
     with running_redis() as redis:
-        async with asked(redis, answer) as post:
+        async with asked(redis, answer) as rpc:
             with pytest.raises(BadOffer, match="no audio") as refused:
-                await post.ask("node", "offer")
+                await rpc.call("node", "offer")
             assert refused.value.status == 422 and "Opus" in refused.value.hint
             with pytest.raises(VoiceError, match="had a fault") as broken:
-                await post.ask("node", "fault")
+                await rpc.call("node", "fault")
             assert type(broken.value) is VoiceError and "words" not in str(broken.value)
 
 

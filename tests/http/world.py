@@ -216,11 +216,11 @@ async def world(
             await accept(sdp, line)
         return f"answer to {sdp}", line
 
-    fleet = Cluster(link, directory, accept_offer, lambda: (0.5, made.accepts)) if link else None
+    cluster = Cluster(link, directory, accept_offer, lambda: (0.5, made.accepts)) if link else None
     services = Services(
         settings=here,
         directory=directory,
-        sessions=fleet or LocalSwitchboard(directory),
+        sessions=cluster or LocalSwitchboard(directory),
         memory=memory or own,
         chat=made.chat,
         embedder=embedder or NoEmbeddings(),
@@ -235,18 +235,16 @@ async def world(
         **{"keepers": (Keeper("memory", made.memory.everything_of, made.memory.forget_user),)} | (services_with or {}),
     )
     app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
-    running = asyncio.create_task(fleet.run()) if fleet else None
+    if cluster:
+        cluster.start()
     async with serve(app, **server or {}) as made.url:
         try:
             yield made
         finally:
             await directory.close()
             await chat.close()
-            if running and fleet:
-                running.cancel()
-                await asyncio.wait([running])
-                if not made.dies:
-                    await fleet.close()
+            if cluster:
+                await (cluster.stop() if made.dies else cluster.close())
 
 
 def settings_with(**values: Any) -> Settings:

@@ -1,4 +1,4 @@
-"""The switchboard of several processes: our own sessions from the directory, everybody else's through the post."""
+"""Several processes as one server: each finds its own sessions in its directory, and the others' by RPC."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
 from backend.errors import CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.observability.merged_metrics import merged
+from backend.runtime.supervisor import supervised
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
-from backend.sessions.cluster.remote import RemoteFeed, RemoteHandle
-from backend.sessions.cluster.replicator import BEAT_S, SessionReplicator
+from backend.sessions.cluster.remote import RemoteFeed, RemoteHandle, RpcMethods
+from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
 from backend.sessions.cluster.rpc import Rpc
-from backend.sessions.cluster.rpc_methods import RpcMethods
 from backend.sessions.handles import Handle, LocalHandle, here, newest_of, no_session
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import Directory, Session, SessionState
@@ -27,25 +26,25 @@ from backend.sessions.registry import Directory, Session, SessionState
 log = logging.getLogger(__name__)
 
 ANNOUNCE_WITHIN_S = 0.5
-"""Seconds a new session's answer may wait until the other processes know of it."""
+"""Seconds a new session may wait until the other processes know of it."""
 OFFER_WITHIN_S = 10.5
 GATHER_WITHIN_S = 1.5
-"""Seconds all the others together may take to answer."""
+"""Seconds all the other processes together may take to answer."""
 
 Load = Callable[[], tuple[float, bool]]
-"""How busy we are, 0 to 1, and whether we take another call."""
+"""How busy this process is, 0 to 1, and whether it accepts another call."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRedis:
-    """The Redis the processes share: a client with short time limits, and one whose reads may wait."""
+    """The Redis that the processes share: a client with short time limits, and one whose reads may wait."""
 
     redis: Redis
     waiting: Redis
 
 
 class Cluster:
-    """A `Switchboard` over all processes that share one Redis. `run` keeps it going; see `open_cluster`."""
+    """A `Switchboard` over all processes that share one Redis; see `open_cluster`."""
 
     def __init__(
         self,
@@ -54,65 +53,66 @@ class Cluster:
         accept_offer: AcceptOffer,
         load: Load,
         *,
-        figures: Callable[[], str] = lambda: "",
+        metrics: Callable[[], str] = lambda: "",
         group: str | None = None,
     ) -> None:
-        """`figures` gives this process's page of metrics; `group` names the processes behind the same port."""
+        """`metrics` gives this process's page of metrics; `group` names the processes behind the same port."""
         self.node = secrets.token_hex(8)
-        """This process's name in the fleet, new at every start."""
+        """This process's name in the cluster, new at every start."""
         self._group = group or self.node
         self._directory = directory
         self._load = load
-        self._register = ClusterRegistry(link.redis)
-        self._post = Rpc(link.waiting, self.node, RpcMethods(directory, accept_offer, self.announce, figures))
-        self._clerk = SessionReplicator(link.redis, self.node, self._state)
+        self._registry = ClusterRegistry(link.redis)
+        self._rpc = Rpc(link.waiting, self.node, RpcMethods(directory, accept_offer, self.announce, metrics))
+        self._replicator = SessionReplicator(link.redis, self.node, self._state)
         self._feeds: dict[str, RemoteFeed] = {}
-        directory.watcher = self._clerk
+        self._tasks: list[asyncio.Task[None]] = []
+        directory.watcher = self._replicator
 
     def __repr__(self) -> str:
-        return f"Cluster({self.node[:6]}…, {self._clerk}, {len(self._feeds)} followed)"
+        return f"Cluster({self.node[:6]}…, {self._replicator}, {len(self._feeds)} followed)"
 
     @property
     def depth(self) -> int:
-        """Events that wait to be written for the other processes."""
-        return self._clerk.depth
+        """The number of events that wait to be written for the other processes."""
+        return self._replicator.depth
 
     async def find(self, session_id: str) -> Handle:
-        """See `Switchboard`."""
+        """Return a handle to the session, wherever it is. Raises `NotFound`, or `MemoryUnavailable` without Redis."""
         with suppress(NotFound):
             return self._local(self._directory.find(session_id))
-        card = await self._register.card(session_id)
-        if card is None or card.node == self.node:
+        entry = await self._registry.entry(session_id)
+        if entry is None or entry.node == self.node:
             raise no_session()
-        return RemoteHandle(card, self._post, self._register, self._feed)
+        return RemoteHandle(entry, self._rpc, self._registry, self._feed)
 
     async def owned_by(self, owner: str) -> list[Handle]:
-        """See `Switchboard`. Those elsewhere are left out while Redis is away."""
+        """Return the owner's sessions, newest first; those of other processes are left out while Redis is away."""
         own = self._directory.owned_by(owner)
         known: list[tuple[float, Handle]] = [(session.opened_at, self._local(session)) for session in own]
         here_ids = {session.id for session in own}
         try:
-            cards = await self._register.cards_of(owner)
+            entries = await self._registry.entries_of(owner)
         except MemoryUnavailable:
             log.warning("only this process's sessions are listed: Redis does not answer")
-            cards = []
+            entries = []
         known += [
-            (card.description["since"], RemoteHandle(card, self._post, self._register, self._feed))
-            for card in cards
-            if card.session_id not in here_ids and card.node != self.node
+            (entry.description["since"], RemoteHandle(entry, self._rpc, self._registry, self._feed))
+            for entry in entries
+            if entry.session_id not in here_ids and entry.node != self.node
         ]
         return [handle for _, handle in sorted(known, key=lambda each: -each[0])]
 
     async def announce(self, session: Session) -> None:
-        """See `Switchboard`."""
+        """Make a new session known everywhere, before its id is given away. Never raises."""
         try:
             async with asyncio.timeout(ANNOUNCE_WITHIN_S):
-                await self._clerk.flush()
-        except (RedisError, OSError, TimeoutError):
+                await self._replicator.flush()
+        except (MemoryUnavailable, TimeoutError):
             log.warning("session %s is not known to other processes yet", session.id[:6])
 
     async def take(self, handle: Handle) -> Session:
-        """See `Switchboard`."""
+        """Return the session itself, to connect it; one reserved in another process is handed over."""
         if not isinstance(handle, RemoteHandle):
             return here(handle)
         session = self._directory.adopt(await handle.ask("hand_over"))
@@ -120,75 +120,89 @@ class Cluster:
         return session
 
     async def offer_elsewhere(self, offer: dict[str, Any]) -> dict[str, Any] | None:
-        """See `Switchboard`. The least busy is asked first, then the next."""
+        """Have another process answer an SDP offer; the least busy is asked first, then the next."""
         for state in await self._others():
             if not state.accepts:
                 continue
             try:
-                placed: dict[str, Any] = await self._post.ask(state.node, "offer", offer, within_s=OFFER_WITHIN_S)
+                placed: dict[str, Any] = await self._rpc.call(state.node, "offer", offer, within_s=OFFER_WITHIN_S)
             except VoiceError as error:
                 if isinstance(error, CallerError) and not isinstance(error, TooMany):
-                    raise  # nobody else would take it either
-                log.info("another process did not take the call: %s", error)
+                    raise  # no other process would accept it either
+                log.info("another process did not accept the call: %s", error)
                 continue
             return placed
         return None
 
     async def newest(self, count: int) -> list[dict[str, Any]]:
-        """See `Switchboard`. Those of a process that does not answer are left out."""
+        """Return all sessions, live ones first; those of a process that does not answer are left out."""
         found = newest_of(self._directory, count)
         for _, theirs in await self._ask_all(await self._others(), "newest", count=count):
             found += theirs
         return sorted(found, key=lambda shown: (shown["state"] == SessionState.ENDED, -shown["since"]))[:count]
 
     async def figures(self, own: str) -> str:
-        """See `Switchboard`."""
+        """Return the page of metrics, `own` and those of the processes behind the same port."""
         siblings = [state for state in await self._others() if state.group == self._group]
         if not siblings:
             return own
         return merged([(self.node, own), *await self._ask_all(siblings, "figures")])
 
     async def erase(self, owner: str) -> None:
-        """Delete what is kept here of a user's calls, wherever they were."""
-        for card in await self._register.cards_of(owner):
-            await self._register.forget(card.session_id, owner)
+        """Delete what is stored of a user's calls, in whichever process they were."""
+        for entry in await self._registry.entries_of(owner):
+            await self._registry.forget(entry.session_id, owner)
 
     async def export(self, owner: str) -> list[dict[str, Any]]:
-        """A user's calls of the last minutes."""
-        return [card.description for card in await self._register.cards_of(owner)]
+        """Return the descriptions of a user's calls of the last minutes."""
+        return [entry.description for entry in await self._registry.entries_of(owner)]
 
-    async def run(self) -> None:
-        """Until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._post.run(), name="fleet post")
-            tasks.create_task(self._clerk.run(), name="fleet clerk")
-            tasks.create_task(self._watch_others(), name="fleet watch")
+    def start(self) -> None:
+        """Answer and follow the other processes, and let them know of this one, until `close`."""
+        self._tasks = [
+            supervised("cluster RPC", self._rpc.run),
+            supervised("session replicator", self._replicator.run),
+            supervised("cluster watch", self._watch_others),
+        ]
 
     async def close(self) -> None:
-        """Tell the others that we are gone."""
-        await self._clerk.leave()
+        """Stop, and let the other processes know that this one ends."""
+        await self.stop()
+        await self._replicator.leave()
+
+    async def stop(self) -> None:
+        """Stop without a word to the other processes."""
+        self._directory.watcher = None
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def _others(self) -> list[NodeState]:
         try:
-            return [state for state in await self._register.nodes() if state.node != self.node]
+            return [state for state in await self._registry.nodes() if state.node != self.node]
         except MemoryUnavailable:
             return []
 
     async def _ask_all(self, nodes: list[NodeState], what: str, **args: Any) -> list[tuple[str, Any]]:
-        """What each of them answers; who does not is left out."""
-        asked = [self._post.ask(state.node, what, args, within_s=GATHER_WITHIN_S) for state in nodes]
+        """Return what each of them answers; those that do not answer are left out."""
+        asked = [self._rpc.call(state.node, what, args, within_s=GATHER_WITHIN_S) for state in nodes]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         found = zip(nodes, answers, strict=True)
         return [(state.node, answer) for state, answer in found if not isinstance(answer, BaseException)]
 
     async def _watch_others(self) -> None:
-        """A process that dies takes its calls with it: whoever reads their events here is told."""
+        """End the streams of readers here whose session's process has died: its calls died with it."""
         while True:
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(HEARTBEAT_S)
             for session_id, feed in list(self._feeds.items()):
                 try:
-                    card = await self._register.card(session_id)
-                    if card is None or not await self._register.lives(card.node):
+                    entry = await self._registry.entry(session_id)
+                    if entry is not None:
+                        over = not await self._registry.is_alive(entry.node)
+                    else:
+                        over = not await self._registry.is_known(session_id)
+                    if over:
                         feed.lost()
                 except VoiceError:
                     break
@@ -203,7 +217,7 @@ class Cluster:
     def _feed(self, session_id: str) -> RemoteFeed:
         if session_id not in self._feeds:
             self._feeds[session_id] = RemoteFeed(
-                session_id, self._post, self._register, lambda: self._drop_feed(session_id)
+                session_id, self._rpc, self._registry, lambda: self._drop_feed(session_id)
             )
         return self._feeds[session_id]
 
@@ -218,16 +232,13 @@ async def open_cluster(
     accept_offer: AcceptOffer,
     load: Load,
     *,
-    figures: Callable[[], str],
+    metrics: Callable[[], str],
     group: str | None,
 ) -> AsyncIterator[Cluster]:
-    """A fleet that runs until the block ends. See `Cluster`."""
-    fleet = Cluster(link, directory, accept_offer, load, figures=figures, group=group)
-    running = asyncio.create_task(fleet.run(), name="fleet")
+    """Open a cluster that runs until the block ends; see `Cluster` for the arguments."""
+    cluster = Cluster(link, directory, accept_offer, load, metrics=metrics, group=group)
+    cluster.start()
     try:
-        yield fleet
+        yield cluster
     finally:
-        await fleet.close()
-        running.cancel()
-        await asyncio.wait([running])
-        directory.watcher = None
+        await cluster.close()

@@ -1,27 +1,33 @@
-"""Where every session of the fleet is, and which processes there are: read from Redis, written there by the `clerk`."""
+"""The cluster's registry in Redis: where every session is, and which processes there are. The replicator writes it.
+
+    session:{id}:card      a session and the process that has it, as JSON
+    session:{id}:events    stream: the session's page events
+    user:{id}:calls        sorted set: a user's sessions by the second at which they may be forgotten
+    fleet:nodes            set of processes
+    fleet:{process}        a process as JSON, which it renews with every heartbeat
+
+Fields that a newer version adds are ignored by an older one; a new field needs a default, so that a newer version can
+read what an older one wrote. An entry that cannot be decoded is skipped and counted.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
-from backend.errors import MemoryUnavailable
+from backend.runtime.faults import decode_or_skip
+from backend.storage.client import RedisClient
 
-READ_WITHIN_S = 1.0
-"""Seconds Redis may take to answer."""
 NODES = "fleet:nodes"
-"""The set of processes that told of themselves; those gone are dropped from it by whoever notices."""
+"""The set of processes; whoever notices that one is gone drops it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEntry:
-    """A session as the fleet knows it. `description` is what `GET /api/sessions/{id}` shows, some seconds old."""
+    """A session as the cluster knows it. `description` is what `GET /api/sessions/{id}` shows, some seconds old."""
 
     session_id: str
     node: str
@@ -31,7 +37,7 @@ class SessionEntry:
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """A process of the fleet, at most a heartbeat ago. `load` is 0 when idle, 1 when full."""
+    """A process of the cluster, at most a heartbeat ago. `load` is 0 when idle, 1 when full."""
 
     node: str
     group: str
@@ -41,84 +47,85 @@ class NodeState:
     accepts: bool
 
 
+_entry_decoder = msgspec.json.Decoder(SessionEntry)
+_node_decoder = msgspec.json.Decoder(NodeState)
+
+
 class ClusterRegistry:
-    """Read-only; every method may raise `MemoryUnavailable`."""
+    """The registry as any process reads it. Every method may raise `MemoryUnavailable`."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self._client = RedisClient(redis)
 
     def __repr__(self) -> str:
-        return "ClusterRegistry()"
+        return f"ClusterRegistry({self._client})"
 
-    async def card(self, session_id: str) -> SessionEntry | None:
-        """Where that session is, or was in the last ten minutes."""
-        raw = await _bounded(self._redis.get(card_of(session_id)))
-        return None if raw is None else msgspec.json.decode(raw, type=SessionEntry)
+    async def entry(self, session_id: str) -> SessionEntry | None:
+        """Return where that session is, or was in the last ten minutes."""
+        raw = await self._client.call(lambda redis: redis.get(entry_key(session_id)))
+        return None if raw is None else decode_or_skip("session entry", raw, _entry_decoder.decode)
 
-    async def cards_of(self, owner: str) -> list[SessionEntry]:
-        """The owner's sessions, in no order."""
-        ids = await _bounded(self._redis.zrange(calls_of(owner), 0, -1))
+    async def is_known(self, session_id: str) -> bool:
+        """Return whether there is an entry of that session, be it one that cannot be decoded."""
+        return bool(await self._client.call(lambda redis: redis.exists(entry_key(session_id))))
+
+    async def entries_of(self, owner: str) -> list[SessionEntry]:
+        """Return the owner's sessions, in no order."""
+        ids = await self._client.call(lambda redis: redis.zrange(calls_key(owner), 0, -1))
         if not ids:
             return []
-        found = await _bounded(self._redis.mget([card_of(raw.decode()) for raw in ids]))
-        return [msgspec.json.decode(raw, type=SessionEntry) for raw in found if raw is not None]
+        found = await self._client.call(lambda redis: redis.mget([entry_key(raw.decode()) for raw in ids]))
+        entries = [decode_or_skip("session entry", raw, _entry_decoder.decode) for raw in found if raw is not None]
+        return [entry for entry in entries if entry is not None]
 
-    async def lives(self, node: str) -> bool:
-        """Whether that process told of itself lately."""
-        return bool(await _bounded(self._redis.exists(node_of(node))))
+    async def is_alive(self, node: str) -> bool:
+        """Return whether that process has sent a heartbeat lately."""
+        return bool(await self._client.call(lambda redis: redis.exists(node_key(node))))
 
     async def nodes(self) -> list[NodeState]:
-        """The processes that live, least loaded first."""
-        names = [raw.decode() for raw in await _bounded(self._redis.smembers(NODES))]
+        """Return the processes that live, least loaded first."""
+        names = [raw.decode() for raw in await self._client.call(lambda redis: redis.smembers(NODES))]
         if not names:
             return []
-        found = await _bounded(self._redis.mget([node_of(name) for name in names]))
+        found = await self._client.call(lambda redis: redis.mget([node_key(name) for name in names]))
         if gone := [name for name, raw in zip(names, found, strict=True) if raw is None]:
-            await _bounded(self._redis.srem(NODES, *gone))
-        states = [msgspec.json.decode(raw, type=NodeState) for raw in found if raw is not None]
-        return sorted(states, key=lambda state: (state.load, state.live))
+            await self._client.call(lambda redis: redis.srem(NODES, *gone))
+        states = [decode_or_skip("process entry", raw, _node_decoder.decode) for raw in found if raw is not None]
+        return sorted((each for each in states if each is not None), key=lambda state: (state.load, state.live))
 
     async def events(self, session_id: str) -> list[tuple[int, bytes]]:
-        """What the session told the page, as far as it is kept: numbers and contents."""
-        entries = await _bounded(self._redis.xrange(events_of(session_id)))
-        return [(int(raw_id.split(b"-")[0]), fields[b"v"]) for raw_id, fields in entries]
+        """Return the numbers and contents of the session's page events, as far as they are kept."""
+        entries = await self._client.call(lambda redis: redis.xrange(events_key(session_id)))
+        return [(int(raw_id.split(b"-")[0]), fields.get(b"v", b"")) for raw_id, fields in entries]
 
     async def last_event(self, session_id: str) -> int:
-        """The number of its last event; 0 when there is none."""
-        entries = await _bounded(self._redis.xrevrange(events_of(session_id), count=1))
+        """Return the number of its last event; 0 when there is none."""
+        entries = await self._client.call(lambda redis: redis.xrevrange(events_key(session_id), count=1))
         return int(entries[0][0].split(b"-")[0]) if entries else 0
 
     async def forget(self, session_id: str, owner: str) -> None:
         """Delete what is kept of a session here."""
-        await _bounded(self._redis.delete(card_of(session_id), events_of(session_id)))
-        await _bounded(self._redis.zrem(calls_of(owner), session_id))
+        pipe = self._client.pipeline(transaction=False)
+        pipe.delete(entry_key(session_id), events_key(session_id))
+        pipe.zrem(calls_key(owner), session_id)
+        await self._client.execute(pipe)
 
 
-def card_of(session_id: str) -> str:
-    """The key of a session's card."""
+def entry_key(session_id: str) -> str:
+    """Return the key of a session's entry."""
     return f"session:{session_id}:card"
 
 
-def events_of(session_id: str) -> str:
-    """The stream of a session's page events."""
+def events_key(session_id: str) -> str:
+    """Return the key of the stream of a session's page events."""
     return f"session:{session_id}:events"
 
 
-def calls_of(owner: str) -> str:
-    """The sorted set of a user's sessions: id → the second it may be forgotten."""
+def calls_key(owner: str) -> str:
+    """Return the key of a user's sessions."""
     return f"user:{owner}:calls"
 
 
-def node_of(node: str) -> str:
-    """The key a process renews while it lives."""
+def node_key(node: str) -> str:
+    """Return the key that a process renews while it lives."""
     return f"fleet:{node}"
-
-
-async def _bounded(work: Any) -> Any:
-    try:
-        async with asyncio.timeout(READ_WITHIN_S):
-            return await cast(Awaitable[Any], work)
-    except (RedisError, OSError, TimeoutError) as error:
-        raise MemoryUnavailable(
-            "Redis does not answer, so calls of other processes cannot be found.", hint="Try again in a moment."
-        ) from error

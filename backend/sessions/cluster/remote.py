@@ -1,34 +1,39 @@
-"""A session whose call lives in another process."""
+"""A session whose call lives in another process: what is asked of it there, and how that process answers."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
 import msgspec
 
-from backend.errors import MemoryUnavailable, VoiceError
-from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, events_of
+from backend.errors import BadRequest, MemoryUnavailable, VoiceError
+from backend.runtime.faults import decode_or_skip
+from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, events_key
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.event_log import Feed, PageEvent
-from backend.sessions.registry import END_WITHIN_S, SessionState
+from backend.sessions.handles import LocalHandle, newest_of
+from backend.sessions.offers import AcceptOffer, connect_offer
+from backend.sessions.registry import END_WITHIN_S, Directory, Session, SessionState
 
 log = logging.getLogger(__name__)
 
 LOST = "server_lost"
-"""Why a session ended whose process died."""
+"""The reason a session ended whose process died."""
+Announce = Callable[[Session], Awaitable[None]]
+"""Makes a session known to every process."""
 
 
 class RemoteFeed:
-    """The events of a session elsewhere, for any number of readers here; followed while there is one."""
+    """The events of a session of another process, for any number of readers here; followed while there is one."""
 
-    def __init__(self, session_id: str, post: Rpc, register: ClusterRegistry, on_idle: Callable[[], None]) -> None:
+    def __init__(self, session_id: str, rpc: Rpc, registry: ClusterRegistry, on_idle: Callable[[], None]) -> None:
         self._session_id = session_id
-        self._post = post
-        self._register = register
+        self._rpc = rpc
+        self._registry = registry
         self._on_idle = on_idle
         self._feed = Feed()
         self._readers = 0
@@ -38,7 +43,7 @@ class RemoteFeed:
         return f"RemoteFeed({self._session_id[:6]}…, {self._readers} readers, {self._feed})"
 
     async def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
-        """See `Feed.follow`."""
+        """Yield events numbered above `after`, as `Feed.follow` does."""
         self._readers += 1
         try:
             await self._begin()
@@ -48,11 +53,11 @@ class RemoteFeed:
         finally:
             self._readers -= 1
             if not self._readers:
-                self._post.unfollow(events_of(self._session_id))
+                self._rpc.unfollow(events_key(self._session_id))
                 self._on_idle()
 
     def lost(self) -> None:
-        """Its process is gone: tell the readers, whose streams would hang for ever."""
+        """End the streams of the readers, which would hang for ever: its process is gone."""
         self._feed.publish("session_ended", {"reason": LOST})
         self._feed.close()
 
@@ -61,102 +66,165 @@ class RemoteFeed:
             return
         self._begun = True
         last = 0
-        for number, content in await self._register.events(self._session_id):
-            self._put(number, content)
+        for number, content in await self._registry.events(self._session_id):
+            self._on_entry(number, content)
             last = number
-        await self._post.follow(events_of(self._session_id), last, self._put)
+        await self._rpc.follow(events_key(self._session_id), last, self._on_entry)
 
-    def _put(self, number: int, content: bytes) -> None:
-        type_, at, data = msgspec.json.decode(content)
+    def _on_entry(self, number: int, content: bytes) -> None:
+        event = decode_or_skip("session event", content, _event_decoder.decode)
+        if event is None:
+            return
+        type_, at, data = event
         self._feed.put(PageEvent(number, type_, at, data))
         if type_ == "session_ended":
             self._feed.close()
 
 
 class RemoteHandle:
-    """See `sessions.handles.Handle`."""
+    """A `Handle` of a session whose call lives in another process."""
 
     def __init__(
-        self, card: SessionEntry, post: Rpc, register: ClusterRegistry, feed: Callable[[str], RemoteFeed]
+        self, entry: SessionEntry, rpc: Rpc, registry: ClusterRegistry, feed: Callable[[str], RemoteFeed]
     ) -> None:
-        self._card = card
-        self._post = post
-        self._register = register
+        self._entry = entry
+        self._rpc = rpc
+        self._registry = registry
         self._feed = feed
 
     def __repr__(self) -> str:
-        return f"RemoteHandle({self.id[:6]}… at {self._card.node[:6]}…)"
+        return f"RemoteHandle({self.id[:6]}… at {self._entry.node[:6]}…)"
 
     @property
     def id(self) -> str:
-        """See `Handle`."""
-        return self._card.session_id
+        """The session's id."""
+        return self._entry.session_id
 
     @property
     def owner(self) -> str:
-        """See `Handle`."""
-        return self._card.owner
+        """The user it belongs to."""
+        return self._entry.owner
 
     @property
     def node(self) -> str:
-        """The process that has it."""
-        return self._card.node
+        """The process in which its call lives."""
+        return self._entry.node
 
     async def describe(self) -> dict[str, Any]:
-        """See `Handle`; of a session whose process is gone, what was last known."""
+        """Return what `GET /api/sessions/{id}` shows; of a session whose process is gone, what was last known."""
         try:
             shown: dict[str, Any] = await self.ask("describe")
         except MemoryUnavailable:
-            if await self._register.lives(self._card.node):
+            if await self._registry.is_alive(self._entry.node):
                 raise
             return self._last_known()
         return shown
 
     async def transcript(self) -> list[dict[str, Any]]:
-        """See `Handle`. Raises `MemoryUnavailable` when its process is gone."""
+        """Return what was said, oldest first. Raises `MemoryUnavailable` when its process is gone."""
         messages: list[dict[str, Any]] = await self.ask("transcript")
         return messages
 
     async def type_text(self, text: str) -> None:
-        """See `Handle`."""
+        """Type into the call."""
         await self.ask("type_text", text=text)
 
     async def cancel_thinker(self, call: str) -> None:
-        """See `Handle`."""
+        """Stop the work on a tool call."""
         await self.ask("cancel_thinker", call=call)
 
     async def say_answer(self, call: str) -> None:
-        """See `Handle`."""
+        """Speak an answer that came too late."""
         await self.ask("say_answer", call=call)
 
     async def end(self, reason: str) -> None:
-        """See `Handle`; one whose process is gone has ended."""
-        if await self._register.lives(self._card.node):
+        """End the call in order; one whose process is gone has ended."""
+        if await self._registry.is_alive(self._entry.node):
             await self.ask("end", within_s=END_WITHIN_S + 1, reason=reason)
 
     async def forget(self) -> None:
-        """See `Handle`."""
+        """Delete an ended session before its time, whether or not its process answers."""
         try:
             await self.ask("forget")
         except VoiceError:
-            log.info("a session's process did not take leave of it; what is kept of it is deleted all the same")
-        await self._register.forget(self.id, self.owner)
+            log.info("a session's process does not answer; what is stored of the session is deleted all the same")
+        await self._registry.forget(self.id, self.owner)
 
     async def told(self, after: int) -> bool:
-        """See `Handle`."""
-        over = self._card.description["state"] == SessionState.ENDED or not await self._register.lives(self._card.node)
-        return over and await self._register.last_event(self.id) <= after
+        """Return whether it is over and nothing is left to read beyond event `after`."""
+        over = self._entry.description["state"] == SessionState.ENDED or not await self._registry.is_alive(
+            self._entry.node
+        )
+        return over and await self._registry.last_event(self.id) <= after
 
     def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
-        """See `Handle`."""
+        """Follow its events numbered above `after`."""
         return self._feed(self.id).follow(after, quiet_s)
 
     async def ask(self, what: str, within_s: float = 3.0, **args: Any) -> Any:
-        """Ask its process something that `sessions.cluster.rpc_methods` knows."""
-        return await self._post.ask(self._card.node, what, {"session": self.id} | args, within_s=within_s)
+        """Call a method of `RpcMethods` in its process. Raises what that raises, or `MemoryUnavailable`."""
+        return await self._rpc.call(self._entry.node, what, {"session": self.id} | args, within_s=within_s)
 
     def _last_known(self) -> dict[str, Any]:
-        shown = dict(self._card.description)
+        shown = dict(self._entry.description)
         if shown["state"] != SessionState.ENDED:
             shown |= {"state": SessionState.ENDED, "ended_reason": LOST, "ended_at": time.time()}
         return shown
+
+
+class RpcMethods:
+    """The methods that other processes may call here: an `Answer` of `rpc`. Raises `VoiceError` as a handle does.
+
+    Arguments that only a newer version knows are ignored.
+    """
+
+    def __init__(
+        self, directory: Directory, accept_offer: AcceptOffer, announce: Announce, metrics: Callable[[], str]
+    ) -> None:
+        self._directory = directory
+        self._accept_offer = accept_offer
+        self._announce = announce
+        self._metrics = metrics
+
+    def __repr__(self) -> str:
+        return f"RpcMethods({self._directory!r})"
+
+    async def __call__(self, what: str, args: dict[str, Any]) -> Any:
+        """Return the answer of the method `what` as JSON data."""
+        match what:
+            case "offer":
+                return await self._offer(args["owner"], args["sdp"], args.get("conversation_id"))
+            case "newest":
+                return newest_of(self._directory, args["count"])
+            case "figures":
+                return self._metrics()
+        session = self._directory.find(args["session"])
+        handle = LocalHandle(self._directory, session)
+        match what:
+            case "describe":
+                return await handle.describe()
+            case "transcript":
+                return await handle.transcript()
+            case "type_text":
+                return await handle.type_text(args["text"])
+            case "cancel_thinker":
+                return await handle.cancel_thinker(args["call"])
+            case "say_answer":
+                return await handle.say_answer(args["call"])
+            case "end":
+                return await handle.end(args["reason"])
+            case "forget":
+                await handle.forget()
+                return await self._announce(session)  # writes what waits of it, so that all of it can be deleted
+            case "hand_over":
+                return self._directory.hand_over(session)
+        raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
+
+    async def _offer(self, owner: str, sdp: str, conversation_id: str | None) -> dict[str, Any]:
+        session = self._directory.reserve(owner, conversation_id)
+        answer = await connect_offer(self._directory, session, self._accept_offer, sdp)
+        await self._announce(session)
+        return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
+
+
+_event_decoder = msgspec.json.Decoder(tuple[str, float, dict[str, Any]])

@@ -1,7 +1,8 @@
-"""Questions from one process to another, and their answers, through Redis.
+"""Calls from one process to another, and their answers, through Redis.
 
 Each process has an inbox, a stream, and reads it with the one blocking read it has; the same read follows the event
-streams that somebody here wants (`follow`). A question waits for its answer only so long, and is not answered later.
+streams that somebody here wants (`follow`). A request waits for its answer only so long, and is not answered later.
+Requests that cannot be decoded are skipped and counted, and fields that only a newer version knows are ignored.
 """
 
 from __future__ import annotations
@@ -10,101 +11,114 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, cast
 
 import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_chain, wait_fixed
 
-from backend.errors import MemoryUnavailable, TooMany, VoiceError
-from backend.sessions.cluster.error_codec import raised, told
+from backend.errors import CallerError, MemoryUnavailable, PeerError, TooMany, VoiceError
+from backend.runtime.faults import call_listener, decode_or_skip
 
 log = logging.getLogger(__name__)
 
 ANSWER_WITHIN_S = 3.0
-"""Seconds an answer may take, if the question does not say."""
+"""Seconds an answer may take, unless the request says otherwise."""
 INBOX_LIMIT = 1_000
-"""Letters that may wait; a process this far behind does not answer in time anyway."""
+"""Requests that may wait; a process this far behind does not answer in time anyway."""
 INBOX_TTL_S = 60
 """Seconds the inbox of a process that is gone remains."""
 AT_ONCE = 64
-"""Questions answered at the same time; more are refused."""
+"""Requests answered at the same time; more are refused."""
 BLOCK_MS = 2_000
 """Milliseconds one blocking read lasts."""
 BATCH = 500
 """Entries of one stream taken by one read."""
-REST_S = (0.1, 0.2, 0.5, 1.0, 2.0)
-"""Seconds between tries while Redis does not answer."""
+PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between attempts while Redis does not answer; the last one for all that follow."""
 
 Answer = Callable[[str, dict[str, Any]], Awaitable[Any]]
-"""What is asked, with its arguments → JSON data. May raise a `VoiceError`, which the asker gets."""
-Entry = Callable[[int, bytes], None]
-"""Told of an entry of a followed stream: its number and its content; returns at once."""
+"""The name of a method and its arguments → JSON data. May raise a `VoiceError`, which the caller gets."""
+OnEntry = Callable[[int, bytes], None]
+"""Called with the number and the content of each entry of a followed stream; returns at once."""
+AWAY = (RedisError, OSError, TimeoutError)
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of an inbox. Without `reply` it only wakes the read that waits."""
+
+    what: str
+    args: dict[str, Any] = {}
+    reply: str = ""
+    """The key of the list to which the answer is pushed."""
+    until: float = 0.0
+    """When nobody waits for the answer any more, in Unix time."""
+
+
+_decoder = msgspec.json.Decoder(Request)
 
 
 class Rpc:
-    """This process's post. `run` delivers; it belongs in a task of the owner's."""
+    """The calls of this process. `run` receives requests and entries; its owner supervises it."""
 
     def __init__(self, redis: Redis, node: str, answer: Answer) -> None:
         """`redis` must allow reads that block for some seconds, and belongs to the caller."""
         self._redis = redis
         self._node = node
         self._answer = answer
-        self._positions: dict[str, str] = {inbox_of(node): "0"}
-        self._sinks: dict[str, Entry] = {}
+        self._positions: dict[str, str] = {inbox_key(node): "0"}
+        self._listeners: dict[str, OnEntry] = {}
         self._answering: set[asyncio.Task[None]] = set()
+        self._retrying = AsyncRetrying(
+            wait=wait_chain(*map(wait_fixed, PAUSES_S)), retry=retry_if_exception_type(AWAY), before_sleep=_log_outage
+        )
 
     def __repr__(self) -> str:
-        return f"Rpc({self._node[:6]}…, {len(self._answering)} being answered, {len(self._sinks)} followed)"
+        return f"Rpc({self._node[:6]}…, {len(self._answering)} being answered, {len(self._listeners)} followed)"
 
-    async def ask(
+    async def call(
         self, node: str, what: str, args: dict[str, Any] | None = None, *, within_s: float = ANSWER_WITHIN_S
     ) -> Any:
-        """The answer of `node`. Raises what it raised, or `MemoryUnavailable` when none comes."""
+        """Return the answer of `node`. Raises what it raised, or `MemoryUnavailable` when none comes."""
         reply = f"fleet:reply:{secrets.token_hex(12)}"
-        letter = {"what": what, "args": args or {}, "reply": reply, "until": time.time() + within_s}
         try:
             async with asyncio.timeout(within_s + 0.2):
-                await self._send(node, letter)
+                await self._send(node, Request(what, args or {}, reply, time.time() + within_s))
                 got = await cast(Awaitable[Any], self._redis.blpop([reply], timeout=within_s))
-        except (RedisError, OSError, TimeoutError) as error:
-            raise _silence() from error
-        if got is None:
-            raise _silence()
-        return _opened(got[1])
+        except AWAY as error:
+            raise _no_answer() from error
+        answer = None if got is None else decode_or_skip("RPC answer", got[1], _answer_decoder.decode)
+        if answer is None:
+            raise _no_answer()
+        if "error" in answer:
+            raise decode_error(answer)
+        return answer.get("ok")
 
-    async def follow(self, key: str, after: int, sink: Entry) -> None:
-        """Tell `sink` of the entries of stream `key` numbered above `after`, until `unfollow`."""
+    async def follow(self, key: str, after: int, listener: OnEntry) -> None:
+        """Call `listener` with the entries of stream `key` numbered above `after`, until `unfollow`."""
         self._positions[key] = f"{after}-0"
-        self._sinks[key] = sink
-        await self._send(self._node, {"what": "look again"})  # wakes the read that is waiting without it
+        self._listeners[key] = listener
+        await self._send(self._node, Request("look again"))  # wakes the read that is waiting without it
 
     def unfollow(self, key: str) -> None:
-        """No more of that stream. May be called twice."""
+        """Stop following that stream. May be called twice."""
         self._positions.pop(key, None)
-        self._sinks.pop(key, None)
+        self._listeners.pop(key, None)
 
     async def run(self) -> None:
-        """Deliver until cancelled. A Redis that is away delays the post; it does not end it."""
-        failures = 0
+        """Receive until cancelled. A Redis that is away delays messages; it does not end this."""
         try:
             while True:
-                try:
-                    await self._deliver()
-                    failures = 0
-                except (RedisError, OSError, TimeoutError) as error:
-                    if not failures:
-                        log.warning("the post rests: Redis does not answer (%s)", type(error).__name__)
-                    await asyncio.sleep(REST_S[min(failures, len(REST_S) - 1)])
-                    failures += 1
+                await self._retrying(self._receive)
         finally:
             for task in self._answering:
                 task.cancel()
             if self._answering:
                 await asyncio.wait(self._answering, timeout=1)
 
-    async def _deliver(self) -> None:
+    async def _receive(self) -> None:
         reading = self._redis.xread(cast(Any, self._positions), count=BATCH, block=BLOCK_MS)
         async with asyncio.timeout(BLOCK_MS / 1000 + 1):  # a server that is gone without a word never answers
             read = await cast(Awaitable[Any], reading)
@@ -114,58 +128,101 @@ class Rpc:
                 if key not in self._positions:
                     break  # unfollowed meanwhile
                 self._positions[key] = raw_id.decode()
-                content = fields[b"v"]
-                if sink := self._sinks.get(key):
-                    sink(int(raw_id.split(b"-")[0]), content)
-                else:
-                    self._open(content)
+                content = fields.get(b"v", b"")
+                if listener := self._listeners.get(key):
+                    call_listener("followed stream", listener, int(raw_id.split(b"-")[0]), content)
+                elif request := decode_or_skip("RPC message", content, _decoder.decode):
+                    self._on_request(request)
 
-    def _open(self, content: bytes) -> None:
-        letter = msgspec.json.decode(content)
-        if "reply" not in letter or letter["until"] < time.time():
+    def _on_request(self, request: Request) -> None:
+        if not request.reply or request.until < time.time():
             return
-        task = asyncio.create_task(self._reply(letter), name=f"answer {letter['what']}")
+        task = asyncio.create_task(self._reply(request), name=f"answer {request.what}")
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
-    async def _reply(self, letter: dict[str, Any]) -> None:
+    async def _reply(self, request: Request) -> None:
         answer: dict[str, Any]
         try:
             if len(self._answering) > AT_ONCE:
-                raise TooMany("Too many questions at once.", retry_after_s=1)
-            answer = {"ok": await self._answer(letter["what"], letter["args"])}
+                raise TooMany("Too many requests at once.", retry_after_s=1)
+            answer = {"ok": await self._answer(request.what, request.args)}
         except VoiceError as error:
-            answer = told(error)
+            answer = encode_error(error)
         except Exception:
-            log.exception("a question of another process failed: %s", letter["what"])
-            answer = told(VoiceError("The process that has this call had a fault.", hint="Its log says more."))
+            log.exception("a request of another process failed: %s", request.what)
+            answer = encode_error(VoiceError("The process that has this call had a fault.", hint="Its log says more."))
         try:
             async with asyncio.timeout(ANSWER_WITHIN_S):
                 pipe = self._redis.pipeline(transaction=True)
-                pipe.rpush(letter["reply"], msgspec.json.encode(answer))
-                pipe.expire(letter["reply"], 10)
+                pipe.rpush(request.reply, msgspec.json.encode(answer))
+                pipe.expire(request.reply, 10)
                 await pipe.execute()
-        except (RedisError, OSError, TimeoutError):
-            log.warning("an answer could not be sent: %s", letter["what"])
+        except AWAY:
+            log.warning("an answer could not be sent: %s", request.what)
 
-    async def _send(self, node: str, letter: dict[str, Any]) -> None:
+    async def _send(self, node: str, request: Request) -> None:
         pipe = self._redis.pipeline(transaction=True)
-        pipe.xadd(inbox_of(node), {"v": msgspec.json.encode(letter)}, maxlen=INBOX_LIMIT, approximate=True)
-        pipe.expire(inbox_of(node), INBOX_TTL_S)
+        pipe.xadd(inbox_key(node), {"v": msgspec.json.encode(request)}, maxlen=INBOX_LIMIT, approximate=True)
+        pipe.expire(inbox_key(node), INBOX_TTL_S)
         await pipe.execute()
 
 
-def inbox_of(node: str) -> str:
-    """The stream of letters to a process."""
+def inbox_key(node: str) -> str:
+    """Return the key of the stream of requests to a process."""
     return f"fleet:{node}:inbox"
 
 
-def _opened(content: bytes) -> Any:
-    answer = msgspec.json.decode(content)
-    if "error" not in answer:
-        return answer["ok"]
-    raise raised(answer)
+def encode_error(error: VoiceError) -> dict[str, Any]:
+    """Return an error as JSON data: its kind, its words, and the facts its handlers go by."""
+    answer: dict[str, Any] = {"error": type(error).__name__, "message": str(error), "hint": error.hint}
+    if isinstance(error, CallerError):
+        answer["status"] = error.status
+    if isinstance(error, TooMany):
+        answer["retry_after_s"] = error.retry_after_s
+    if isinstance(error, PeerError):
+        answer["retryable"] = error.retryable
+    return answer
 
 
-def _silence() -> VoiceError:
+def decode_error(answer: Mapping[str, Any]) -> VoiceError:
+    """Return the error that was encoded. A kind only a newer process knows becomes the nearest one known here."""
+    message, hint = str(answer.get("message", "")), str(answer.get("hint", ""))
+    kind = _ERRORS.get(answer["error"]) or _nearest(answer)
+    if issubclass(kind, TooMany):
+        return kind(message, retry_after_s=int(answer.get("retry_after_s", 1)), hint=hint)
+    error = kind(message, hint=hint)
+    if isinstance(error, CallerError) and "status" in answer:
+        error.status = int(answer["status"])
+    if isinstance(error, PeerError) and "retryable" in answer:
+        error.retryable = bool(answer["retryable"])
+    return error
+
+
+def _nearest(answer: Mapping[str, Any]) -> type[VoiceError]:
+    if "retry_after_s" in answer:
+        return TooMany
+    if "status" in answer:
+        return CallerError
+    return PeerError if "retryable" in answer else VoiceError
+
+
+def _kinds_of(kind: type[VoiceError]) -> Iterator[type[VoiceError]]:
+    yield kind
+    for one in kind.__subclasses__():
+        yield from _kinds_of(one)
+
+
+def _no_answer() -> VoiceError:
     return MemoryUnavailable("The process that has this call does not answer.", hint="Try again in a moment.")
+
+
+def _log_outage(state: RetryCallState) -> None:
+    if state.attempt_number == 1 and state.outcome:
+        log.warning(
+            "calls between processes pause: Redis does not answer (%s)", type(state.outcome.exception()).__name__
+        )
+
+
+_ERRORS = {kind.__name__: kind for kind in _kinds_of(VoiceError) if kind.__module__ == VoiceError.__module__}
+_answer_decoder = msgspec.json.Decoder(dict[str, Any])
