@@ -33,7 +33,7 @@ ARROWS: dict[str, set[str]] = {
     "notifications": {"calendar", "conversation", "runtime", "settings", "storage"},
     "responders": {"conversation", "media"},
     "transports": {"conversation", "media", "runtime"},
-    "sessions": {"media", "observability", "runtime", "transports"},
+    "sessions": {"media", "observability", "runtime", "storage", "transports"},
     "users": {"models", "observability", "responders", "storage"},
     "tools": {"calendar", "models", "settings", "storage", "users"},
     "agent": {"models", "observability", "storage", "tools"},
