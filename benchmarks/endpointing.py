@@ -34,13 +34,13 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.conversation.events import SpeechResumed, SpeechStarted
-from backend.media.endpointing import LocalEndpointing
+from backend.media.endpointing import LocalEndpointing, assembled
 from backend.media.frame import FRAME_MS, SAMPLE_RATE, Frame
 from backend.media.opus import OpusEncoder
 from backend.media.receive import ReceivePipeline
 from backend.media.resample import resample
 from backend.media.segmenter import Segmenter, SegmenterState
-from backend.media.vad import Engine, Vad, assembled
+from backend.media.vad import Engine, Vad
 from backend.media.vad_silero import SileroEngine
 from backend.settings.vad import VadSettings
 from backend.transports.webrtc.aiortc_media import SLOT_TICKS

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from backend.errors import MissingLibrary
+from backend.media.endpointing import make_vad
 from backend.media.frame import FRAME_BYTES, FRAME_MS, SAMPLE_RATE, Frame
 from backend.media.jitter_buffer import JitterBuffer
 from backend.media.opus import OpusDecoder, OpusEncoder
@@ -26,7 +27,6 @@ from backend.media.playout import Playout
 from backend.media.receive import VoiceDecoder
 from backend.media.resample import Resampler
 from backend.media.segmenter import Segmenter
-from backend.media.vad import make_vad
 from backend.media.wav import read_wav
 from backend.settings.vad import VadSettings
 

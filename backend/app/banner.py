@@ -8,7 +8,7 @@ from backend.app.mcp import mcp_summary
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
 from backend.app.thinkers import ThinkerSubsystem
-from backend.media.vad import choose_engine
+from backend.media.endpointing import choose_engine
 from backend.settings.settings import Settings
 
 

@@ -23,8 +23,7 @@ from backend.call.prompts import brief
 from backend.conversation.limits import TurnLimits
 from backend.errors import MemoryUnavailable, ResponderUnavailable
 from backend.http.page_streams import Pages
-from backend.media.endpointing import open_endpointing
-from backend.media.vad import choose_engine
+from backend.media.endpointing import choose_engine, open_endpointing
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import Tracer
 from backend.responders.base import Briefing, PastMessage, Responder
@@ -38,7 +37,7 @@ from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, Message
 from backend.storage.redis_memory import RedisMemory
 from backend.tasks.queries import Asking
-from backend.transports.webrtc.ice import IceConfig, IceServer
+from backend.transports.webrtc.ice import IceConfig, StunTurnServer
 from backend.transports.webrtc.transport import accept_offer
 from backend.users.changes import following_changes
 from backend.users.profile_learner import Learning
@@ -248,7 +247,7 @@ async def _cluster(
 def _ice_config(settings: Settings) -> IceConfig:
     return IceConfig(
         ice_servers=tuple(
-            IceServer((s.urls,) if isinstance(s.urls, str) else tuple(s.urls), s.username, s.credential)
+            StunTurnServer((s.urls,) if isinstance(s.urls, str) else tuple(s.urls), s.username, s.credential)
             for s in settings.ice_servers
         ),
         force_host=settings.rtc_force_host,

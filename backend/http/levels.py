@@ -14,7 +14,7 @@ from fastapi.sse import format_sse_event
 
 from backend.http.context import StreamedSession
 from backend.http.events import RETRY_MS, EventStream
-from backend.media.levels import Levels, Ring
+from backend.media.endpointing import Levels, Ring
 from backend.sessions.handles import session_here
 from backend.sessions.registry import Session, SessionState
 
@@ -35,7 +35,7 @@ async def levels(handle: StreamedSession) -> Response:
     session = session_here(handle)
     if session is None or session.state is SessionState.ENDED or session.levels is None:
         return Response(status_code=204)
-    session.levels.have_room()
+    session.levels.require_room()
     return EventStream(_stream(session, session.levels), headers={"X-Accel-Buffering": "no"})
 
 

@@ -3,8 +3,8 @@
 Theory. Every call plays a frame each 20 ms and is sent one, and waking for each costs more than handling it: after a
 millisecond of sleep the core has forgotten our code and data, and a packet takes four times as long as right behind
 another (`python -m benchmarks.wakeups`). So the 20 ms are divided into `PHASES`, one `TICK_S` apart. Each call has a
-`Slot` in one of them; when a phase is due, all its calls play in a row, and then what has come in meanwhile is read,
-from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are filled
+`MediaSlot` in one of them; when a phase is due, all its calls play in a row, and then what has come in meanwhile is
+read, from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are filled
 and a hundred calls are spread evenly. Sockets are read at least every `READ_S`, calls or not.
 
 A phase numbers its slots from an epoch, so that lateness never adds up: slot n is due at `epoch + n * 20 ms`, and one
@@ -63,7 +63,7 @@ Read = Callable[[float], float | None]
 for the next time. Returns up to when everything has been read, None when something is left."""
 
 
-class Slot:
+class MediaSlot:
     """One call's share of the clock: 20 ms, again and again. `leave` it at the end."""
 
     def __init__(self, phase: _Phase, on_slot: OnSlot, on_fault: OnFault | None, clock: MediaClock, now: float) -> None:
@@ -80,7 +80,7 @@ class Slot:
         self._last = now
 
     def __repr__(self) -> str:
-        return f"Slot({self._number}, skipped {self.skipped}, worst gap {self.worst_gap_ms:.0f} ms)"
+        return f"MediaSlot({self._number}, skipped {self.skipped}, worst gap {self.worst_gap_ms:.0f} ms)"
 
     def leave(self) -> None:
         """Be called no more. Safe to call twice, and from within `on_slot`."""
@@ -110,7 +110,7 @@ class _Phase:
     """The slots that are due together."""
 
     def __init__(self, epoch: float) -> None:
-        self.slots: dict[Slot, None] = {}  # in the order they joined
+        self.slots: dict[MediaSlot, None] = {}  # in the order they joined
         self._epoch = epoch
         self._number = -1
         self.due = epoch
@@ -147,7 +147,7 @@ class MediaClock:
     def __repr__(self) -> str:
         return f"MediaClock({[len(phase.slots) for phase in self._phases]} slots, {len(self._readers)} readers)"
 
-    def join(self, on_slot: OnSlot, on_fault: OnFault | None = None) -> Slot:
+    def join(self, on_slot: OnSlot, on_fault: OnFault | None = None) -> MediaSlot:
         """Return a slot that is due for the first time, as number 0, within 20 ms."""
         inviting = [self._phases[number] for number in FILL_ORDER]
         roomy = (phase for phase in inviting if len(phase.slots) < FILL)
@@ -155,12 +155,12 @@ class MediaClock:
         now = self._loop.time()
         if not phase.slots:
             phase.begin(now)
-        slot = Slot(phase, on_slot, on_fault, self, now)
+        slot = MediaSlot(phase, on_slot, on_fault, self, now)
         phase.slots[slot] = None
         self._arm(now)
         return slot
 
-    def leave(self, slot: Slot) -> None:
+    def leave(self, slot: MediaSlot) -> None:
         """Serve `slot` no more. Safe to call twice."""
         slot.phase.slots.pop(slot, None)
         self._rest_if_alone()

@@ -1,29 +1,47 @@
-"""What is done to the microphone before the Responder hears it: nothing, or our own endpointing."""
+"""Endpointing turns the microphone into what the Responder gets and when the caller's speech begins and ends.
+
+It is local (our VAD and `Segmenter`) or the provider's (everything is forwarded). The detector's score of each frame
+can be watched (`Levels`); as a rule nobody does, and then a frame costs one look at an empty tuple. A watcher gets a
+ring of its own; one that reads too seldom loses the oldest scores, never the call's time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Literal, Protocol
 
 from backend.conversation import events as ev
+from backend.errors import MissingLibrary, TooMany
 from backend.media.frame import Frame
-from backend.media.levels import Levels
 from backend.media.segmenter import Edge, Ended, Onset, Paused, Resumed, Segmenter, SegmenterState
-from backend.media.vad import Vad, make_vad
+from backend.media.vad import Engine, EngineName, HopVad, RestingVad, RoomGate, Vad
 from backend.settings.vad import VadSettings
+
+log = logging.getLogger(__name__)
+
+RING_FRAMES = 250
+"""Scores a watcher can leave unread: five seconds of 20 ms frames."""
+WATCHERS = 4
+"""Who may watch one call at the same time."""
+
+Ring = deque[float]
 
 
 class Endpointing(Protocol):
-    """Turns frames into what is forwarded and what happened, in order."""
+    """One caller's endpointing: frames in, frames to forward and speech events out, in order."""
 
     name: str
-    """'ten', 'silero' or 'provider'."""
+    """The detector: 'ten', 'silero' or 'provider'."""
     endpointing: Literal["local", "provider"]
     levels: Levels | None
-    """What the detector makes of each frame; None where nothing is detected here."""
+    """The detector's score of each frame; None where nothing is detected here."""
 
     def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
-        """Frames are for the Responder, events for the turn machine."""
+        """Return frames for the Responder and events for the turn machine."""
         ...
 
     def close(self) -> None:
@@ -32,12 +50,12 @@ class Endpointing(Protocol):
 
 
 class LocalEndpointing:
-    """VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
+    """Endpointing by VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
 
     endpointing: Literal["local", "provider"] = "local"
 
     def __init__(self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0) -> None:
-        """`threshold`: the score from which a frame is speech; in silence the lower one of `onset` is enough."""
+        """Take a frame for speech from a score of `threshold` on; in silence the lower one of `onset` is enough."""
         self.name = vad.name
         self._vad = vad
         self._segmenter = segmenter
@@ -50,7 +68,7 @@ class LocalEndpointing:
         return f"LocalEndpointing({self._vad!r}, {self._segmenter!r})"
 
     def process(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
-        """See `Endpointing`."""
+        """Score a frame and return what it makes: frames to forward and speech events."""
         score = self._vad.score(frame)
         self._note(score)
         begins = score >= self._onset and self._segmenter.state is SegmenterState.SILENCE
@@ -58,27 +76,59 @@ class LocalEndpointing:
         return [piece if isinstance(piece, bytes) else _event(piece) for piece in heard] if heard else []
 
     def close(self) -> None:
-        """See `Endpointing`."""
+        """Release the detector. Safe to call twice."""
         self._vad.close()
 
 
 class ProviderEndpointing:
-    """Everything is forwarded; the provider finds the turns."""
+    """Endpointing by the provider: everything is forwarded."""
 
     name = "provider"
     endpointing: Literal["local", "provider"] = "provider"
     levels: Levels | None = None
 
     def process(self, frame: Frame) -> tuple[Frame]:
-        """See `Endpointing`."""
+        """Return the frame itself."""
         return (frame,)
 
     def close(self) -> None:
-        """See `Endpointing`."""
+        """Release nothing: there is no detector."""
+
+
+class Levels:
+    """The scores of one call's microphone. `threshold`: the probability from which a frame counts as speech."""
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+        self._rings: tuple[Ring, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Levels(threshold {self.threshold}, {len(self._rings)} watching)"
+
+    def note(self, score: float) -> None:
+        """Give a frame's probability of speech, 0 to 1, to whoever watches."""
+        for ring in self._rings:
+            ring.append(score)
+
+    def require_room(self) -> None:
+        """Raise `TooMany` when enough are watching."""
+        if len(self._rings) >= WATCHERS:
+            raise TooMany("Enough are watching this call.", retry_after_s=5, hint="Close another developer's drawer.")
+
+    @contextmanager
+    def watch(self) -> Iterator[Ring]:
+        """Yield a ring that fills until the block is left; empty it as you read. Raises `TooMany`."""
+        self.require_room()
+        ring: Ring = deque(maxlen=RING_FRAMES)
+        self._rings = (*self._rings, ring)
+        try:
+            yield ring
+        finally:
+            self._rings = tuple(other for other in self._rings if other is not ring)
 
 
 def open_endpointing(settings: VadSettings) -> Endpointing:
-    """The hearing the settings ask for, new for each call. Raises `MissingLibrary`."""
+    """Return the endpointing the settings ask for, new for each call. Raises `MissingLibrary`."""
     if not settings.enabled:
         return ProviderEndpointing()
     vad = make_vad(settings)
@@ -86,6 +136,58 @@ def open_endpointing(settings: VadSettings) -> Endpointing:
     # TEN VAD takes coughs and knocks for speech with scores that Silero keeps for the beginnings of words.
     onset = settings.onset_threshold if vad.name == "silero" else settings.threshold
     return LocalEndpointing(vad, segmenter, settings.threshold, onset)
+
+
+def make_vad(settings: VadSettings) -> Vad:
+    """Return a detector for one call. Raises `MissingLibrary` where the engine asked for cannot run."""
+    name = choose_engine(settings.engine)
+    return assembled(_BUILD[name](settings.vad_frame_ms), settings.threshold)
+
+
+def assembled(engine: Engine, sure: float) -> Vad:
+    """Return a detector made of `engine`, fed hop by hop, which rests while the room is quiet."""
+    return RestingVad(HopVad(engine, sure), RoomGate())
+
+
+@cache
+def choose_engine(wanted: Literal["auto", "ten", "silero"]) -> EngineName:
+    """Load and try the engine wanted, once; `auto` takes Silero, else TEN VAD. Raises `MissingLibrary`.
+
+    Call it at start-up, so that the first caller does not wait for a model.
+    """
+    if wanted != "auto":
+        _try(wanted)
+        log.info("VAD: %s, as set", wanted)
+        return wanted
+    try:
+        _try("silero")
+    except MissingLibrary as error:
+        _try("ten")
+        log.warning("VAD: ten, because Silero cannot run here: %s %s", error, error.hint)
+        return "ten"
+    log.info("VAD: silero, the default")
+    return "silero"
+
+
+def _try(name: EngineName) -> None:
+    engine = _BUILD[name](32)
+    engine.score_hop(bytes(engine.context_bytes + engine.hop_bytes))
+    engine.close()
+
+
+def _build_ten(hop_ms: int) -> Engine:
+    from backend.media.vad_ten import TenEngine
+
+    return TenEngine(hop_ms)
+
+
+def _build_silero(_hop_ms: int) -> Engine:
+    from backend.media.vad_silero import SileroEngine
+
+    return SileroEngine()
+
+
+_BUILD: dict[EngineName, Callable[[int], Engine]] = {"ten": _build_ten, "silero": _build_silero}
 
 
 def _event(edge: Edge) -> ev.SpeechEvent:

@@ -1,12 +1,25 @@
-"""Voice activity detection: how likely is it that a frame is speech?
+"""Voice activity detection: how likely it is that a frame is speech.
 
 Two engines stand behind one protocol: Silero (`vad_silero`), the default, and TEN VAD (`vad_ten`). Both score hops of
 their own length; `HopVad` feeds them 20 ms frames and keeps the last score between hops. An engine's library or model
 is loaded once and shared; a call has only a small state of its own.
 
-`RestingVad` spares them what is known without them. A frame no louder than the room (`gate`) is not speech: the
-detector hears of it only if somebody speaks soon after, and the end of speech is told at the first quiet frame instead
-of when the detector has made up its mind. In the middle of a sentence (`certainty`) it is asked in every third frame.
+`RestingVad` spares an engine what is known without it, since it costs more than everything else done to a frame:
+
+- A frame no louder than the room is not speech (`RoomGate`). The engine gets it only if somebody speaks soon after, and
+  speech ends at the first quiet frame instead of when the engine has made up its mind. The room's level is followed:
+  down at once, up by `RISE_DB` a frame, since the quietest of the last seconds is the room even while somebody speaks
+  (there are 20 ms without a voice in any second of speech), and never above `LOUDEST_ROOM_DBFS`: a fan must not make
+  the server deaf. Where a caller's browser sends nothing in a pause, the room is measured twice in 420 ms, and has had
+  as long to become louder. A frame is judged by its last `JUDGED_MS`: Opus decodes 6.5 ms late and rings for about 5,
+  so that the last sound of an utterance spills into the frame after it, which judged whole was loud. Shorter than the
+  period of a low voice (12.5 ms at 80 Hz), that still meets the ringing of the mouth between two pulses.
+- In the middle of a sentence the engine says the same again and again: "speech, 0.99 and more" (`Certainty`). An end,
+  even one in a noisy room, is a fall of the level first. So a frame that is not much quieter than the voice passes
+  unasked, but never more than `UNASKED_FRAMES` in a row: what follows a voice at once and is as loud (a vacuum cleaner)
+  is found out by asking, and after an answer below `SURE` every frame is asked about until the engine is sure. What
+  passes unasked the engine never gets: handing it in later costs most of what was saved, and found no end sooner than
+  10 ms.
 
 Measured by `python -m benchmarks.endpointing` (15 short synthetic sentences of four voices, three times each, through
 the codec; threshold 0.7, 32 ms hops): median milliseconds from the first sound to the onset, and from the last sound
@@ -38,26 +51,45 @@ them more than 0.3; TEN VAD goes to 0.67, so with it an onset needs the threshol
 
 from __future__ import annotations
 
-import logging
+import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
+from math import log10
 from typing import Literal, Protocol
 
-from backend.errors import MissingLibrary
-from backend.media.certainty import Certainty
-from backend.media.frame import FRAME_MS, SAMPLE_RATE, SILENCE, Frame
-from backend.media.gate import Gate, level
+from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, FRAME_MS, SAMPLE_RATE, SILENCE, Frame
 from backend.media.resample import Resampler
-from backend.settings.vad import VadSettings
 
-log = logging.getLogger(__name__)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # it left Python with 3.13, and lives on in audioop-lts
+    from audioop import rms
 
 CATCH_UP_FRAMES = 11
-"""What a detector that has rested hears of the time before somebody spoke: 220 ms."""
+"""Frames before an onset that an engine which has rested is given after all: 220 ms."""
 
 PEEK_AFTER_FRAMES = 15
 """300 ms without speech: looking twice at every frame finds an onset sooner, but would drag out an end."""
+
+JUDGED_MS = 8
+"""See the table above."""
+ABOVE_ROOM_DB = 6.0
+RISE_DB = 0.06
+"""3 dB a second."""
+LONGEST_PAUSE = 25
+"""Frames between two that tell of the room: no longer pause makes it louder."""
+SILENT_DBFS = -62.0
+"""What is quieter is silence in any room: the weakest consonants of a quiet speaker are louder."""
+LOUDEST_ROOM_DBFS = -38.0
+_NOTHING_DBFS = -100.0
+_JUDGED_FROM = FRAME_BYTES - JUDGED_MS * BYTES_PER_MS
+SURE = 0.99
+"""A detector's scores fall slowly after a voice; the first to be lower than this tells of it."""
+NEAR_DB = 6.0
+"""How much quieter than the voice a frame may be."""
+FALL_DB = 0.5
+"""25 dB a second: by how much the voice is taken to become quieter with each frame that is."""
+UNASKED_FRAMES = 2
+"""The answer is at most 60 ms old."""
 
 EngineName = Literal["ten", "silero"]
 
@@ -67,11 +99,11 @@ class Vad(Protocol):
 
     @property
     def name(self) -> str:
-        """Which engine: 'ten' or 'silero'."""
+        """The engine's name: 'ten' or 'silero'."""
         ...
 
     def score(self, frame: Frame) -> float:
-        """Probability of speech (0 to 1) as of this frame. The last score is kept until a hop is complete."""
+        """Return the probability of speech (0 to 1) as of this frame; the last score stands until a hop is complete."""
         ...
 
     def reset(self) -> None:
@@ -86,7 +118,7 @@ class Vad(Protocol):
 class Skipper(Vad, Protocol):
     """A detector that can leave out frames of which nobody asks for a score."""
 
-    def hear(self, frame: Frame) -> None:
+    def feed(self, frame: Frame) -> None:
         """Take in a frame whose own score does not matter."""
         ...
 
@@ -96,16 +128,16 @@ class Skipper(Vad, Protocol):
 
 
 class Engine(Protocol):
-    """What `HopVad` needs of a model: a score for one hop of mono PCM16."""
+    """A model that scores one hop of mono PCM16 at a time, for `HopVad`."""
 
     @property
     def name(self) -> EngineName:
-        """Which engine."""
+        """The engine's name."""
         ...
 
     @property
     def rate(self) -> int:
-        """Samples per second it hears."""
+        """Samples per second it takes."""
         ...
 
     @property
@@ -119,11 +151,11 @@ class Engine(Protocol):
         ...
 
     def score_hop(self, pcm: bytes) -> float:
-        """Probability of speech in the next hop: `context_bytes`, then `hop_bytes`."""
+        """Return the probability of speech in the next hop: `context_bytes`, then `hop_bytes`."""
         ...
 
     def peek(self, pcm: bytes) -> float:
-        """The same for a hop that is not the next one, and is forgotten at once; 0 where an engine cannot."""
+        """Score a hop that is not the next one and forget it at once; 0 where an engine cannot."""
         ...
 
     def reset(self) -> None:
@@ -135,68 +167,6 @@ class Engine(Protocol):
         ...
 
 
-class HopVad:
-    """Makes any engine a `Vad`: gives frames the engine's rate and cuts them into its hops.
-
-    Hops do not end where frames do. Between utterances each frame therefore also gets a look at the hop that ends with
-    it: an onset is told up to a hop earlier, and depends less on where the hops happen to lie.
-    """
-
-    def __init__(self, engine: Engine, sure: float = 1.0) -> None:
-        """`sure`: the probability from which a frame is speech."""
-        self._engine = engine
-        self._sure = sure
-        self._resampler = Resampler(SAMPLE_RATE, engine.rate)
-        self._window = engine.context_bytes + engine.hop_bytes
-        self._short_of_hop = max(0, engine.hop_bytes - 2 * engine.rate * FRAME_MS // 1000)
-        self._heard = bytearray(self._window)  # the last hop scored, its context in front; then what is to be scored
-        self._score = 0.0
-        self._frames_since_speech = PEEK_AFTER_FRAMES
-
-    @property
-    def name(self) -> str:
-        """Which engine."""
-        return self._engine.name
-
-    def score(self, frame: Frame) -> float:
-        """See `Vad`. Where a frame completes several hops, the highest of their scores counts."""
-        self.hear(frame)
-        if self._frames_since_speech <= PEEK_AFTER_FRAMES or len(self._heard) == self._window:
-            return self._score
-        return max(self._score, self._engine.peek(bytes(self._heard[-self._window :])))
-
-    def hear(self, frame: Frame) -> None:
-        """See `Skipper`: as `score`, without a look between the hops."""
-        self._heard += self._resampler.push(frame)
-        if len(self._heard) >= self._window + self._engine.hop_bytes:
-            self._score = max(self._hops())
-        self._frames_since_speech = 0 if self._score >= self._sure else self._frames_since_speech + 1
-
-    def skip(self, frame: Frame) -> float:
-        """See `Skipper`: as much is kept as makes a hop together with the next frame."""
-        self._heard += self._resampler.push(frame)
-        del self._heard[: -(self._window + self._short_of_hop)]
-        return self._score
-
-    def _hops(self) -> Iterator[float]:
-        heard, hop = self._heard, self._engine.hop_bytes
-        while len(heard) >= self._window + hop:
-            del heard[:hop]
-            yield self._engine.score_hop(bytes(heard[: self._window]))
-
-    def reset(self) -> None:
-        """See `Vad`."""
-        self._engine.reset()
-        self._resampler = Resampler(SAMPLE_RATE, self._engine.rate)
-        self._heard = bytearray(self._window)
-        self._score = 0.0
-        self._frames_since_speech = PEEK_AFTER_FRAMES
-
-    def close(self) -> None:
-        """See `Vad`."""
-        self._engine.close()
-
-
 class RestingVad:
     """A detector that rests while its caller's microphone is no louder than the room, and where the answer is known.
 
@@ -204,7 +174,7 @@ class RestingVad:
     had never rested, and an onset is met with the same recent past. Of what it skips within speech it hears no more.
     """
 
-    def __init__(self, vad: Skipper, gate: Gate) -> None:
+    def __init__(self, vad: Skipper, gate: RoomGate) -> None:
         self._vad = vad
         self._gate = gate
         self._certainty = Certainty()
@@ -215,11 +185,11 @@ class RestingVad:
 
     @property
     def name(self) -> str:
-        """Which engine."""
+        """The engine's name."""
         return self._vad.name
 
     def score(self, frame: Frame) -> float:
-        """See `Vad`; 0 for what is no louder than the room, and for `SILENCE`, which nobody sent."""
+        """Return the probability of speech: 0 for a frame no louder than the room, and for `SILENCE`."""
         if frame is SILENCE:
             self._gate.pause()
             return self._rest(frame)
@@ -229,7 +199,7 @@ class RestingVad:
         if self._certainty.holds(dbfs):
             return self._vad.skip(frame)
         while self._unheard:
-            self._vad.hear(self._unheard.popleft())
+            self._vad.feed(self._unheard.popleft())
         score = self._vad.score(frame)
         self._certainty.learn(score)
         return score
@@ -241,64 +211,139 @@ class RestingVad:
         return 0.0
 
     def reset(self) -> None:
-        """See `Vad`."""
+        """Forget what was heard, and the room."""
         self._vad.reset()
-        self._gate = Gate()
+        self._gate = RoomGate()
         self._certainty = Certainty()
         self._unheard.clear()
 
     def close(self) -> None:
-        """See `Vad`."""
+        """Release the detector. Safe to call twice."""
         self._vad.close()
 
 
-def make_vad(settings: VadSettings) -> Vad:
-    """A detector for one call. Raises `MissingLibrary` where the engine asked for cannot run."""
-    name = choose_engine(settings.engine)
-    return assembled(_BUILD[name](settings.vad_frame_ms), settings.threshold)
+class HopVad:
+    """A detector made of an engine: gives frames the engine's rate and cuts them into its hops.
 
-
-def assembled(engine: Engine, sure: float) -> Vad:
-    """A detector from its parts: the engine, fed hop by hop, resting while the room is quiet."""
-    return RestingVad(HopVad(engine, sure), Gate())
-
-
-@cache
-def choose_engine(wanted: Literal["auto", "ten", "silero"]) -> EngineName:
-    """Load and try the engine wanted, once; `auto` takes Silero, else TEN VAD. Raises `MissingLibrary`.
-
-    Call it at start-up, so that the first caller does not wait for a model.
+    Hops do not end where frames do. Between utterances each frame therefore also gets a look at the hop that ends with
+    it: an onset is told up to a hop earlier, and depends less on where the hops happen to lie.
     """
-    if wanted != "auto":
-        _try(wanted)
-        log.info("VAD: %s, as set", wanted)
-        return wanted
-    try:
-        _try("silero")
-    except MissingLibrary as error:
-        _try("ten")
-        log.warning("VAD: ten, because Silero cannot run here: %s %s", error, error.hint)
-        return "ten"
-    log.info("VAD: silero, the default")
-    return "silero"
+
+    def __init__(self, engine: Engine, sure: float = 1.0) -> None:
+        """Take an engine; `sure` is the probability from which a frame is speech."""
+        self._engine = engine
+        self._sure = sure
+        self._resampler = self._new_resampler()
+        self._window = engine.context_bytes + engine.hop_bytes
+        self._short_of_hop = max(0, engine.hop_bytes - 2 * engine.rate * FRAME_MS // 1000)
+        self._window_pcm = bytearray(
+            self._window
+        )  # the last hop scored, its context in front; then what is to be scored
+        self._score = 0.0
+        self._frames_since_speech = PEEK_AFTER_FRAMES
+
+    @property
+    def name(self) -> str:
+        """The engine's name."""
+        return self._engine.name
+
+    def score(self, frame: Frame) -> float:
+        """Return the probability of speech; where a frame completes several hops, the highest of their scores."""
+        self.feed(frame)
+        if self._frames_since_speech <= PEEK_AFTER_FRAMES or len(self._window_pcm) == self._window:
+            return self._score
+        return max(self._score, self._engine.peek(bytes(self._window_pcm[-self._window :])))
+
+    def feed(self, frame: Frame) -> None:
+        """Take in a frame as `score` does, without a look between the hops."""
+        self._window_pcm += frame if self._resampler is None else self._resampler.push(frame)
+        if len(self._window_pcm) >= self._window + self._engine.hop_bytes:
+            self._score = max(self._hops())
+        self._frames_since_speech = 0 if self._score >= self._sure else self._frames_since_speech + 1
+
+    def skip(self, frame: Frame) -> float:
+        """Let a frame pass, keeping as much as makes a hop together with the next one."""
+        self._window_pcm += frame if self._resampler is None else self._resampler.push(frame)
+        del self._window_pcm[: -(self._window + self._short_of_hop)]
+        return self._score
+
+    def _new_resampler(self) -> Resampler | None:
+        return None if self._engine.rate == SAMPLE_RATE else Resampler(SAMPLE_RATE, self._engine.rate)
+
+    def _hops(self) -> Iterator[float]:
+        pcm, hop = self._window_pcm, self._engine.hop_bytes
+        while len(pcm) >= self._window + hop:
+            del pcm[:hop]
+            yield self._engine.score_hop(bytes(pcm[: self._window]))
+
+    def reset(self) -> None:
+        """Forget what was heard."""
+        self._engine.reset()
+        self._resampler = self._new_resampler()
+        self._window_pcm = bytearray(self._window)
+        self._score = 0.0
+        self._frames_since_speech = PEEK_AFTER_FRAMES
+
+    def close(self) -> None:
+        """Release the engine. Safe to call twice."""
+        self._engine.close()
 
 
-def _try(name: EngineName) -> None:
-    engine = _BUILD[name](32)
-    engine.score_hop(bytes(engine.context_bytes + engine.hop_bytes))
-    engine.close()
+class RoomGate:
+    """How loud one caller's room is. Pure: levels in, a decision out."""
+
+    def __init__(self) -> None:
+        self._room = SILENT_DBFS
+        self._paused = 0
+
+    def __repr__(self) -> str:
+        return f"RoomGate(room {self._room:.0f} dBFS)"
+
+    @property
+    def room_dbfs(self) -> float:
+        """The level the room is taken to have, in dB of full scale."""
+        return self._room
+
+    def opens(self, dbfs: float) -> bool:
+        """Return whether a frame of this level stands out of the room, and follow the room."""
+        loud = dbfs > self._room + ABOVE_ROOM_DB and dbfs > SILENT_DBFS
+        self._room = min(dbfs, self._room + RISE_DB * (1 + self._paused), LOUDEST_ROOM_DBFS)
+        self._paused = 0
+        return loud
+
+    def pause(self) -> None:
+        """Note a frame that nobody sent."""
+        self._paused = min(self._paused + 1, LONGEST_PAUSE)
 
 
-def _build_ten(hop_ms: int) -> Engine:
-    from backend.media.vad_ten import TenEngine
+def level(frame: Frame) -> float:
+    """Return the root mean square of a frame's last `JUDGED_MS`, in dB of full scale; -100 for nothing.
 
-    return TenEngine(hop_ms)
-
-
-def _build_silero(_hop_ms: int) -> Engine:
-    from backend.media.vad_silero import SileroEngine
-
-    return SileroEngine()
+    By whole sample values, down to -90: where it matters, at -62, that is a third of a decibel. By numpy it would take
+    five times as long.
+    """
+    loudness = rms(frame[_JUDGED_FROM:], 2)
+    return 20 * log10(loudness / 32768) if loudness else _NOTHING_DBFS
 
 
-_BUILD: dict[EngineName, Callable[[int], Engine]] = {"ten": _build_ten, "silero": _build_silero}
+class Certainty:
+    """How sure it is that one caller goes on speaking. Pure: levels and scores in."""
+
+    def __init__(self) -> None:
+        self._voice = _NOTHING_DBFS
+        self._sure = False
+        self._unasked = 0
+
+    def __repr__(self) -> str:
+        return f"Certainty(voice {self._voice:.0f} dBFS{', sure' if self._sure else ''})"
+
+    def holds(self, dbfs: float) -> bool:
+        """Return whether a frame of this level is surely speech like those before, and follow the voice."""
+        self._voice = max(dbfs, self._voice - FALL_DB)
+        known = self._sure and dbfs > self._voice - NEAR_DB and self._unasked < UNASKED_FRAMES
+        self._unasked = self._unasked + 1 if known else 0
+        return known
+
+    def learn(self, score: float) -> None:
+        """Note the score of a frame that was asked about."""
+        self._sure = score >= SURE

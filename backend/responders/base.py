@@ -1,6 +1,6 @@
-"""The voice on the line: what a session needs of any speech-to-speech model.
+"""The protocol of a Responder: what a call needs of any speech-to-speech model.
 
-`realtime` is the real one (OpenAI's Realtime API or anything that speaks it); `fake` is scripted, for tests.
+`realtime` is the real one (OpenAI's Realtime API or anything that speaks it); `testing.responder` is for tests.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class PastMessage:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What the Responder is told before the first word."""
+    """The instructions, tools and endpointing a Responder gets before the first word."""
 
     instructions: str
     tools: tuple[dict[str, Any], ...] = ()
     """Function tools in the Realtime API's JSON form."""
     endpointing: Literal["local", "provider"] = "local"
-    """Who decides that the caller has finished: our VAD, or the provider's `semantic_vad`."""
+    """'local': our VAD decides that the caller has finished; 'provider': its `semantic_vad` does."""
     purposes: dict[Purpose, str] = field(default_factory=dict)
     """Extra instructions for replies of a purpose (nudge, filler, goodbye, greeting)."""
 

@@ -1,7 +1,13 @@
 """A Responder over the Realtime API's WebSocket: a thin shell around `codec`.
 
-Everything we say is written at once, in order; what the network does not take waits in one outbox, so that nobody on
-the audio path ever waits for it. The outbox is bounded, in length and in time: a line that takes nothing is lost.
+Everything this side says is written at once, in order; what the network does not take waits in one outbox, so that
+nobody on the audio path ever waits for it. The outbox is bounded, in length and in time: a connection that takes
+nothing is given up.
+
+This is the one file that reaches inside `websockets` 17. A call sends and receives some twenty messages a second;
+through the library's queue and the tasks that wait at it, each costs a task's turn more. So `RealtimeConnection`
+overrides `process_event`, which receives every frame, and writes by `protocol.send_text` and `send_data`, watching
+`paused`. If one of these changes, calls get no events: `tests/test_library_pins.py` fails first.
 """
 
 from __future__ import annotations
@@ -9,18 +15,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.frames import DATA_OPCODES, Opcode
+from websockets.frames import Frame as WebSocketFrame
+from websockets.protocol import Event, State
 
 from backend.conversation.commands import ResponderCommand
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import BYTES_PER_MS, Frame
 from backend.responders.base import Briefing, OnEvent, PastMessage
 from backend.responders.codec import RealtimeCodec, Voice
-from backend.responders.connection import Message, RealtimeConnection
 
 CONNECT_WITHIN_S = 6.0
 SEND_WITHIN_S = 5.0
@@ -28,18 +37,22 @@ CLOSE_WITHIN_S = 2.0
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 """Far above any event: audio deltas are tens of kilobytes, `response.done` holds transcripts."""
 OUTBOX_LIMIT = 1_000
-"""Messages waiting, audio joined: about ten seconds of a line that takes nothing."""
+"""Messages waiting, audio joined: about ten seconds of a connection that takes nothing."""
 APPEND_LIMIT_BYTES = 200 * BYTES_PER_MS
 """Audio that has piled up is sent in pieces of at most 200 ms."""
 APPEND_BYTES: dict[str, int] = {"local": 200 * BYTES_PER_MS, "provider": 20 * BYTES_PER_MS}
 """Audio is sent in pieces of this length: a message costs nearly as much for 20 ms as for 200. With our own endpointing
-nothing waits for it: whatever is said next, a commit above all, takes what is there along. A provider that listens for
+nothing waits for it: whatever is sent next, a commit above all, takes what is there along. A provider that listens for
 the end of speech itself gets every frame at once."""
+
+Message = bytes | bytearray | memoryview
+OnMessage = Callable[[Message], None]
+"""Takes a whole message, as UTF-8. Returns at once and raises nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RealtimeEndpoint:
-    """Where the Realtime API is, and how it is asked."""
+    """Where the Realtime API is, and which voice is asked for there."""
 
     url: str
     """ws:// or wss://, without the model."""
@@ -59,7 +72,7 @@ async def connect_realtime(
     """
     try:
         async with asyncio.timeout(CONNECT_WITHIN_S):
-            socket = await connect(
+            connection = await connect(
                 f"{endpoint.url}?model={endpoint.voice.model}",
                 create_connection=RealtimeConnection,
                 additional_headers={"Authorization": f"Bearer {endpoint.api_key}"},
@@ -68,8 +81,8 @@ async def connect_realtime(
                 open_timeout=CONNECT_WITHIN_S,
                 close_timeout=CLOSE_WITHIN_S,
             )
-            assert isinstance(socket, RealtimeConnection)
-            return await _introduce(socket, RealtimeCodec(endpoint.voice), briefing, history)
+            assert isinstance(connection, RealtimeConnection)
+            return await _brief(connection, RealtimeCodec(endpoint.voice), briefing, history)
     except InvalidStatus as error:
         raise _refused(error.response.status_code) from None
     except (OSError, TimeoutError, InvalidHandshake, ConnectionClosed) as error:
@@ -79,23 +92,23 @@ async def connect_realtime(
         ) from error
 
 
-async def _introduce(
-    socket: RealtimeConnection, codec: RealtimeCodec, briefing: Briefing, history: Sequence[PastMessage]
+async def _brief(
+    connection: RealtimeConnection, codec: RealtimeCodec, briefing: Briefing, history: Sequence[PastMessage]
 ) -> RealtimeResponder:
     try:
-        await _expect(socket, codec, "session.created")
-        await socket.send(codec.brief(briefing, first=True), text=True)
-        await _expect(socket, codec, "session.updated")
+        await _expect(connection, codec, "session.created")
+        await connection.send(codec.brief(briefing, first=True), text=True)
+        await _expect(connection, codec, "session.updated")
         for message in codec.restore(history):
-            await socket.send(message, text=True)
+            await connection.send(message, text=True)
     except BaseException:
-        socket.transport.abort()
+        connection.transport.abort()
         raise
-    return RealtimeResponder(socket, codec)
+    return RealtimeResponder(connection, codec)
 
 
-async def _expect(socket: RealtimeConnection, codec: RealtimeCodec, type_: str) -> None:
-    while codec.type_of(await socket.message()) != type_:
+async def _expect(connection: RealtimeConnection, codec: RealtimeCodec, type_: str) -> None:
+    while codec.type_of(await connection.next_message()) != type_:
         pass
 
 
@@ -108,10 +121,10 @@ def _refused(status: int) -> ResponderUnavailable:
 
 
 class RealtimeResponder:
-    """One connection; see `base.Responder`. Made by `connect_realtime`."""
+    """One connection; see `responders.base.Responder`. Made by `connect_realtime`."""
 
-    def __init__(self, socket: RealtimeConnection, codec: RealtimeCodec) -> None:
-        self._socket = socket
+    def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec) -> None:
+        self._connection = connection
         self._codec = codec
         self._outbox: deque[bytes | bytearray] = deque()
         self._append_bytes = APPEND_BYTES[codec.endpointing]
@@ -129,85 +142,132 @@ class RealtimeResponder:
         return len(self._outbox)
 
     def send_audio(self, frame: Frame) -> None:
-        """See `base.Responder`. Audio that piles up behind a slow network is joined."""
+        """Send 20 ms of the caller's speech; audio that piles up behind a slow network is joined."""
         self._piece += frame
         if len(self._piece) >= self._append_bytes:
-            self._post_piece()
+            self._enqueue_piece()
 
     def send(self, command: ResponderCommand) -> None:
-        """See `base.Responder`."""
-        self._post_piece()
-        self._post(self._codec.encode(command))
+        """Send a command, after everything already queued."""
+        self._enqueue_piece()
+        self._enqueue(self._codec.encode(command))
 
     def brief(self, briefing: Briefing) -> None:
-        """See `base.Responder`."""
-        self._post(self._codec.brief(briefing, first=False))
+        """Replace the instructions in mid-call."""
+        self._enqueue(self._codec.brief(briefing, first=False))
 
     async def receive_events(self, on_event: OnEvent) -> None:
-        """See `base.Responder`."""
-        last_word: ResponderUnavailable | None = None
+        """Call `on_event` with each event until `close`. Raises `ResponderUnavailable` when the connection is lost."""
+        failure: ResponderUnavailable | None = None
 
-        def take(message: Message) -> None:
-            nonlocal last_word
+        def on_message(message: Message) -> None:
+            nonlocal failure
             try:
-                for event in self._codec.decode(message) if last_word is None else ():
+                for event in self._codec.decode(message) if failure is None else ():
                     on_event(event)
             except ResponderUnavailable as error:
-                last_word = error
-                self._socket.transport.abort()
+                failure = error
+                self._connection.transport.abort()
 
         with contextlib.suppress(ConnectionClosed):  # in the middle of a message
-            await self._socket.hand_on(take)
-        if last_word:
-            raise last_word
+            await self._connection.receive_messages(on_message)
+        if failure:
+            raise failure
         if not self._closing:
             raise ResponderUnavailable("The Responder's connection broke.")
 
     async def close(self) -> None:
-        """See `base.Responder`."""
+        """Hang up within 2 s. Safe to call twice."""
         self._closing = True
         if self._waiting:
             self._waiting.cancel()
             await asyncio.wait([self._waiting])  # unlike awaiting it, this keeps our own cancellation apart from its
         try:
             async with asyncio.timeout(CLOSE_WITHIN_S):
-                await self._socket.close()
+                await self._connection.close()
         except TimeoutError:
-            self._socket.transport.abort()
+            self._connection.transport.abort()
 
-    def _post_piece(self) -> None:
-        """Send what has been heard so far."""
+    def _enqueue_piece(self) -> None:
+        """Send the audio collected so far."""
         if not self._piece:
             return
         last = self._outbox[-1] if self._outbox else None
         if isinstance(last, bytearray) and len(last) < APPEND_LIMIT_BYTES:
             last += self._piece
         else:
-            self._post(self._piece)
+            self._enqueue(self._piece)
         self._piece = bytearray()
 
-    def _post(self, message: bytes | bytearray) -> None:
+    def _enqueue(self, message: bytes | bytearray) -> None:
         if len(self._outbox) >= OUTBOX_LIMIT:
-            self._socket.transport.abort()  # the reader sees the connection break, and a new one is made
+            self._connection.transport.abort()  # the reader sees the connection break, and a new one is made
             return
         self._outbox.append(message)
         if self._waiting is None:
-            self._send()
+            self._flush()
 
-    def _send(self) -> None:
-        """As much as the network takes."""
-        while self._outbox and not self._socket.full:
+    def _flush(self) -> None:
+        """Write as much as the network takes."""
+        while self._outbox and not self._connection.paused:
             message = self._outbox.popleft()
-            self._socket.post(message if isinstance(message, bytes) else self._codec.append(message))
+            self._connection.write(message if isinstance(message, bytes) else self._codec.append(message))
         if self._outbox and not self._closing:
             self._waiting = asyncio.create_task(self._wait(), name="responder waits for the network")
 
     async def _wait(self) -> None:
         try:
             async with asyncio.timeout(SEND_WITHIN_S):
-                await self._socket.drain()
+                await self._connection.drain()
         except (OSError, TimeoutError):
-            self._socket.transport.abort()
+            self._connection.transport.abort()
         else:
             self._waiting = None
-            self._send()
+            self._flush()
+
+
+class RealtimeConnection(ClientConnection):
+    """The WebSocket under a Responder. Read it by `next_message` first, then by `receive_messages`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._on_message: OnMessage | None = None
+        self._queued = 0
+        self._part = bytearray()  # of a message that comes in fragments; `max_size` bounds it
+
+    def write(self, text: bytes) -> None:
+        """Send a message of UTF-8 without waiting; drop it when the connection is lost."""
+        if self.protocol.state is State.OPEN:
+            self.protocol.send_text(text)
+            self.send_data()
+
+    async def next_message(self) -> bytes:
+        """Return the next message, while nobody receives them. Raises `ConnectionClosed`."""
+        text = await self.recv(decode=False)
+        self._queued -= 1
+        return text
+
+    async def receive_messages(self, on_message: OnMessage) -> None:
+        """Call `on_message` with every message as it comes, those that wait first, until the connection is over."""
+        while self._queued:
+            on_message(await self.next_message())
+        self._on_message = on_message
+        try:
+            await self.wait_closed()
+        finally:
+            self._on_message = lambda _: None
+
+    def process_event(self, event: Event) -> None:
+        """Take a frame that has come, or the answer to our handshake."""
+        if not isinstance(event, WebSocketFrame) or event.opcode not in DATA_OPCODES:
+            super().process_event(event)
+        elif self._on_message is None:
+            self._queued += event.opcode is not Opcode.CONT
+            super().process_event(event)
+        elif event.fin and not self._part:
+            self._on_message(event.data)
+        else:
+            self._part += event.data
+            if event.fin:
+                whole, self._part = self._part, bytearray()
+                self._on_message(whole)

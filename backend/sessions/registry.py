@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from backend.errors import BadRequest, NotFound, Overloaded, TooMany
-from backend.media.levels import Levels
+from backend.media.endpointing import Levels
 from backend.sessions.event_log import Feed, PageEvent
 from backend.sessions.transcript import Transcript
 from backend.transports.base import Transport

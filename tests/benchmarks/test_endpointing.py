@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from backend.media.endpointing import assembled
 from backend.media.frame import FRAME_MS, Frame
-from backend.media.vad import Engine, Vad, assembled
+from backend.media.vad import Engine, Vad
 from benchmarks.endpointing import Room, Scene, judged, noises, onsets, pink, scene
 from tests.support.detector import Saying
 from tests.support.speech import samples_of, speech

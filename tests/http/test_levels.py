@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from backend.media.levels import WATCHERS, Levels
+from backend.media.endpointing import WATCHERS, Levels
 from tests.http.world import message_of, place_call, world
 from tests.support.waiting import until
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.media.certainty import NEAR_DB, SURE, UNASKED_FRAMES, Certainty
+from backend.media.vad import NEAR_DB, SURE, UNASKED_FRAMES, Certainty
 
 VOICE = -20.0
 

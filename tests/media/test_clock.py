@@ -18,7 +18,7 @@ from backend.media.clock import (
     READ_S,
     TICK_S,
     MediaClock,
-    Slot,
+    MediaSlot,
     SlotStream,
     current_media_clock,
     slot_after,
@@ -65,7 +65,7 @@ def loop() -> Iterator[LateLoop]:
     loop.close()
 
 
-def joined(clock: MediaClock) -> tuple[Slot, list[int]]:
+def joined(clock: MediaClock) -> tuple[MediaSlot, list[int]]:
     slots: list[int] = []
     return clock.join(slots.append), slots
 

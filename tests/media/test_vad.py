@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from backend.errors import MissingLibrary
-from backend.media import vad, vad_silero, vad_ten
+from backend.media import endpointing, vad_silero, vad_ten
+from backend.media.endpointing import make_vad
 from backend.media.frame import SAMPLE_RATE, SILENCE, Frame
 from backend.media.segmenter import Ended, Onset, Segmenter
-from backend.media.vad import EngineName, make_vad
+from backend.media.vad import EngineName
 from backend.settings.vad import VadSettings
 from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, speech
 
@@ -184,7 +185,7 @@ def forgetful() -> Iterator[None]:
     """Choose and load anew, before and after."""
 
     def forget() -> None:
-        vad.choose_engine.cache_clear()
+        endpointing.choose_engine.cache_clear()
         vad_ten.load_ten.cache_clear()
         vad_silero.load_silero.cache_clear()
 

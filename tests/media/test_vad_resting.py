@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from backend.media.frame import FRAME_MS, SILENCE, Frame
-from backend.media.gate import Gate
 from backend.media.segmenter import Ended, Onset, Segmenter
-from backend.media.vad import CATCH_UP_FRAMES, HopVad, RestingVad, Vad
+from backend.media.vad import CATCH_UP_FRAMES, HopVad, RestingVad, RoomGate, Vad
 from backend.media.vad_silero import HOP_MS, SileroEngine
 from backend.media.wav import read_wav
 from tests.support.speech import frames_of, noise, pcm_of, samples_of, silence, tone
@@ -37,7 +36,7 @@ class Counting:
         self.heard.append(frame)
         return self.says
 
-    def hear(self, frame: Frame) -> None:
+    def feed(self, frame: Frame) -> None:
         self.heard.append(frame)
 
     def skip(self, frame: Frame) -> float:
@@ -92,7 +91,7 @@ def recording(path: Path, gain_db: float, room_dbfs: float | None) -> list[Frame
 def test_onsets_and_ends_stay_within_a_hop(path: Path, room: str, gain_db: float) -> None:
     frames = recording(path, gain_db, ROOMS[room])
     always = edges(HopVad(SileroEngine(), sure=0.0), frames)
-    resting = edges(RestingVad(HopVad(SileroEngine(), 0.7), Gate()), frames)
+    resting = edges(RestingVad(HopVad(SileroEngine(), 0.7), RoomGate()), frames)
     assert [kind for kind, _ in resting] == [kind for kind, _ in always]
     for (kind, with_rest), (_, without) in zip(resting, always, strict=True):
         assert -EARLIER_FRAMES[kind] <= with_rest - without <= HOP_FRAMES, (kind, with_rest, without)
@@ -100,7 +99,7 @@ def test_onsets_and_ends_stay_within_a_hop(path: Path, room: str, gain_db: float
 
 def test_it_rests_while_nobody_speaks_and_catches_up_when_somebody_does() -> None:
     inside = Counting()
-    vad = RestingVad(inside, Gate())
+    vad = RestingVad(inside, RoomGate())
     quiet = [marked(number, loud=False) for number in range(12)]
     assert [vad.score(frame) for frame in quiet * 10] == [0.0] * 120
     assert inside.heard == []
@@ -110,7 +109,7 @@ def test_it_rests_while_nobody_speaks_and_catches_up_when_somebody_does() -> Non
 
 def test_a_pause_within_a_word_is_heard_whole_afterwards() -> None:
     inside = Counting()
-    vad = RestingVad(inside, Gate())
+    vad = RestingVad(inside, RoomGate())
     frames = [marked(0, loud=True), *[marked(number, loud=False) for number in range(4)], marked(1, loud=True)]
     assert [vad.score(frame) for frame in frames] == [0.9, 0.0, 0.0, 0.0, 0.0, 0.9]
     assert inside.heard == frames
@@ -118,14 +117,14 @@ def test_a_pause_within_a_word_is_heard_whole_afterwards() -> None:
 
 def test_sure_speech_is_heard_in_every_third_frame_and_the_last_score_stands_between() -> None:
     inside = Counting(says=1.0)
-    vad = RestingVad(inside, Gate())
+    vad = RestingVad(inside, RoomGate())
     assert [vad.score(marked(number, loud=True)) for number in range(10)] == [1.0] * 10
     assert (len(inside.heard), inside.skipped) == (4, 6)
 
 
 def test_after_a_pause_speech_is_sure_only_when_the_detector_said_so_again() -> None:
     inside = Counting(says=1.0)
-    vad = RestingVad(inside, Gate())
+    vad = RestingVad(inside, RoomGate())
     vad.score(marked(0, loud=True))
     vad.score(marked(1, loud=False))
     vad.score(marked(2, loud=True))
@@ -147,7 +146,7 @@ def test_noise_as_loud_as_the_voice_just_heard_is_found_out_soon(path: Path) -> 
     voice = samples_of(read_wav(path))
     hiss = noise(2000, dbfs=20 * np.log10(np.sqrt(np.mean(voice**2)) / 32768))
     frames = frames_of(silence(1000) + pcm_of(voice) + hiss)
-    always, resting = HopVad(SileroEngine(), sure=0.0), RestingVad(HopVad(SileroEngine(), 0.7), Gate())
+    always, resting = HopVad(SileroEngine(), sure=0.0), RestingVad(HopVad(SileroEngine(), 0.7), RoomGate())
     assert last_speech(resting, frames) - last_speech(always, frames) <= 200 // FRAME_MS
 
 
@@ -157,7 +156,7 @@ def last_speech(vad: Vad, frames: list[Frame]) -> int:
 
 def test_reset_forgets_what_was_not_heard() -> None:
     inside = Counting()
-    vad = RestingVad(inside, Gate())
+    vad = RestingVad(inside, RoomGate())
     vad.score(SILENCE)
     vad.reset()
     vad.score(marked(0, loud=True))
@@ -165,5 +164,5 @@ def test_reset_forgets_what_was_not_heard() -> None:
 
 
 def test_silence_costs_the_detector_nothing() -> None:
-    vad = RestingVad(HopVad(SileroEngine()), Gate())
+    vad = RestingVad(HopVad(SileroEngine()), RoomGate())
     assert np.max([vad.score(SILENCE) for _ in range(100)]) == 0.0

@@ -15,7 +15,7 @@ from aioice import stun
 from backend.app.client.webrtc import WebRTCCaller
 from backend.errors import SettingsError, TooMany
 from backend.transports.webrtc.aioice_sockets import Binding, choose_bindings, open_sockets, own_addresses
-from backend.transports.webrtc.ice import IceConfig, IceServer
+from backend.transports.webrtc.ice import IceConfig, StunTurnServer
 from backend.transports.webrtc.transport import accept_offer
 from tests.support.callers import webrtc_call
 
@@ -142,7 +142,7 @@ async def test_without_ice_servers_nothing_but_own_addresses_is_offered() -> Non
 async def test_a_stun_server_adds_the_address_it_sees() -> None:
     caller = WebRTCCaller(LOOPBACK_ONLY)
     async with stun_server("203.0.113.44") as url:
-        answer, transport = await accept_offer(await caller.offer(), IceConfig(ice_servers=(IceServer((url,)),)))
+        answer, transport = await accept_offer(await caller.offer(), IceConfig(ice_servers=(StunTurnServer((url,)),)))
     assert ("203.0.113.44", 40_404) in advertised(answer)
     assert "typ srflx" in answer
     await transport.close()
@@ -152,7 +152,7 @@ async def test_a_stun_server_adds_the_address_it_sees() -> None:
 async def test_a_forced_address_needs_no_stun_server() -> None:
     caller = WebRTCCaller(LOOPBACK_ONLY)
     async with stun_server("203.0.113.44") as url:
-        wire = IceConfig(ice_servers=(IceServer((url,)),), force_host="203.0.113.7")
+        wire = IceConfig(ice_servers=(StunTurnServer((url,)),), force_host="203.0.113.7")
         answer, transport = await accept_offer(await caller.offer(), wire)
     assert {host for host, _ in advertised(answer)} == {"203.0.113.7"}
     await transport.close()
@@ -195,4 +195,4 @@ def test_an_address_nobody_can_call_is_a_settings_error(host: str) -> None:
 
 def test_a_malformed_ice_server_is_a_settings_error() -> None:
     with pytest.raises(SettingsError, match="ICE_SERVERS"):
-        IceConfig(ice_servers=(IceServer(("http://stun.example.com",)),))
+        IceConfig(ice_servers=(StunTurnServer(("http://stun.example.com",)),))

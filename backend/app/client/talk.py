@@ -21,7 +21,7 @@ from backend.app.client.websocket import WebSocketCaller
 from backend.errors import TransportLost, VoiceError
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.media.wav import read_wav, write_wav
-from backend.transports.webrtc.ice import IceConfig, IceServer
+from backend.transports.webrtc.ice import IceConfig, StunTurnServer
 
 LEAD_IN_MS = 300
 """Milliseconds of silence before the file, as before anybody's first word."""
@@ -100,14 +100,14 @@ async def _place(
     return peer, ticket
 
 
-def _servers(config: dict[str, object]) -> tuple[IceServer, ...]:
+def _servers(config: dict[str, object]) -> tuple[StunTurnServer, ...]:
     """The ICE servers a page would be told to use."""
     told = config.get("ice_servers")
     servers = []
     for server in told if isinstance(told, list) else []:
         urls = server["urls"]
         servers.append(
-            IceServer(
+            StunTurnServer(
                 (urls,) if isinstance(urls, str) else tuple(urls), server.get("username"), server.get("credential")
             )
         )

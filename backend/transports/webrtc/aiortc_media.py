@@ -30,7 +30,7 @@ from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtp import AnyRtcpPacket, RtcpRrPacket, RtcpSrPacket, RtpPacket
 from aiortc.utils import random16, random32
 
-from backend.media.clock import OnFault, Slot, current_media_clock
+from backend.media.clock import MediaSlot, OnFault, current_media_clock
 from backend.media.opus import EMPTY_BYTES
 from backend.transports.webrtc.aioice_sockets import MediaPath, intercept_data
 from backend.transports.webrtc.srtp import MARKER, Packet, Protection, is_media, read_packet, write_packet
@@ -117,7 +117,7 @@ class PacketSender(RTCRtpSender):
         self._next_payload = next_payload
         self._on_loss = on_loss
         self._on_fault = on_fault
-        self._slot: Slot | None = None
+        self._slot: MediaSlot | None = None
         self._payload_type = 0
         self._marker = 0
         self._sequence = random16() % 32768  # see aiortc's own `random_sequence_number`

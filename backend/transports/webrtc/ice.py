@@ -12,7 +12,7 @@ from backend.transports.webrtc.aiortc_media import check_ice_servers
 
 
 @dataclass(frozen=True, slots=True)
-class IceServer:
+class StunTurnServer:
     """One STUN or TURN server."""
 
     urls: tuple[str, ...]
@@ -24,7 +24,7 @@ class IceServer:
 class IceConfig:
     """How calls reach this server. Raises `SettingsError` at start-up rather than at the first call."""
 
-    ice_servers: tuple[IceServer, ...] = ()
+    ice_servers: tuple[StunTurnServer, ...] = ()
     """None by default: nothing leaves for a public STUN server unless the operator names one."""
     force_host: str | None = None
     """IP address to advertise instead of our own (Docker, NAT)."""

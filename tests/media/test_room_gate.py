@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from backend.media.frame import SAMPLE_RATE, SILENCE, Frame
-from backend.media.gate import JUDGED_MS, LOUDEST_ROOM_DBFS, Gate, level
 from backend.media.opus import OpusDecoder, OpusEncoder
+from backend.media.vad import JUDGED_MS, LOUDEST_ROOM_DBFS, RoomGate, level
 from tests.support.speech import frames_of, noise, pcm_of, silence, tone
 
 
-def settled(dbfs: float, frames: int = 1000) -> Gate:
-    gate = Gate()
+def settled(dbfs: float, frames: int = 1000) -> RoomGate:
+    gate = RoomGate()
     for _ in range(frames):
         gate.opens(dbfs)
     return gate
@@ -30,7 +30,7 @@ def test_a_frame_is_as_loud_as_its_end() -> None:
 
 
 def test_the_first_frame_after_a_voice_is_quiet_although_the_codec_is_late() -> None:
-    encoder, decoder, gate = OpusEncoder(), OpusDecoder(), Gate()
+    encoder, decoder, gate = OpusEncoder(), OpusDecoder(), RoomGate()
     sent = frames_of(tone(200, 400, dbfs=-30) + silence(100))
     opened = [gate.opens(level(Frame(decoder.decode(encoder.encode(frame))))) for frame in sent]
     assert opened[1:] == [True] * 19 + [False] * 5
@@ -53,7 +53,7 @@ def vowel(hertz: int, ms: int, *, dbfs: float) -> bytes:
 
 
 def test_digital_silence_and_the_codecs_rest_are_quiet() -> None:
-    gate = Gate()
+    gate = RoomGate()
     assert not any(gate.opens(dbfs) for dbfs in [-100.0, -90.0, -100.0, -63.0] * 100)
 
 
@@ -75,7 +75,7 @@ def test_the_room_is_followed_down_at_once() -> None:
 
 
 def test_a_voice_with_its_short_pauses_does_not_become_the_room() -> None:
-    gate = Gate()
+    gate = RoomGate()
     talk = [-20.0] * 24 + [-70.0]
     assert all(gate.opens(dbfs) for dbfs in (talk * 60)[:-1] if dbfs > -70)
 
@@ -87,7 +87,7 @@ def test_a_roaring_fan_does_not_make_us_deaf() -> None:
 
 
 def test_steady_noise_is_told_from_a_voice_within_seconds() -> None:
-    gate = Gate()
+    gate = RoomGate()
     opened = [gate.opens(level(frame)) for frame in frames_of(noise(8000, dbfs=-48))]
     assert not any(opened[-100:])
 
