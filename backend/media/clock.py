@@ -4,8 +4,8 @@ Theory. Every call plays a frame each 20 ms and is sent one, and waking for each
 millisecond of sleep the core has forgotten our code and data, and a packet takes four times as long as right behind
 another (`python -m benchmarks.wakeups`). So the 20 ms are divided into `PHASES`, one `TICK_S` apart. Each call has a
 `MediaSlot` in one of them; when a phase is due, all its calls play in a row, and then what has come in meanwhile is
-read, from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are filled
-and a hundred calls are spread evenly. Sockets are read at least every `READ_S`, calls or not.
+read, from all calls. Calls fill one phase before the next is begun, so that few calls mean few wake-ups, until all are
+filled and a hundred calls are spread evenly. Sockets are read at least every `READ_S`, calls or not.
 
 A phase numbers its slots from an epoch, so that lateness never adds up: slot n is due at `epoch + n * 20 ms`, and one
 served a little late leaves the next where it was. After a real stall the missed slots are skipped, not played in a
