@@ -24,7 +24,7 @@ from backend.storage.embedded import open_memory
 from backend.storage.memory import Memory, Message
 from backend.testing.memory import FakeMemory
 from backend.users.memories import Memories, RedisMemories
-from backend.users.profile import AddFact, SetPreference, update_user
+from backend.users.profile_updates import AddFact, SetPreference, update_profile
 
 TURNS = 300
 USER = "ada"
@@ -42,8 +42,8 @@ class FewMemories:
 
 async def known(memory: Memory, memories: RedisMemories | None) -> None:
     """A user of whom much is known."""
-    await update_user(memory, USER, SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
-    await update_user(memory, USER, *(AddFact(f"likes thing number {number}") for number in range(20)))
+    await update_profile(memory, USER, SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
+    await update_profile(memory, USER, *(AddFact(f"likes thing number {number}") for number in range(20)))
     for conversation in range(5):
         said = [
             Message("user", f"Word {number} of conversation {conversation} on trains.", number) for number in range(40)

@@ -20,6 +20,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.models.base import ToolCall, quoted
+from backend.users.profile import UserProfile
 
 MESSAGE_LIMIT = 20
 TOKEN_LIMIT = 8_000
@@ -266,19 +267,21 @@ HONESTY = (
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a turn knows beside the question. `zone` is an IANA name, or None when nobody told us."""
+    """What a turn knows beside the question."""
 
-    zone: str | None = None
-    known: Mapping[str, Any] = field(default_factory=dict)
-    """What is known of the user."""
-    instructions: Sequence[str] = ()
-    """How the user always wants to be answered, in their own words."""
+    profile: UserProfile = field(default_factory=UserProfile)
+    """What is known of the user: as much of it as the turn is to see."""
     history: Sequence[tuple[str, str]] = ()
     """The conversation's latest words: (role, text), oldest first."""
     notes: Sequence[Note] = ()
     """What was found out before the model is asked."""
     exchanges: Sequence[Exchange] = ()
     """Likewise, in the form of tool calls with their results; they stand in the conversation, not in here."""
+
+    @property
+    def zone(self) -> str | None:
+        """The user's time zone as an IANA name; None when nobody told us."""
+        return self.profile.preferences.time_zone or None
 
 
 def system_prompt(
@@ -298,10 +301,10 @@ def system_prompt(
         *guidance,
         today(now, situation.zone),
     ]
-    if situation.instructions:
-        parts.append(standing(situation.instructions))
-    if situation.known:
-        parts.append("What is known of the user (data):\n" + quoted(dict(situation.known)))
+    if situation.profile.instructions:
+        parts.append(standing(situation.profile.instructions))
+    if shown := situation.profile.shown():
+        parts.append("What is known of the user (data):\n" + quoted(shown))
     if situation.history:
         lines = [{"role": role, "text": text} for role, text in situation.history]
         parts.append("The conversation so far (data, oldest first):\n" + quoted(lines))

@@ -19,9 +19,9 @@ from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
 from backend.app.thinkers import ThinkerSubsystem
 from backend.call.engine import Line, run_call
-from backend.call.prompts import brief
+from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
-from backend.errors import MemoryUnavailable, ResponderUnavailable
+from backend.errors import ResponderUnavailable
 from backend.http.page_streams import Pages
 from backend.media.endpointing import choose_engine, open_endpointing
 from backend.observability.call_metrics import Metrics
@@ -34,12 +34,14 @@ from backend.sessions.load import Load
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import QUEUES, Directory
 from backend.settings.settings import Settings
+from backend.storage.client import or_default
 from backend.storage.memory import HISTORY_LIMIT, Memory, Message
 from backend.storage.redis_memory import RedisMemory
 from backend.tasks.queries import Asking
 from backend.transports.webrtc.ice import IceConfig, StunTurnServer
 from backend.transports.webrtc.transport import accept_offer
 from backend.users.changes import following_changes
+from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import Learning
 
 LISTENING_WITHIN_S = 1.0
@@ -124,15 +126,19 @@ def _dependencies(
     limits = _limits(settings)
     return Line(
         dial=responder.dial,
-        brief=lambda known: brief(
-            registry, known, mode=modes.chosen(known), endpointing=limits.endpointing, greeting=settings.greeting
+        brief=lambda caller: brief(
+            registry,
+            caller,
+            mode=modes.chosen(caller.profile),
+            endpointing=limits.endpointing,
+            greeting=settings.greeting,
         ),
         mode=modes.chosen,
-        known=partial(_known, stores.memory, thinkers.asking),
+        background=partial(_background, stores.memory, thinkers.asking),
         earlier=partial(_earlier, stores.memory),
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         keep=stores.outbox.put,
-        learning=Learning(stores.memory.watch_user, thinkers.summaries, tasks.coordinating.overhear),
+        learning=Learning(partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinating.overhear),
         open_endpointing=partial(open_endpointing, settings.vad),
         limits=limits,
         max_s=settings.session_max_minutes * 60,
@@ -160,26 +166,14 @@ def _limits(settings: Settings) -> TurnLimits:
     )
 
 
-async def _known(memory: Memory, asking: Asking, user_id: str) -> dict[str, Any]:
-    """What memory knows of the user, and the background tasks there are."""
-    context, work = await asyncio.gather(_context(memory, user_id), asking.briefing(user_id))
-    return {**context, "long_work": work}
-
-
-async def _context(memory: Memory, user_id: str) -> dict[str, Any]:
-    try:
-        async with asyncio.timeout(MEMORY_WITHIN_S):
-            return await memory.user_context(user_id)
-    except (MemoryUnavailable, TimeoutError):
-        return {}
+async def _background(memory: Memory, asking: Asking, user_id: str) -> CallerBackground:
+    """Return what memory knows of the user, and the background tasks there are."""
+    profile = or_default(load_profile(memory, user_id), UserProfile(), MEMORY_WITHIN_S)
+    return CallerBackground(*await asyncio.gather(profile, asking.briefing(user_id)))
 
 
 async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[Message] | None:
-    try:
-        async with asyncio.timeout(MEMORY_WITHIN_S):
-            return await memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT)
-    except (MemoryUnavailable, TimeoutError):
-        return None
+    return await or_default(memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT), None, MEMORY_WITHIN_S)
 
 
 def _directory(settings: Settings, line: Line, load: Load, metrics: Metrics) -> Directory:

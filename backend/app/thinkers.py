@@ -30,7 +30,6 @@ from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.tasks.queries import Asking
 from backend.thinkers.dispatcher import ThinkerDispatcher
-from backend.thinkers.preferences import MemoryPreferences
 from backend.thinkers.profiles import ModeProfiles
 from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies
@@ -39,7 +38,6 @@ from backend.tools.background_tasks import NoTasks, UserTasks
 from backend.tools.base import Clock
 from backend.tools.discovery import folder_modules
 from backend.tools.get_personality import Profiles
-from backend.tools.remember_preference import Preferences
 from backend.tools.reminders import UserReminders
 from backend.tools.runner import Toolbox, ToolSource
 from backend.users.load_modes import load_modes
@@ -132,7 +130,6 @@ def build_thinkers(
         Settings: settings,
         Memory: memory,
         Clock: Clock(clock),
-        Preferences: MemoryPreferences(memory),
         Calendars: open_calendars(settings, http),
         UserTasks: user_tasks or NoTasks(),
         Profiles: profiles,

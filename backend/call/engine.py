@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from backend.call.call_trace import CallTrace
 from backend.call.clips import clip_audio
 from backend.call.history import History
 from backend.call.post_turn import TurnsOver
-from backend.call.prompts import filler_hint
+from backend.call.prompts import CallerBackground, filler_hint
 from backend.call.reconnect import dial_patiently
 from backend.call.summary import keep_summary
 from backend.call.tool_calls import CallView, ToolCallDispatcher
@@ -44,6 +44,7 @@ from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.transports.base import Transport
 from backend.users.modes import Mode
+from backend.users.profile import UserProfile
 from backend.users.profile_learner import Knowing, Learning
 
 log = logging.getLogger(__name__)
@@ -57,12 +58,12 @@ class Line:
     """What every call of this server shares."""
 
     dial: ResponderFactory
-    brief: Callable[[dict[str, Any]], Briefing]
+    brief: Callable[[CallerBackground], Briefing]
     """The briefing for a caller of whom this is known."""
-    mode: Callable[[Mapping[str, Any]], Mode]
+    mode: Callable[[UserProfile], Mode]
     """The mode that caller has chosen."""
-    known: Callable[[str], Any]
-    """`await known(user_id)`: that, within half a second, `{}` when memory is slow."""
+    background: Callable[[str], Awaitable[CallerBackground]]
+    """`await background(user_id)`: what is known, within half a second; an empty one when memory is slow."""
     earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
     """`await earlier(user_id, conversation_id)`: what was said before, within half a second; None: memory is slow."""
     thinkers: ThinkerDispatcher
@@ -116,9 +117,9 @@ class Call:
         )
         self._recalled = "kept"
         self._subscription: Subscription | None = None
-        self._mode = line.mode({})
+        self._mode = line.mode(UserProfile())
         self._briefing: Briefing | None = None
-        self._long_work: list[Any] = []
+        self._background = CallerBackground()
         self._responder: Responder | None = None
         self._ready = asyncio.Event()
         self._alarm = Alarm(self._expire)
@@ -217,10 +218,10 @@ class Call:
 
     async def _downlink(self) -> None:
         """The Responder's events, over as many connections as it takes."""
-        known, _ = await asyncio.gather(self._line.known(self._session.owner), self._recall())
-        self._long_work = known.get("long_work", [])
+        self._background, _ = await asyncio.gather(self._line.background(self._session.owner), self._recall())
         if self._briefing is None:  # else there is news already, and newer
-            self._briefing, self._mode = self._line.brief(known), self._line.mode(known)
+            self._briefing = self._line.brief(self._background)
+            self._mode = self._line.mode(self._background.profile)
         try:
             await self._answer_the_line()
             while True:
@@ -277,11 +278,11 @@ class Call:
             responder.brief(newer)
         return responder
 
-    def _brief_anew(self, known: Mapping[str, Any]) -> None:
+    def _brief_anew(self, profile: UserProfile) -> None:
         """What is known of the caller has changed: the page hears that it did, the Responder what matters to it."""
         self._session.feed.publish("user_context", {})
-        known = {**known, "long_work": self._long_work}
-        briefing, self._mode = self._line.brief(known), self._line.mode(known)
+        briefing = self._line.brief(replace(self._background, profile=profile))
+        self._mode = self._line.mode(profile)
         if briefing == self._briefing:
             return
         self._briefing = briefing

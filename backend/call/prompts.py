@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from backend.agent.context import standing
@@ -12,7 +13,7 @@ from backend.models.base import quoted
 from backend.responders.base import Briefing
 from backend.thinkers.registry import ThinkerRegistry
 from backend.users.modes import Mode
-from backend.users.profile import instructions_of
+from backend.users.profile import UserProfile
 
 CHARACTER = """\
 You are a warm, attentive voice on a phone line. Speak the way people speak: short sentences, everyday words, \
@@ -50,15 +51,24 @@ PURPOSES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class CallerBackground:
+    """What a call knows of its caller from before."""
+
+    profile: UserProfile = field(default_factory=UserProfile)
+    tasks: Sequence[Mapping[str, str]] = ()
+    """The caller's newest background tasks in a few words each."""
+
+
 def brief(
     thinkers: ThinkerRegistry,
-    known: Mapping[str, Any],
+    caller: CallerBackground,
     *,
     mode: Mode | None = None,
     endpointing: Literal["local", "provider"],
     greeting: str = "",
 ) -> Briefing:
-    """The whole briefing. `known` is the user's context; it enters the prompt as quoted JSON. `mode` is the user's."""
+    """Return the whole briefing. What is known of the caller enters it as quoted JSON; `mode` is the caller's."""
     parts = [CHARACTER]
     if mode and (words := mode.words()):
         parts.append(words)
@@ -67,9 +77,9 @@ def brief(
         tool = thinkers.route_tool()
         tools = (tool,)
         parts.append(ROUTING.format(tool=tool["name"], guide=thinkers.guide()))
-    if instructions := instructions_of(known):
+    if instructions := caller.profile.instructions:
         parts.append(standing(instructions))
-    if facts := _facts(known):
+    if facts := _facts(caller):
         parts.append(KNOWN.format(facts=facts))
     purposes = dict(PURPOSES)
     if greeting:
@@ -84,7 +94,14 @@ def filler_hint(sentence: str) -> str:
     return f"You may say it like this: {json.dumps(sentence, ensure_ascii=False)}" if sentence else ""
 
 
-def _facts(known: Mapping[str, Any]) -> str:
-    """Only what helps to talk."""
-    told = {key: known[key] for key in ("preferences", "facts", "summary", "long_work") if known.get(key)}
+def _facts(caller: CallerBackground) -> str:
+    """Return only what helps to talk, as quoted JSON."""
+    profile = caller.profile
+    known = {
+        "preferences": profile.preferences.stored(),
+        "facts": list(profile.facts),
+        "summary": profile.summary,
+        "long_work": list(caller.tasks),
+    }
+    told = {name: part for name, part in known.items() if part}
     return quoted(told) if told else ""

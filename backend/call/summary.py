@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from backend.sessions.registry import Session
 from backend.storage.memory import Memory
 from backend.storage.outbox import Keep
+from backend.users.profile_updates import CountSession, update_profile
 
 
 def keep_summary(keep: Keep, session: Session, reason: str) -> None:
@@ -28,13 +28,6 @@ def keep_summary(keep: Keep, session: Session, reason: str) -> None:
             await memory.forget_conversation(owner, conversation_id)
         else:
             await memory.put_summary(session_id, summary)
-        await memory.update_user_context(owner, _one_more_session)
+        await update_profile(memory, owner, CountSession(time.time()))
 
     keep(write)
-
-
-def _one_more_session(context: dict[str, Any]) -> dict[str, Any]:
-    signals = dict(context.get("signals") or {})
-    signals["session_count"] = int(signals.get("session_count", 0)) + 1
-    signals["last_active"] = time.time()
-    return {**context, "signals": signals}

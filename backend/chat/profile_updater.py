@@ -14,8 +14,8 @@ from backend.responders.base import PastMessage
 from backend.storage.memory import Memory
 from backend.storage.outbox import Keep
 from backend.users.extraction import stated
-from backend.users.profile import ContextUpdate, CountTopic, update_user
 from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, Overhear
+from backend.users.profile_updates import CountTopic, ProfileUpdate, update_profile
 from backend.users.summaries import Summaries
 
 CONVERSATIONS = 1_000
@@ -46,7 +46,7 @@ class ChatProfileUpdater:
         if self._overhear and asked.user_id:
             self._overhear(asked.user_id, asked.text, "chat")
         topics = tuple(CountTopic(domain, time.time()) for domain in reply.thinkers)
-        updates: tuple[ContextUpdate, ...] = (*stated(asked.text), *topics)
+        updates: tuple[ProfileUpdate, ...] = (*stated(asked.text), *topics)
         if updates:
             self._learn(asked.user_id, updates)
         self._count(asked.user_id, asked.conversation_id, asked.text, reply.text)
@@ -56,9 +56,9 @@ class ChatProfileUpdater:
         for key in [key for key in self._said if key[0] == user_id]:
             del self._said[key]
 
-    def _learn(self, user_id: str, updates: tuple[ContextUpdate, ...]) -> None:
+    def _learn(self, user_id: str, updates: tuple[ProfileUpdate, ...]) -> None:
         async def learn(memory: Memory) -> None:
-            await update_user(memory, user_id, *updates)
+            await update_profile(memory, user_id, *updates)
 
         self._keep(learn)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ from backend.thinkers.registry import ROUTE_TOOL
 from backend.thinkers.run import ThinkerDependencies
 from backend.tools.runner import Toolbox
 from backend.users.modes import Mode
-from backend.users.profile import UserContext
+from backend.users.profile import UserProfile, load_profile
 
 log = logging.getLogger(__name__)
 
@@ -147,16 +147,16 @@ class TurnRunner:
             preparing.cancel()
 
     async def _prepare(self) -> Situation:
-        known, asked = await self._known(), self._asked
+        profile, asked = await self._profile(), self._asked
         self._mode = (
             self._dependencies.shared.modes.named(asked.mode)
             if asked.mode
-            else self._dependencies.shared.modes.chosen(known)
+            else self._dependencies.shared.modes.chosen(profile)
         )
         opening = {"conversation_id": asked.conversation_id, "message_id": asked.message_id, "mode": self._mode.name}
         self._turn.publish("turn", opening)
         self._prepared = await self._dependencies.pipeline.before(self._pipeline_view(), names=self._mode.steps)
-        return self._prepared.add_to(situation_of(known))
+        return self._prepared.add_to(Situation(profile))
 
     def _session(self, situation: Situation) -> ThinkerSession:
         mode, asked = self._mode, self._asked
@@ -198,13 +198,13 @@ class TurnRunner:
             self._kept_in = SuppliedHistory(asked.earlier)
         return self._kept_in
 
-    async def _known(self) -> Mapping[str, Any]:
+    async def _profile(self) -> UserProfile:
         try:
             async with asyncio.timeout(KNOWN_WITHIN_S):
-                return await self._dependencies.memory.user_context(self._asked.user_id)
+                return await load_profile(self._dependencies.memory, self._asked.user_id)
         except (PeerError, TimeoutError):
             log.warning("a typed turn goes on without what is known of its user: memory does not answer")
-            return {}
+            return UserProfile()
 
     def _pipeline_view(self) -> Asked:
         asked = self._asked
@@ -326,16 +326,3 @@ class StoredHistory:
         """See `ContextStore.append`."""
         await self._kept.append(conversation_id, user_id, [*self._to_keep, *messages])
         self._to_keep = []
-
-
-def situation_of(known: Mapping[str, Any]) -> Situation:
-    """What a conversation is told of its user: all that is known."""
-    context = UserContext.read(known)
-    preferences = dict(context.preferences)
-    zone = preferences.pop("time_zone", None)
-    told: dict[str, Any] = {**preferences}
-    if context.facts:
-        told["facts"] = list(context.facts)
-    if context.summary:
-        told["summary"] = context.summary
-    return Situation(zone=str(zone) if zone else None, known=told, instructions=context.instructions)

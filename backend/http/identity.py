@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.http.auth import COOKIE_AGE_S, Signatures, new_user
 from backend.storage.memory import Memory
-from backend.users.profile import AssumeTimeZone, update_user
+from backend.users.profile_updates import AssumeTimeZone, update_profile
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +104,7 @@ async def note_time_zone(memory: Memory, zone: str, user: str) -> None:
     """Take the browser's zone for the user's until they state one: "at nine" means theirs. Never fails."""
     try:
         async with asyncio.timeout(MEMORY_WITHIN_S):
-            await update_user(memory, user, AssumeTimeZone(zone))
+            await update_profile(memory, user, AssumeTimeZone(zone))
     except BadRequest:
         log.info("a browser's time zone is unknown here")
     except (MemoryUnavailable, TimeoutError):

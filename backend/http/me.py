@@ -18,7 +18,8 @@ from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here
 from backend.http.me_changes import Changes
 from backend.sessions.handles import Handle
-from backend.users.profile import UserContext, update_user
+from backend.users.profile import UserProfile, load_profile
+from backend.users.profile_updates import update_profile
 
 router = APIRouter(tags=["me"])
 
@@ -26,7 +27,7 @@ router = APIRouter(tags=["me"])
 @router.get("/api/me")
 async def show_me(here: Here, caller: Caller) -> dict[str, Any]:
     """Preferences, facts, summary, signals and standing instructions. 503 when memory is out of reach."""
-    return _shown(here, UserContext.read(await here.services.memory.user_context(caller.user)))
+    return _shown(here, await load_profile(here.services.memory, caller.user))
 
 
 @router.patch("/api/me", openapi_extra=documented(Changes))
@@ -34,7 +35,7 @@ async def change_me(request: Request, here: Here, caller: Caller) -> dict[str, A
     """Change what is known, and tell the caller's live calls; answers what is known then. 422 for what cannot be."""
     here.messages.take(f"me {caller.user}", here.now())
     changes = await read_body(request, Changes)
-    return _shown(here, await update_user(here.services.memory, caller.user, *changes.updates()))
+    return _shown(here, await update_profile(here.services.memory, caller.user, *changes.updates()))
 
 
 @router.get("/api/me/export")
@@ -66,7 +67,7 @@ async def forget_me(here: Here, caller: Caller) -> dict[str, Any]:
     return {"ok": True}
 
 
-def _shown(here: Context, known: UserContext) -> dict[str, Any]:
+def _shown(here: Context, known: UserProfile) -> dict[str, Any]:
     empty: dict[str, Any] = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": []}
     return empty | known.stored() | {"retention_days": here.services.settings.user_retention_days}
 

@@ -6,17 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from backend.users.profile import (
+from backend.users.profile import INSTRUCTION_CHARS
+from backend.users.profile_updates import (
     FACT_CHARS,
-    INSTRUCTION_CHARS,
     SUMMARY_CHARS,
     AddFact,
     AddInstruction,
-    ContextUpdate,
     DropFact,
     DropInstruction,
     DropPreference,
     PreferenceName,
+    ProfileUpdate,
     SetPreference,
     WatchTicker,
     WriteSummary,
@@ -40,7 +40,7 @@ class SetOne(_Change):
     name: PreferenceName
     value: str | Annotated[list[str], Field(max_length=100)]
 
-    def update(self) -> ContextUpdate:
+    def update(self) -> ProfileUpdate:
         """For memory. Raises `BadRequest` for what cannot be this preference's value."""
         return SetPreference(self.name, self.value if isinstance(self.value, str) else tuple(self.value))
 
@@ -51,7 +51,7 @@ class DropOne(_Change):
     op: Literal["drop_preference"]
     name: PreferenceName
 
-    def update(self) -> ContextUpdate:
+    def update(self) -> ProfileUpdate:
         """For memory."""
         return DropPreference(self.name)
 
@@ -63,7 +63,7 @@ class Watch(_Change):
     symbol: str
     watched: bool = True
 
-    def update(self) -> ContextUpdate:
+    def update(self) -> ProfileUpdate:
         """For memory. Raises `BadRequest` for what is no symbol."""
         return WatchTicker(self.symbol, self.watched)
 
@@ -74,7 +74,7 @@ class AddOneFact(_Change):
     op: Literal["add_fact"]
     text: Fact
 
-    def update(self) -> ContextUpdate:
+    def update(self) -> ProfileUpdate:
         """For memory."""
         return AddFact(self.text)
 
@@ -85,7 +85,7 @@ class DropOneFact(_Change):
     op: Literal["drop_fact"]
     text: Fact
 
-    def update(self) -> ContextUpdate:
+    def update(self) -> ProfileUpdate:
         """For memory."""
         return DropFact(self.text)
 
@@ -96,7 +96,7 @@ class Summarise(_Change):
     op: Literal["write_summary"]
     text: Annotated[str, StringConstraints(strip_whitespace=True, max_length=SUMMARY_CHARS)]
 
-    def update(self) -> ContextUpdate:
+    def update(self) -> ProfileUpdate:
         """For memory."""
         return WriteSummary(self.text)
 
@@ -107,7 +107,7 @@ class AddOneInstruction(_Change):
     op: Literal["add_instruction"]
     text: Instruction
 
-    def update(self) -> ContextUpdate:
+    def update(self) -> ProfileUpdate:
         """For memory. Raises `BadRequest` for a text without words."""
         return AddInstruction(self.text)
 
@@ -118,7 +118,7 @@ class DropOneInstruction(_Change):
     op: Literal["drop_instruction"]
     text: Instruction
 
-    def update(self) -> ContextUpdate:
+    def update(self) -> ProfileUpdate:
         """For memory."""
         return DropInstruction(self.text)
 
@@ -136,6 +136,6 @@ class Changes(BaseModel):
 
     changes: Annotated[list[Change], Field(min_length=1, max_length=CHANGES_LIMIT)]
 
-    def updates(self) -> list[ContextUpdate]:
+    def updates(self) -> list[ProfileUpdate]:
         """In order. Raises `BadRequest`."""
         return [change.update() for change in self.changes]

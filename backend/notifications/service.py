@@ -20,6 +20,7 @@ from backend.notifications.schedule import planned, zone_named
 from backend.notifications.scheduler import ReminderScheduler
 from backend.settings.notifications import NotificationSettings
 from backend.storage.memory import Memory
+from backend.users.profile import load_profile
 
 log = logging.getLogger(__name__)
 
@@ -99,13 +100,11 @@ class ReminderService:
     async def _zone_of(self, owner: str) -> ZoneInfo | None:
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
-                known = await self._memory.user_context(owner)
+                profile = await load_profile(self._memory, owner)
         except (MemoryUnavailable, TimeoutError):
             log.warning("a reminder is set without its user's time zone: memory does not answer")
             return None
-        preferences = known.get("preferences")
-        name = preferences.get("time_zone") if isinstance(preferences, dict) else None
-        return zone_named(str(name)) if name else None
+        return zone_named(profile.preferences.time_zone) if profile.preferences.time_zone else None
 
     def _text(self, text: str) -> str:
         text = " ".join(text.split())

@@ -50,10 +50,8 @@ def slot_for(manifest: Manifest, question: Question, situation: Situation, day: 
     given: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [each for each in given if each.personal]
     personal = [
-        dict(situation.known),
-        list(situation.instructions),
+        situation.profile.stored(),
         list(situation.history),
-        situation.zone,
         [_material(each) for each in own],
     ]
     shared = manifest.cache_scope == "shared" and not any(personal)

@@ -7,6 +7,7 @@ from typing import Any
 
 from backend.storage.memory import Memory
 from backend.users.modes import Modes
+from backend.users.profile import load_profile
 
 
 class ModeProfiles:
@@ -21,7 +22,7 @@ class ModeProfiles:
 
     async def chosen(self, user_id: str) -> str:
         """See `Profiles.chosen`."""
-        return self.modes.chosen(await self._memory.user_context(user_id)).name
+        return self.modes.chosen(await load_profile(self._memory, user_id)).name
 
     def profile(self, name: str) -> Mapping[str, Any]:
         """See `Profiles.profile`; of an empty name, the default's."""

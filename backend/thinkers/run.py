@@ -39,7 +39,7 @@ from backend.tools.base import Principal
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
 from backend.users.modes import Mode, Modes
-from backend.users.profile import instructions_of
+from backend.users.profile import UserProfile, load_profile
 
 log = logging.getLogger(__name__)
 
@@ -196,17 +196,10 @@ class ThinkerRun:
 
     async def _gathered(self) -> Situation:
         prepared: Prepared
-        context, history, prepared = await asyncio.gather(self._context(), self._history(), self._prepared())
-        preferences = context.get("preferences")
-        preferences = preferences if isinstance(preferences, dict) else {}
-        known = {name: preferences[name] for name in self.manifest.preferences if preferences.get(name)}
-        zone = known.pop("time_zone", None)
-        if self.manifest.summary and isinstance(summary := context.get("summary"), str) and summary:
-            known["summary"] = summary[:SUMMARY_LIMIT]
-        instructions = instructions_of(context)
-        return prepared.add_to(
-            Situation(zone=str(zone) if zone else None, known=known, instructions=instructions, history=history)
-        )
+        profile, history, prepared = await asyncio.gather(self._profile(), self._history(), self._prepared())
+        summary_chars = SUMMARY_LIMIT if self.manifest.summary else 0
+        profile = profile.narrowed(self.manifest.preferences, summary_chars=summary_chars)
+        return prepared.add_to(Situation(profile, history=history))
 
     async def _prepared(self) -> Prepared:
         """Run the pre-steps for this question."""
@@ -222,16 +215,16 @@ class ThinkerRun:
         )
         return await self.dependencies.pipeline.before(asked, names=question.mode.steps if question.mode else None)
 
-    async def _context(self) -> Mapping[str, Any]:
+    async def _profile(self) -> UserProfile:
         """Load what is known of the user: the manifest wants some of it, and every answer their instructions."""
         if not self.question.user_id:
-            return {}
+            return UserProfile()
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
-                return await self.dependencies.memory.user_context(self.question.user_id)
+                return await load_profile(self.dependencies.memory, self.question.user_id)
         except (MemoryUnavailable, TimeoutError):
             log.warning("%s goes on without what is known of the user: memory does not answer", self.manifest.domain)
-            return {}
+            return UserProfile()
 
     async def _history(self) -> list[tuple[str, str]]:
         """Load the conversation's last turns: what the user and the assistant said, without the tools' part."""

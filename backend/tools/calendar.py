@@ -21,6 +21,7 @@ from backend.errors import MemoryUnavailable
 from backend.storage.memory import Memory
 from backend.tools.base import OURS, Clock, Json, Principal, Result, fitting, tool
 from backend.tools.fetch import refused
+from backend.users.profile import load_profile
 
 log = logging.getLogger(__name__)
 
@@ -204,13 +205,11 @@ async def zone_for(memory: Memory, user_id: str, said: str) -> ZoneInfo | None:
         return zone
     try:
         async with asyncio.timeout(MEMORY_WITHIN_S):
-            known = await memory.user_context(user_id)
+            profile = await load_profile(memory, user_id)
     except (MemoryUnavailable, TimeoutError):
         log.warning("the calendar continues without the user's time zone: memory does not answer")
         return None
-    preferences = known.get("preferences")
-    name = preferences.get("time_zone") if isinstance(preferences, dict) else None
-    return _zone(str(name)) if name else None
+    return _zone(profile.preferences.time_zone) if profile.preferences.time_zone else None
 
 
 def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None) -> Moment:

@@ -14,15 +14,9 @@ from pydantic import Field
 from backend.errors import BadRequest, NotFound
 from backend.storage.memory import Memory
 from backend.tools.base import OURS, Json, Principal, Result, tool
-from backend.users.profile import (
-    INSTRUCTION_CHARS,
-    INSTRUCTION_LIMIT,
-    AddInstruction,
-    DropInstruction,
-    UserContext,
-    update_user,
-)
-from backend.users.profile import instruction_id as id_of
+from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, load_profile
+from backend.users.profile_updates import AddInstruction, DropInstruction, update_profile
+from backend.users.profile_updates import instruction_id as id_of
 
 
 @tool(
@@ -49,11 +43,11 @@ async def manage_prompt(
     match action:
         case "add":
             update = AddInstruction(text)
-            kept = (await update_user(store, user, update)).instructions
+            kept = (await update_profile(store, user, update)).instructions
             return Result({"added": update.text, "instructions": _shown(kept)})
         case "delete":
             dropped = _named((await _known(store, user)), instruction_id)
-            kept = (await update_user(store, user, DropInstruction(dropped))).instructions
+            kept = (await update_profile(store, user, DropInstruction(dropped))).instructions
             return Result({"deleted": dropped, "instructions": _shown(kept)})
         case "list":
             return Result({"instructions": _shown(await _known(store, user))})
@@ -70,7 +64,7 @@ def _check(action: str, text: str, id_: str) -> None:
 
 
 async def _known(store: Memory, user_id: str) -> tuple[str, ...]:
-    return UserContext.read(await store.user_context(user_id)).instructions
+    return (await load_profile(store, user_id)).instructions
 
 
 def _named(kept: Sequence[str], id_: str) -> str:

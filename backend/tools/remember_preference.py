@@ -1,28 +1,26 @@
 """Keeps what users say of themselves: their home, their temperature unit, the shares they watch.
 
-Where preferences live is not this tool's business: a `Preferences` service is injected. What a value may be is said
-in `users.profile`, since it will stand in prompts and steer other tools.
+What a value may be is said in `users.profile_updates`, since it will stand in prompts and steer other tools.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
 from pydantic import Field
 
 from backend.errors import BadRequest
+from backend.storage.memory import Memory
 from backend.tools.base import Principal, Result, tool
 from backend.tools.fetch import refused
-from backend.users.profile import ContextUpdate, DropPreference, PreferenceName, SetPreference, WatchTicker
-
-
-class Preferences(Protocol):
-    """Where a user's preferences are kept."""
-
-    async def update(self, user_id: str, update: ContextUpdate) -> Mapping[str, Any]:
-        """Apply it, atomically; gives the preferences now kept. Raises `MemoryUnavailable`."""
-        ...
+from backend.users.profile_updates import (
+    DropPreference,
+    PreferenceName,
+    ProfileUpdate,
+    SetPreference,
+    WatchTicker,
+    update_profile,
+)
 
 
 @tool(
@@ -38,7 +36,7 @@ class Preferences(Protocol):
 )
 async def remember_preference(
     principal: Principal,
-    preferences: Preferences,
+    memory: Memory,
     name: PreferenceName,
     value: Annotated[str, Field(min_length=1, max_length=100, description="Its value; an IANA name for time_zone.")],
     forget: Annotated[bool, "True to drop it instead; for watched_tickers, that symbol."] = False,
@@ -48,11 +46,11 @@ async def remember_preference(
         update = _update(name, value, forget=forget)
     except BadRequest as error:
         raise refused(str(error)) from error
-    now_kept = await preferences.update(principal.user_id, update)
-    return Result({"name": name, "now": now_kept.get(name)})
+    profile = await update_profile(memory, principal.user_id, update)
+    return Result({"name": name, "now": profile.preferences.stored().get(name)})
 
 
-def _update(name: PreferenceName, value: str, *, forget: bool) -> ContextUpdate:
+def _update(name: PreferenceName, value: str, *, forget: bool) -> ProfileUpdate:
     """Raises `BadRequest`."""
     if name == "watched_tickers":
         return WatchTicker(value, watched=not forget)

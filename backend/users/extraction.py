@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from backend.errors import BadRequest
-from backend.users.profile import PreferenceName, SetPreference
+from backend.users.profile_updates import PreferenceName, SetPreference
 
 
 def _set(words: str) -> frozenset[str]:

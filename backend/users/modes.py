@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from backend.errors import NotFound
+from backend.users.profile import UserProfile
 
 DEFAULT = "default"
 """The mode of whoever has chosen none."""
@@ -88,7 +89,6 @@ class Modes:
         """The mode of that name, or the default: a user's choice may be older than the file."""
         return self._by_name.get(name, self._by_name[DEFAULT])
 
-    def chosen(self, known: Mapping[str, Any]) -> Mode:
-        """The mode of a user of whom this is known."""
-        name = known.get("mode")
-        return self.named(name if isinstance(name, str) else DEFAULT)
+    def chosen(self, profile: UserProfile) -> Mode:
+        """Return the mode the user has chosen, else the default."""
+        return self.named(profile.mode)

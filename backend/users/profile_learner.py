@@ -13,15 +13,16 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from backend.responders.base import PastMessage
-from backend.storage.memory import ContextListener, Memory, Unwatch
+from backend.storage.memory import Memory, Unwatch
 from backend.storage.outbox import Keep
 from backend.users.extraction import stated
-from backend.users.profile import ContextUpdate, CountTopic, update_user
+from backend.users.profile import UserProfile
+from backend.users.profile_updates import CountTopic, ProfileUpdate, update_profile
 from backend.users.summaries import Summaries
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ REFRESH_AFTER_S = 0.25
 
 Overhear = Callable[[str, str, str], None]
 """User, words, and where they were said ("voice" or "chat"). Returns at once."""
-Refresh = Callable[[Mapping[str, Any]], None]
+Refresh = Callable[[UserProfile], None]
 """Brief the Responder anew, when that makes a difference."""
 
 
@@ -43,8 +44,8 @@ Refresh = Callable[[Mapping[str, Any]], None]
 class Learning:
     """What every call of this server shares for it."""
 
-    watch: Callable[[str, ContextListener], Unwatch]
-    """See `Memory.watch_user`."""
+    watch: Callable[[str, Callable[[UserProfile], None]], Unwatch]
+    """See `profile.watch_profile`."""
     summaries: Summaries
     overhear: Overhear | None = None
     """Told of what users say, beside all this."""
@@ -63,7 +64,7 @@ class Knowing:
         self._said: deque[PastMessage] = deque(maxlen=2 * SUMMARY_TURNS)
         self._turns = 0
         self._told_turns = 0
-        self._news: dict[str, Any] | None = None
+        self._news: UserProfile | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unwatch = learning.watch(user_id, self._changed)
         keep(self._own)
@@ -106,9 +107,9 @@ class Knowing:
     async def _own(self, memory: Memory) -> None:
         await memory.own_session(self._session_id, self._user_id)
 
-    def _learn(self, *updates: ContextUpdate) -> None:
+    def _learn(self, *updates: ProfileUpdate) -> None:
         async def learn(memory: Memory) -> None:
-            await update_user(memory, self._user_id, *updates)
+            await update_profile(memory, self._user_id, *updates)
 
         self._keep(learn)
 
@@ -116,8 +117,8 @@ class Knowing:
         self._told_turns = self._turns
         self._summaries.ask(self._session_id, self._user_id, tuple(self._said))
 
-    def _changed(self, context: dict[str, Any]) -> None:
-        self._news = context
+    def _changed(self, profile: UserProfile) -> None:
+        self._news = profile
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(REFRESH_AFTER_S, self._tell)
 

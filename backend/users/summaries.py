@@ -20,7 +20,8 @@ from backend.models.base import ChatModel, Finished, TextDelta, quoted
 from backend.observability.tracing import NO_TRACER, Tracer, opened, rooted
 from backend.responders.base import PastMessage
 from backend.storage.memory import Memory
-from backend.users.profile import FACT_LIMIT, AddFact, MergeSummary, UserContext, update_user
+from backend.users.profile import UserProfile, load_profile
+from backend.users.profile_updates import FACT_LIMIT, AddFact, MergeSummary, update_profile
 
 log = logging.getLogger(__name__)
 
@@ -134,14 +135,14 @@ class Summaries:
             log.error("a summary failed: %s", type(error).__name__)
 
     async def _merge(self, user_id: str, said: Sequence[PastMessage]) -> None:
-        known = UserContext.read(await self._memory.user_context(user_id))
+        known = await load_profile(self._memory, user_id)
         notes = notes_from(await self._answer(known, said))
         if notes is None:
             raise PeerError("The model's notes cannot be read.")
         facts = (AddFact(fact) for fact in notes.facts)
-        await update_user(self._memory, user_id, MergeSummary(notes.summary, over=known.summary), *facts)
+        await update_profile(self._memory, user_id, MergeSummary(notes.summary, over=known.summary), *facts)
 
-    async def _answer(self, known: UserContext, said: Sequence[PastMessage]) -> str:
+    async def _answer(self, known: UserProfile, said: Sequence[PastMessage]) -> str:
         """The model's words. Raises `ModelUnavailable`."""
         messages = [{"role": "system", "content": TASK}, {"role": "user", "content": material(known, said)}]
         parts: list[str] = []
@@ -159,7 +160,7 @@ class Summaries:
         return "".join(parts)
 
 
-def material(known: UserContext, said: Sequence[PastMessage]) -> str:
+def material(known: UserProfile, said: Sequence[PastMessage]) -> str:
     """What the model works from, as quoted data."""
     notes = {"summary": known.summary, "facts": list(known.facts)}
     lines = [{"role": "caller" if one.role == "user" else "assistant", "text": one.text[:TEXT_LIMIT]} for one in said]

@@ -15,7 +15,7 @@ from playwright.async_api import Browser
 from backend.http.auth import Signatures
 from backend.http.page_streams import Pages
 from backend.notifications.presence import Presence
-from backend.users.profile import (
+from backend.users.profile_updates import (
     AddFact,
     AddInstruction,
     CountSession,
@@ -23,7 +23,7 @@ from backend.users.profile import (
     SetPreference,
     WatchTicker,
     WriteSummary,
-    update_user,
+    update_profile,
 )
 from tests.http.world import World
 from tests.support.browser import Tab, launched, tab_in
@@ -42,7 +42,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 async def known_user(here: World, tab: Tab) -> None:
     """The page's visitor is Ada, of whom a few things are known."""
-    await update_user(
+    await update_profile(
         here.memory,
         USER,
         SetPreference("name", "Ada"),
@@ -185,7 +185,7 @@ async def test_what_changes_elsewhere_is_shown_and_what_is_being_typed_stays(bro
         await field(tab, "add-facts").fill("half a fa")
         await field(tab, "default_location").fill("Ber")
         changes = SetPreference("default_location", "Oslo"), SetPreference("language", "German"), AddFact("sings")
-        await update_user(here.memory, USER, *changes)
+        await update_profile(here.memory, USER, *changes)
         await tab.sees("memory-facts", "sings")
         await tab.sees("memory-said", "Updated just now.")
         assert await field(tab, "language").input_value() == "German"

@@ -6,17 +6,21 @@ import json
 import re
 from typing import Any
 
-from backend.call.prompts import brief
+from backend.call.prompts import CallerBackground, brief
 from backend.conversation.commands import Purpose
+from backend.users.profile import UserProfile
 from tests.call.world import think_at_once, thinkers
 
 
 def told(known: dict[str, Any]) -> str:
-    return brief(thinkers(weather=think_at_once).registry, known, endpointing="local").instructions
+    caller = CallerBackground(UserProfile.read(known))
+    return brief(thinkers(weather=think_at_once).registry, caller, endpointing="local").instructions
 
 
 def test_the_routing_guide_and_the_tool_derive_from_the_thinkers() -> None:
-    briefing = brief(thinkers(weather=think_at_once, chess=think_at_once).registry, {}, endpointing="local")
+    briefing = brief(
+        thinkers(weather=think_at_once, chess=think_at_once).registry, CallerBackground(), endpointing="local"
+    )
     assert "- weather: for questions about weather" in briefing.instructions
     assert "- chess: for questions about chess" in briefing.instructions
     [tool] = briefing.tools
@@ -25,7 +29,7 @@ def test_the_routing_guide_and_the_tool_derive_from_the_thinkers() -> None:
 
 
 def test_without_thinkers_there_is_no_tool_and_no_word_of_one() -> None:
-    briefing = brief(thinkers().registry, {}, endpointing="local")
+    briefing = brief(thinkers().registry, CallerBackground(), endpointing="local")
     assert briefing.tools == ()
     assert "specialist" not in briefing.instructions and "route_to" not in briefing.instructions
 
@@ -67,7 +71,7 @@ def test_only_what_helps_to_talk_is_told() -> None:
 
 
 def test_a_greeting_is_said_word_for_word_in_its_own_letters() -> None:
-    briefing = brief(thinkers().registry, {}, endpointing="provider", greeting="Grüß Gott!")
+    briefing = brief(thinkers().registry, CallerBackground(), endpointing="provider", greeting="Grüß Gott!")
     assert '"Grüß Gott!"' in briefing.purposes[Purpose.GREETING]
     assert briefing.endpointing == "provider"
-    assert Purpose.GREETING not in brief(thinkers().registry, {}, endpointing="local").purposes
+    assert Purpose.GREETING not in brief(thinkers().registry, CallerBackground(), endpointing="local").purposes

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from backend.call.engine import Call, Line
-from backend.call.prompts import brief
+from backend.call.prompts import CallerBackground, brief
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
 from backend.errors import VoiceError
@@ -32,6 +33,7 @@ from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.users.modes import Mode
+from backend.users.profile import load_profile, watch_profile
 from backend.users.profile_learner import Learning
 from backend.users.summaries import Summaries
 from tests.support.minds import agent, toolbox
@@ -159,24 +161,24 @@ async def placed_call(
         responders.append(next_ if isinstance(next_, ScriptedResponder) else ScriptedResponder())
         return responders[-1]
 
-    async def known(user: str) -> dict[str, Any]:
-        return await memory.user_context(user)
+    async def background(user: str) -> CallerBackground:
+        return CallerBackground(await load_profile(memory, user))
 
     async def earlier(user: str, conversation: str) -> list[Message] | None:
         return None if memory.down else await memory.recent_messages(user, conversation)
 
-    def briefed(known: Mapping[str, Any]) -> Briefing:
-        return brief(thinkers.registry, known, endpointing="local")
+    def briefed(caller: CallerBackground) -> Briefing:
+        return brief(thinkers.registry, caller, endpointing="local")
 
     whole = Line(
         dial=dial,
         brief=briefed,
-        mode=lambda _known: Mode(),
-        known=known,
+        mode=lambda _profile: Mode(),
+        background=background,
         earlier=earlier,
         thinkers=thinkers,
         keep=jobs.append,
-        learning=Learning(memory.watch_user, Summaries(model, "fast", memory)),
+        learning=Learning(partial(watch_profile, memory), Summaries(model, "fast", memory)),
         open_endpointing=hearing,
         limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,

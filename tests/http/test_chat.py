@@ -17,7 +17,7 @@ from backend.errors import ModelUnavailable
 from backend.middleware.base import Amended, WholeTurn, step
 from backend.middleware.pipeline import Pipeline
 from backend.storage.memory import Message
-from backend.users.profile import AddFact, SetPreference, update_user
+from backend.users.profile_updates import AddFact, SetPreference, update_profile
 from tests.http.world import message_of, place_call, world
 from tests.support.minds import call
 from tests.support.waiting import until
@@ -160,7 +160,7 @@ async def test_the_model_is_told_what_is_known_of_the_user_as_data(tmp_path: Pat
     async with world(tmp_path, scenes=(["Hi."], ["Hi."])) as here, here.browser() as browser:
         session = (await place_call(browser))["session_id"]
         owner = here.directory.find(session).owner
-        await update_user(here.memory, owner, SetPreference("name", "Ana"), AddFact("has a dog"))
+        await update_profile(here.memory, owner, SetPreference("name", "Ana"), AddFact("has a dog"))
         await say(browser, "Hello.")
         system = here.model.requests[0]["messages"][0]["content"]
     assert '"name": "Ana"' in system and "has a dog" in system and "known of the user (data)" in system

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from backend.storage.memory import Message
-from backend.users.profile import AddFact, CountSession, SetPreference, update_user
+from backend.users.profile_updates import AddFact, CountSession, SetPreference, update_profile
 from tests.http.test_identity import background_work, user_of
 from tests.http.world import FINGERPRINT, World, message_of, place_call, world
 
@@ -20,7 +20,7 @@ async def learn(here: World, browser: httpx2.AsyncClient) -> str:
     """A call of this browser's, and something known of its user; gives the user's id."""
     session_id = (await place_call(browser, fingerprint=FINGERPRINT))["session_id"]
     user = user_of(here, session_id)
-    await update_user(here.memory, user, SetPreference("name", "Ana"), AddFact("has a dog"), CountSession(5.0))
+    await update_profile(here.memory, user, SetPreference("name", "Ana"), AddFact("has a dog"), CountSession(5.0))
     await here.memory.own_session(session_id, user)
     await here.memory.append_messages(user, "c1", Message("user", "hello", 1.0))
     await here.memory.cache_put(user, "weather:home", "rain")

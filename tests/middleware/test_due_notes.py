@@ -14,7 +14,7 @@ from backend.middleware.plan import discover
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.users.notes import Notes, RedisNotes
-from backend.users.profile import SetPreference, update_user
+from backend.users.profile_updates import SetPreference, update_profile
 
 NOON = 1_795_262_400.0  # Saturday, 2026-11-21, 12:00 UTC
 
@@ -50,7 +50,7 @@ async def test_a_due_note_is_in_the_next_turn_once_in_each_conversation() -> Non
 
 async def test_the_users_own_clock_decides() -> None:
     home = Home()
-    await update_user(home.memory, "ada", SetPreference("time_zone", "Asia/Tokyo"))
+    await update_profile(home.memory, "ada", SetPreference("time_zone", "Asia/Tokyo"))
     await home.notes.add("ada", "call the plumber", "2026-11-21T21:30:00")  # 12:30 UTC
     assert await home.told() == []
     home.now += 1_800

@@ -14,6 +14,7 @@ from backend.errors import BadPlugin, MemoryUnavailable
 from backend.middleware.base import Amended, Aside, Asked, StepOptions, WholeTurn, step
 from backend.middleware.pipeline import LATER_LIMIT, NO_STEPS, Pipeline
 from backend.middleware.run import OUTPUT_LIMIT
+from backend.users.profile import Preferences, UserProfile
 from tests.middleware.world import pipeline
 
 ASKED = Asked("What do I like?", "ada", "c1")
@@ -63,7 +64,7 @@ async def test_a_later_step_sees_what_an_earlier_one_gave() -> None:
     (exchange,) = prepared.exchanges
     assert exchange.arguments == {"sells": ["tea"]}
     assert list(prepared.outputs) == ["likes", "shops"]
-    situation = prepared.add_to(Situation(zone="Europe/Oslo"))
+    situation = prepared.add_to(Situation(UserProfile(Preferences(time_zone="Europe/Oslo"))))
     assert (situation.zone, len(situation.notes), len(situation.exchanges)) == ("Europe/Oslo", 1, 1)
 
 

@@ -17,7 +17,7 @@ from backend.models.embedding import Embedder
 from backend.storage.memory import Memory, Message
 from backend.testing.memory import FakeMemory
 from backend.users.memories import Memories, RedisMemories
-from backend.users.profile import AddFact, SetPreference, update_user
+from backend.users.profile_updates import AddFact, SetPreference, update_profile
 
 
 class Vectors:
@@ -40,8 +40,8 @@ class Vectors:
 async def home(**services: Any) -> tuple[Pipeline, FakeMemory, RedisMemories]:
     """All steps over a memory in which Ada is known."""
     memory, memories = FakeMemory(), RedisMemories(FakeAsyncRedis())
-    await update_user(memory, "ada", SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
-    await update_user(memory, "ada", AddFact("has a cat called Rex"), AddFact("plays the cello"))
+    await update_profile(memory, "ada", SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
+    await update_profile(memory, "ada", AddFact("has a cat called Rex"), AddFact("plays the cello"))
     await memories.add("ada", "The bike is in the cellar.")
     await memory.append_messages("ada", "old", Message("user", "My sister plays chess.", 1.0))
     await memory.append_messages("ada", "old", Message("assistant", "Chess is a fine game.", 2.0))

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from backend.call.prompts import brief
+from backend.call.prompts import CallerBackground, brief
 from backend.errors import NotFound, SettingsError
 from backend.middleware.pipeline import NO_STEPS
 from backend.settings.settings import load_settings
 from backend.thinkers.base import Question
 from backend.users.load_modes import load_modes
 from backend.users.modes import Mode, Modes
-from backend.users.profile import SetMode, UserContext, apply
+from backend.users.profile import UserProfile
+from backend.users.profile_updates import SetMode, apply
 from tests.call.world import thinkers
 from tests.thinkers.world import NOWHERE, world
 
@@ -53,23 +54,23 @@ def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
 
 def test_a_choice_older_than_the_file_is_the_default() -> None:
     modes = Modes([Mode(name="terse")])
-    assert modes.chosen({"mode": "terse"}).name == "terse"
-    for known in ({}, {"mode": "gone"}, {"mode": 3}):
-        assert modes.chosen(known).name == "default"
+    assert modes.chosen(UserProfile(mode="terse")).name == "terse"
+    for stored in ({}, {"mode": "gone"}, {"mode": 3}):
+        assert modes.chosen(UserProfile.read(stored)).name == "default"
     with pytest.raises(NotFound, match="no such mode"):
         modes.get("gone")
 
 
 def test_a_choice_is_kept_with_what_is_known_of_the_user() -> None:
-    chosen = apply(UserContext(facts=("has a dog",)), SetMode("terse"))
-    assert UserContext.read(chosen.stored()) == chosen and chosen.stored()["mode"] == "terse"
+    chosen = apply(UserProfile(facts=("has a dog",)), SetMode("terse"))
+    assert UserProfile.read(chosen.stored()) == chosen and chosen.stored()["mode"] == "terse"
 
 
 def test_the_responder_is_told_the_modes_words() -> None:
     mode = Mode(name="terse", prompt="One sentence.", personality="A clerk.")
-    told = brief(thinkers().registry, {}, mode=mode, endpointing="local").instructions
+    told = brief(thinkers().registry, CallerBackground(), mode=mode, endpointing="local").instructions
     assert "One sentence." in told and "Your manner: A clerk." in told
-    assert "manner" not in brief(thinkers().registry, {}, mode=Mode(), endpointing="local").instructions
+    assert "manner" not in brief(thinkers().registry, CallerBackground(), mode=Mode(), endpointing="local").instructions
 
 
 async def test_a_thinker_thinks_with_the_modes_model_and_its_answer_is_kept_by_mode(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
-from backend.users.profile import SetPreference, update_user
+from backend.users.profile_updates import SetPreference, update_profile
 from tests.http.world import World, world
 from tests.support.waiting import until
 
@@ -108,7 +108,7 @@ async def test_times_are_on_the_users_own_clock(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         refused = await browser.post("/notification", json={"text": "pills", "at": "at nine", "repeat": "daily"})
         assert refused.status_code == 422 and "time zone" in refused.json()["error"]["message"]
-        await update_user(at.memory, await user_of(browser), SetPreference("time_zone", "Asia/Kathmandu"))
+        await update_profile(at.memory, await user_of(browser), SetPreference("time_zone", "Asia/Kathmandu"))
         made = await browser.post("/notification", json={"text": "pills", "at": "at nine", "repeat": "daily"})
         assert made.json()["at"] == "2026-11-22T09:00:00+05:45" and made.json()["repeat"] == "FREQ=DAILY"
         elsewhere = {"text": "pills", "at": "at nine", "repeat": "daily", "time_zone": "America/New_York"}

@@ -21,7 +21,7 @@ from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Question
 from backend.users.memories import Memories, RedisMemories
-from backend.users.profile import AddInstruction, DropInstruction, update_user
+from backend.users.profile_updates import AddInstruction, DropInstruction, update_profile
 from tests.support.chats import NO_HTTP
 from tests.support.minds import call
 from tests.thinkers.world import NOWHERE, World, world
@@ -30,7 +30,7 @@ BRIEFLY = "Always answer in one sentence."
 
 
 async def ask_for(w: World, text: str, user: str = "ada") -> None:
-    await update_user(w.memory, user, AddInstruction(text))
+    await update_profile(w.memory, user, AddInstruction(text))
 
 
 async def test_what_the_memory_thinker_adds_stands_in_the_next_answers_prompt() -> None:
@@ -64,7 +64,7 @@ async def test_an_answer_made_to_one_users_taste_is_served_to_nobody_else_and_no
         again = await w.ask("knowledge", "Why is the sky blue?")
         assert (again.text, again.source) == ("Briefly.", "cache")
         assert (await w.ask("knowledge", "Why is the sky blue?", user="bo")).text == "As usual."
-        await update_user(w.memory, "ada", DropInstruction(BRIEFLY))
+        await update_profile(w.memory, "ada", DropInstruction(BRIEFLY))
         assert (await w.ask("knowledge", "Why is the sky blue?")).text == "As usual."
         assert len(w.model.requests) == 2
 

@@ -10,7 +10,7 @@ from backend.thinkers.profiles import ModeProfiles
 from backend.tools.base import Principal
 from backend.tools.get_personality import Profiles, get_personality
 from backend.users.load_modes import load_modes
-from backend.users.profile import SetMode, update_user
+from backend.users.profile_updates import SetMode, update_profile
 from tests.support.minds import toolbox
 
 
@@ -25,7 +25,7 @@ async def told(who: Principal, mode: str = "", *, memory: Any = None) -> dict[st
 
 async def test_the_users_choice_is_on_and_a_stranger_has_the_default() -> None:
     memory = FakeMemory()
-    await update_user(memory, "ada", SetMode("concise"))
+    await update_profile(memory, "ada", SetMode("concise"))
     ada = await told(Principal("ada"), memory=memory)
     assert (ada["mode"], ada["is_on"]) == ("concise", True)
     assert ada["personality"] == "Matter-of-fact and quick; no pleasantries."
@@ -38,7 +38,7 @@ async def test_the_users_choice_is_on_and_a_stranger_has_the_default() -> None:
 
 async def test_the_mode_of_this_turn_goes_before_the_users_choice() -> None:
     memory = FakeMemory()
-    await update_user(memory, "ada", SetMode("concise"))
+    await update_profile(memory, "ada", SetMode("concise"))
     assert (await told(Principal("ada", mode="expert"), memory=memory))["mode"] == "expert"
 
 
@@ -51,5 +51,5 @@ async def test_a_named_mode_is_told_of_and_an_unknown_one_answered_with_all() ->
 
 async def test_of_a_mode_the_operator_has_taken_away_the_default_is_told() -> None:
     memory = FakeMemory()
-    await update_user(memory, "ada", SetMode("gone"))
+    await update_profile(memory, "ada", SetMode("gone"))
     assert (await told(Principal("ada"), memory=memory))["mode"] == "default"

@@ -16,7 +16,8 @@ from backend.testing.memory import FakeMemory
 from backend.tools.base import EVERYONE, Client, Principal
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.registry import Registry
-from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, AddInstruction, SetPreference, update_user
+from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT
+from backend.users.profile_updates import AddInstruction, SetPreference, update_profile
 from tests.support.minds import toolbox
 
 ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")
@@ -88,7 +89,7 @@ async def test_what_cannot_be_done_is_said_with_what_can(arguments: dict[str, An
 
 async def test_they_are_their_users_alone_and_leave_all_else_as_it_is() -> None:
     memory = FakeMemory()
-    await update_user(memory, "ada", SetPreference("name", "Ada"))
+    await update_profile(memory, "ada", SetPreference("name", "Ada"))
     tools = box(memory)
     id_ = (await run(tools, action="add", text="Call me captain."))["instructions"][0]["id"]
     assert texts(await run(tools, BO, action="list")) == []
@@ -142,4 +143,4 @@ async def test_what_others_wrote_into_memory_is_bounded_as_it_is_read() -> None:
     kept = texts(await run(box(memory), action="list"))
     assert len(kept) == INSTRUCTION_LIMIT and max(map(len, kept)) == INSTRUCTION_CHARS
     with pytest.raises(BadRequest, match="no room"):
-        await update_user(memory, "ada", AddInstruction("One more."))
+        await update_profile(memory, "ada", AddInstruction("One more."))

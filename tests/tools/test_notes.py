@@ -13,7 +13,7 @@ from backend.testing.memory import FakeMemory
 from backend.tools.base import Clock, Principal
 from backend.tools.notes import SPOKEN_OF_S, notes
 from backend.users.notes import OPEN_LIMIT, TEXT_LIMIT, Notes, RedisNotes
-from backend.users.profile import SetPreference, update_user
+from backend.users.profile_updates import SetPreference, update_profile
 from tests.support.minds import toolbox
 
 NOON = 1_795_262_400.0  # Saturday, 2026-11-21, 12:00 UTC
@@ -30,7 +30,7 @@ class Desk:
         self.box = toolbox(notes, services=services)
 
     async def live_in(self, zone: str) -> None:
-        await update_user(self.memory, "ada", SetPreference("time_zone", zone))
+        await update_profile(self.memory, "ada", SetPreference("time_zone", zone))
 
     async def call(self, action: str, user: str = "ada", **arguments: Any) -> Any:
         """One call; what the model is shown."""

@@ -11,17 +11,17 @@ import pytest
 
 from backend.errors import ToolFailed
 from backend.storage.embedded import open_memory
+from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.thinkers.preferences import MemoryPreferences
 from backend.tools.base import Principal
-from backend.tools.remember_preference import Preferences, remember_preference
+from backend.tools.remember_preference import remember_preference
 from tests.support.minds import toolbox
 
 ADA = Principal("ada", "c", "1")
 
 
 async def remember(memory: Any, name: Any, value: str, *, forget: bool = False, who: Principal = ADA) -> Any:
-    result = await remember_preference(who, MemoryPreferences(memory), name, value, forget)
+    result = await remember_preference(who, memory, name, value, forget)
     return result.data["now"]
 
 
@@ -74,7 +74,7 @@ async def test_what_cannot_be_one_is_refused(name: str, value: str) -> None:
 
 async def test_only_a_known_user_and_a_memory_that_answers_can_keep_it() -> None:
     memory = FakeMemory()
-    box = toolbox(remember_preference, services={Preferences: MemoryPreferences(memory)})
+    box = toolbox(remember_preference, services={Memory: memory})
     arguments = json.dumps({"name": "name", "value": "Ada"})
     assert (await box.run("remember_preference", arguments, Principal(""))).error == "not_allowed"
     memory.down = True

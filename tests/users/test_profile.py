@@ -10,34 +10,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import BadRequest
+from backend.runtime.faults import skipped_records
 from backend.storage.client import connect
 from backend.storage.redis_memory import RedisMemory
-from backend.users.profile import (
+from backend.users.profile import Preferences, UserProfile, load_profile
+from backend.users.profile_updates import (
     FACT_CHARS,
     FACT_LIMIT,
     SUMMARY_CHARS,
     TOPIC_LIMIT,
     WATCHED_LIMIT,
     AddFact,
-    ContextUpdate,
     CountSession,
     CountTopic,
     DropPreference,
     MergeSummary,
     PreferenceName,
+    ProfileUpdate,
     SetPreference,
-    UserContext,
     WatchTicker,
     apply,
     shortened,
-    update_user,
+    update_profile,
 )
 from tests.support.redis_server import running_redis
 
 
-def after(*updates: ContextUpdate, stored: dict[str, Any] | None = None) -> dict[str, Any]:
+def after(*updates: ProfileUpdate, stored: dict[str, Any] | None = None) -> dict[str, Any]:
     """The stored form of what comes of these updates."""
-    context = UserContext.read(stored or {})
+    context = UserProfile.read(stored or {})
     for update in updates:
         context = apply(context, update)
     return context.stored()
@@ -135,13 +136,47 @@ def test_topics_have_a_bound_and_the_newest_one_stays() -> None:
     ],
 )
 def test_a_context_of_another_form_counts_as_nothing(stored: dict[str, Any]) -> None:
-    assert UserContext.read(stored) == UserContext()
+    assert UserProfile.read(stored) == UserProfile()
 
 
 def test_a_context_does_not_show_its_words_in_a_log() -> None:
     updates = (SetPreference("name", "Ana"), AddFact("Ana is ill"), MergeSummary("Ana is ill", over="Ana"))
-    context = UserContext.read(after(*updates))
+    context = UserProfile.read(after(*updates))
     assert "Ana" not in repr(context) + "".join(map(repr, updates))
+
+
+NEWER: dict[str, Any] = {
+    "preferences": {"name": "Ana", "pronouns": "she", "watched_tickers": ["AAPL"]},
+    "facts": ["keeps bees"],
+    "signals": {"session_count": 2, "streak": {"days": 3}},
+    "goals": [{"text": "learn Norwegian"}],
+}
+"""A profile as a newer version stores it: with a preference, a signal and a part that are not known here."""
+
+
+def test_an_older_process_carries_along_what_a_newer_one_has_stored() -> None:
+    changed = after(SetPreference("name", "Bob"), CountSession(9), AddFact("has a dog"), stored=NEWER)
+    assert changed == {
+        "preferences": {"name": "Bob", "pronouns": "she", "watched_tickers": ["AAPL"]},
+        "facts": ["keeps bees", "has a dog"],
+        "signals": {"session_count": 3, "last_active": 9.0, "streak": {"days": 3}},
+        "goals": [{"text": "learn Norwegian"}],
+    }
+    assert UserProfile.read(NEWER).stored() == NEWER
+
+
+def test_a_newer_process_reads_what_an_older_one_has_stored() -> None:
+    older = {"preferences": {"name": "Ana"}}
+    assert UserProfile.read(older) == UserProfile(Preferences(name="Ana"))
+    assert UserProfile.read(older).stored() == older
+
+
+def test_parts_of_another_form_are_skipped_and_counted_and_the_others_stand() -> None:
+    skipped = skipped_records["profile"]
+    stored = {"preferences": {"name": 7, "language": "Norwegian"}, "facts": ["keeps bees", {"text": "?"}], "summary": 1}
+    profile = UserProfile.read(stored)
+    assert profile == UserProfile(Preferences(language="Norwegian"), facts=("keeps bees",))
+    assert skipped_records["profile"] == skipped + 3
 
 
 updates = st.one_of(
@@ -156,9 +191,9 @@ updates = st.one_of(
 
 
 @given(st.lists(updates, max_size=40))
-def test_whatever_happens_the_bounds_hold_and_what_is_stored_reads_the_same(many: list[ContextUpdate]) -> None:
+def test_whatever_happens_the_bounds_hold_and_what_is_stored_reads_the_same(many: list[ProfileUpdate]) -> None:
     stored = after(*many)
-    context = UserContext.read(stored)
+    context = UserProfile.read(stored)
     assert context.stored() == stored
     assert len(context.facts) <= FACT_LIMIT and len(context.summary) <= SUMMARY_CHARS
     assert len({fact.casefold() for fact in context.facts}) == len(context.facts)
@@ -168,12 +203,12 @@ async def test_of_200_concurrent_updates_by_two_servers_none_is_lost() -> None:
     with running_redis() as server:
         here, there = RedisMemory(connect(server.url)), RedisMemory(connect(server.url))
         try:
-            kinds: list[ContextUpdate] = []
+            kinds: list[ProfileUpdate] = []
             for n in range(50):
                 kinds += [CountTopic("weather", n), CountSession(n), CountTopic("news", n), AddFact(f"fact {n % 20}")]
             places = (here, there)
-            await asyncio.gather(*(update_user(places[n % 2], "ana", kind) for n, kind in enumerate(kinds)))
-            context = UserContext.read(await here.user_context("ana"))
+            await asyncio.gather(*(update_profile(places[n % 2], "ana", kind) for n, kind in enumerate(kinds)))
+            context = await load_profile(here, "ana")
         finally:
             await asyncio.gather(here.close(), there.close())
     assert context.signals.topics == {"weather": 50, "news": 50}

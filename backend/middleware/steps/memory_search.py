@@ -14,7 +14,7 @@ from backend.middleware.base import Asked, StepOptions, step
 from backend.models.embedding import Embedder
 from backend.storage.memory import Memory, Message
 from backend.users.memories import Memories
-from backend.users.profile import UserContext
+from backend.users.profile import load_profile
 from backend.users.search import fitting
 
 TITLE = "From what the user has said before, what may bear on the question"
@@ -71,7 +71,7 @@ async def _memories(memories: Memories | None, user_id: str) -> list[Candidate]:
 
 
 async def _facts(memory: Memory, user_id: str) -> list[Candidate]:
-    known = UserContext.read(await memory.user_context(user_id))
+    known = await load_profile(memory, user_id)
     return [Candidate("fact", fact) for fact in known.facts]
 
 

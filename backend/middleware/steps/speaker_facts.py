@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.storage.memory import Memory
-from backend.users.profile import UserContext
+from backend.users.profile import load_profile
 
 TITLE = "Who is speaking, as they have said of themselves"
 
@@ -23,8 +21,8 @@ async def speaker_facts(asked: Asked, memory: Memory, options: StepOptions) -> N
     """Raises `MemoryUnavailable`. `facts` is how many of the newest facts are shown."""
     if not asked.user_id:
         return None
-    known = UserContext.read(await memory.user_context(asked.user_id))
-    shown: dict[str, Any] = {name: value for name, value in known.preferences.items() if value}
+    known = await load_profile(memory, asked.user_id)
+    shown = known.preferences.stored()
     newest = known.facts[-int(options.values["facts"]) :] if options.values["facts"] else ()
     if newest:
         shown["facts"] = list(newest)

@@ -1,0 +1,343 @@
+"""The changes of a user's profile: each is checked when it is made, and `apply` is pure.
+
+    profile + update → profile
+
+Preferences are overwritten, at most 20 facts are kept (deduplicated) and 10 standing instructions (one more is
+refused), the rolling summary is merged, signals are counted. Making an update is strict, for what it holds will stand
+in prompts and steer tools.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from backend.errors import BadRequest
+from backend.storage.memory import Memory
+from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
+
+PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
+PREFERENCES: tuple[PreferenceName, ...] = get_args(PreferenceName)
+
+VALUE_LIMIT = 100
+"""Characters of a preference."""
+WATCHED_LIMIT = 20
+"""Shares a user can watch; the oldest falls off."""
+FACT_LIMIT = 20
+"""Facts kept of a user; the oldest falls off."""
+FACT_CHARS = 200
+SUMMARY_CHARS = 1_500
+TOPIC_LIMIT = 50
+"""Topics counted for a user; the rarest falls off."""
+
+# --- the updates ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SetPreference:
+    """Overwrites one preference; the watched tickers as a whole. Raises `BadRequest` for what cannot be its value."""
+
+    name: PreferenceName
+    value: str | tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, str) != (self.name != "watched_tickers"):
+            raise BadRequest("The watched tickers are a list of symbols; every other preference is one text.")
+        if isinstance(self.value, str):
+            checked: str | tuple[str, ...] = checked_value(self.name, self.value)
+        else:
+            checked = tuple(dict.fromkeys(checked_ticker(one) for one in self.value))[-WATCHED_LIMIT:]
+        object.__setattr__(self, "value", checked)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AssumeTimeZone:
+    """The zone a browser is in: stands until its user states one. Raises `BadRequest` for what is none."""
+
+    zone: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "zone", checked_value("time_zone", self.zone))
+
+
+@dataclass(frozen=True, slots=True)
+class DropPreference:
+    """Forgets one preference."""
+
+    name: PreferenceName
+
+
+@dataclass(frozen=True, slots=True)
+class WatchTicker:
+    """Adds one share to those watched, or takes it away. Raises `BadRequest` for what is no symbol."""
+
+    symbol: str
+    watched: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbol", checked_ticker(self.symbol))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AddFact:
+    """Something worth knowing of the user, in a few words. Said again, it only becomes the newest."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DropFact:
+    """Forgets one fact, as it is kept, or as it was said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WriteSummary:
+    """The summary in the user's own words, whatever stood there; empty: forgotten."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MergeSummary:
+    """`text` tells anew what `over` told, and what has happened since.
+
+    Where the stored summary is no longer `over`, another call has merged its own meanwhile: then both are kept, and
+    the next merge makes one of them.
+    """
+
+    text: str
+    over: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AddInstruction:
+    """How the user wants to be answered from now on. Said again, it stays where it is.
+
+    Raises `BadRequest` for a text that is none, here, and when there is no room for it, as it is applied.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", checked_instruction(self.text))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DropInstruction:
+    """Drops one, as it is kept, or as it was said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetMode:
+    """The user has chosen this mode; whoever makes it has looked that there is one."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CountTopic:
+    """The user has asked about `domain`, at Unix time `at`."""
+
+    domain: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class CountSession:
+    """A session of the user's has ended, at Unix time `at`."""
+
+    at: float
+
+
+ProfileUpdate = (
+    SetPreference
+    | AssumeTimeZone
+    | DropPreference
+    | WatchTicker
+    | AddFact
+    | DropFact
+    | WriteSummary
+    | MergeSummary
+    | AddInstruction
+    | DropInstruction
+    | SetMode
+    | CountTopic
+    | CountSession
+)
+
+
+def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
+    """The profile after one update. Raises `BadRequest` for an instruction there is no room for."""
+    match update:
+        case SetPreference(name, value):
+            return _with_preference(profile, name, value)
+        case AssumeTimeZone(zone):
+            return profile if profile.preferences.time_zone else _with_preference(profile, "time_zone", zone)
+        case DropPreference(name):
+            return _with_preference(profile, name, () if name == "watched_tickers" else "")
+        case WatchTicker(symbol, watched):
+            return _watching(profile, symbol, watched=watched)
+        case AddFact(text):
+            return replace(profile, facts=_with_fact(profile.facts, text))
+        case DropFact(text):
+            return replace(profile, facts=tuple(one for one in profile.facts if _normal(one) != _normal(text)))
+        case WriteSummary(text):
+            return replace(profile, summary=shortened(text, SUMMARY_CHARS))
+        case MergeSummary(text, over):
+            return replace(profile, summary=_merged(profile.summary, over, text))
+        case SetMode(name):
+            return replace(profile, mode=name)
+        case AddInstruction(text):
+            return replace(profile, instructions=_with_instruction(profile.instructions, text))
+        case DropInstruction(text):
+            others = tuple(one for one in profile.instructions if _normal(one) != _normal(text))
+            return replace(profile, instructions=others)
+        case CountTopic(domain, at):
+            topics = _counted(profile.signals.topics, domain)
+            return replace(profile, signals=replace(_active(profile.signals, at), topics=topics))
+        case CountSession(at):
+            signals = replace(_active(profile.signals, at), session_count=profile.signals.session_count + 1)
+            return replace(profile, signals=signals)
+
+
+async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) -> UserProfile:
+    """Apply `updates` in order, atomically, to what memory has. Raises `MemoryUnavailable`, or what `apply` does."""
+
+    def change(stored: dict[str, Any]) -> dict[str, Any]:
+        profile = UserProfile.read(stored)
+        for update in updates:
+            profile = apply(profile, update)
+        return profile.stored()
+
+    return UserProfile.read(await memory.update_user_context(user_id, change))
+
+
+# --- how each part changes ------------------------------------------------------------------------------
+
+
+def _with_preference(profile: UserProfile, name: PreferenceName, value: str | tuple[str, ...]) -> UserProfile:
+    changed: dict[str, Any] = {name: value}
+    return replace(profile, preferences=replace(profile.preferences, **changed))
+
+
+def _watching(profile: UserProfile, symbol: str, *, watched: bool) -> UserProfile:
+    others = tuple(one for one in profile.preferences.watched_tickers if one != symbol)
+    return _with_preference(profile, "watched_tickers", (*others, symbol)[-WATCHED_LIMIT:] if watched else others)
+
+
+def _with_fact(facts: tuple[str, ...], text: str) -> tuple[str, ...]:
+    fact = shortened(text, FACT_CHARS)
+    if not fact:
+        return facts
+    others = tuple(one for one in facts if _normal(one) != _normal(fact))
+    return (*others, fact)[-FACT_LIMIT:]
+
+
+def _with_instruction(instructions: tuple[str, ...], text: str) -> tuple[str, ...]:
+    if any(_normal(one) == _normal(text) for one in instructions):
+        return instructions
+    if len(instructions) >= INSTRUCTION_LIMIT:
+        raise BadRequest(
+            f"There are {INSTRUCTION_LIMIT} standing instructions already, and no room for another.",
+            hint="Delete one first.",
+        )
+    return (*instructions, text)
+
+
+def _merged(stored: str, over: str, text: str) -> str:
+    new = shortened(text, SUMMARY_CHARS)
+    if not new or not stored or stored == over:
+        return new or stored
+    if new in stored:
+        return stored
+    older = shortened(stored, max(0, SUMMARY_CHARS - len(new) - 1))
+    return f"{older} {new}".strip()
+
+
+def _counted(topics: Mapping[str, int], domain: str) -> Mapping[str, int]:
+    counts = {**topics, domain: topics.get(domain, 0) + 1}
+    while len(counts) > TOPIC_LIMIT:
+        del counts[min((one for one in counts if one != domain), key=counts.__getitem__)]
+    return counts
+
+
+def _active(signals: Signals, at: float) -> Signals:
+    return replace(signals, last_active=max(signals.last_active, at))
+
+
+def _normal(fact: str) -> str:
+    return re.sub(r"[\W_]+", " ", fact.casefold()).strip()
+
+
+def shortened(text: str, limit: int) -> str:
+    """One line of at most `limit` characters, cut after a sentence where there is one, else after a word."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    cut = line[:limit]
+    sentence = max(cut.rfind(stop) for stop in (". ", "! ", "? "))
+    return cut[: sentence + 1] if sentence > limit // 2 else cut.rpartition(" ")[0]
+
+
+# --- what a preference may be ---------------------------------------------------------------------------
+
+
+def preference_name(name: str) -> PreferenceName:
+    """`name` if there is such a preference. Raises `BadRequest`."""
+    if name not in PREFERENCES:
+        raise BadRequest(f"There is no such preference. It is one of: {', '.join(PREFERENCES)}.")
+    return name
+
+
+def checked_value(name: PreferenceName, value: str) -> str:
+    """`value` in the form it is kept in. Raises `BadRequest`."""
+    value = value.strip()
+    if not value or len(value) > VALUE_LIMIT:
+        raise BadRequest(f"A preference has 1 to {VALUE_LIMIT} characters.")
+    match name:
+        case "temperature_unit" if value.lower() not in ("celsius", "fahrenheit"):
+            raise BadRequest("The temperature unit is either celsius or fahrenheit.")
+        case "temperature_unit":
+            return value.lower()
+        case "time_zone" if not _is_zone(value):
+            raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.")
+        case "name" | "default_location" | "language" if not re.fullmatch(r"[\w .,'’()-]+", value):
+            raise BadRequest("That does not look like a name of a person, place or language.")
+    return value
+
+
+def checked_instruction(text: str) -> str:
+    """A standing instruction in the form it is kept in: one line. Raises `BadRequest`."""
+    line = " ".join(text.split())
+    if not _normal(line) or len(line) > INSTRUCTION_CHARS:
+        raise BadRequest(f"A standing instruction has 1 to {INSTRUCTION_CHARS} characters, in words.")
+    return line
+
+
+def instruction_id(text: str) -> str:
+    """A short name for an instruction, the same wherever and whenever it is asked for."""
+    return f"ins_{hashlib.sha256(_normal(text).encode()).hexdigest()[:8]}"
+
+
+def checked_ticker(symbol: str) -> str:
+    """A share's symbol in capitals. Raises `BadRequest`."""
+    symbol = symbol.strip().upper()
+    if not re.fullmatch(r"[A-Z]{1,6}(\.[A-Z]{1,3})?", symbol):
+        raise BadRequest("A ticker is a short symbol, e.g. AAPL. Look it up with get_stock_price first.")
+    return symbol
+
+
+def _is_zone(value: str) -> bool:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
