@@ -74,10 +74,10 @@ without_starting_services() {
 
 # --- Python ----------------------------------------------------------------------------------------
 
-is_usable() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; }
+is_usable() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; }
 
 find_python() {
-  for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3; do
+  for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3.14 python3; do
     if [ -n "$candidate" ] && have "$candidate" && is_usable "$candidate"; then
       command -v "$candidate"
       return
@@ -91,8 +91,8 @@ make_environment() {
   if ! python=$(find_python); then
     install_packages python3
     python=$(find_python) || {
-      warn "This needs Python 3.11, 3.12 or 3.13, and none was found. Install one (Debian 12: apt-get install python3"
-      warn "python3-venv), or name it:  PYTHON=/path/to/python3.12 make install"
+      warn "This needs Python 3.11, 3.12, 3.13 or 3.14, and none was found. Install one (on Debian: apt-get install"
+      warn "python3 python3-venv), or name it:  PYTHON=/path/to/python3.12 make install"
       exit 1
     }
   fi
@@ -109,12 +109,37 @@ make_environment() {
 install_python_packages() {
   local requirements=$1
   say "Installing $(grep -c == "$requirements") Python packages into .venv (a minute or two, once)"
+  pip install --only-binary :all: -r "$requirements" 2>/dev/null || build_what_has_no_wheel "$requirements"
+  pip install --no-deps -e .
+}
+
+# A new Python, or a rare machine, may have no ready-made wheel of a package yet: say of which, and try to build it.
+build_what_has_no_wheel() {
+  local requirements=$1 missing
+  missing=$(without_wheel "$requirements")
+  if [ -n "$missing" ]; then
+    warn "No wheel for $(.venv/bin/python --version) on $(uname -m): $missing. Building from source."
+  fi
   pip install -r "$requirements" || {
-    warn "pip could not install everything (its words are above). A package without a wheel for this machine needs"
-    warn "a compiler:  sudo apt-get install build-essential cmake python3-dev"
+    warn "pip could not install everything (its words are above).${missing:+ These have no wheel here: $missing.}"
+    warn "Building needs a compiler:  sudo apt-get install build-essential cmake python3-dev"
+    warn "Or choose a Python with wheels for everything, such as 3.11, 3.12 or 3.13:  PYTHON=/path/to/python3.12 make install"
+    [ -z "$missing" ] || rm -rf .venv # so that the next attempt makes one with the Python it is given
     exit 1
   }
-  pip install --no-deps -e .
+}
+
+# The packages of a requirements file that have no wheel here: pip names the first one, so leave it out and ask again.
+without_wheel() {
+  local rest said missing=""
+  rest=$(cat "$1")
+  while ! said=$(pip install --dry-run --no-deps --only-binary :all: -r /dev/stdin <<<"$rest" 2>&1); do
+    [[ $said =~ "No matching distribution found for "([A-Za-z0-9._-]+) ]] || break
+    [[ $said != *Connection* && $said != *Timeout* ]] || break # the package index cannot be reached
+    missing+="${missing:+, }${BASH_REMATCH[1]}"
+    rest=$(grep -v "^${BASH_REMATCH[1]}==" <<<"$rest") || break
+  done
+  echo "$missing"
 }
 
 # The page's own checks (types, accessibility) are programs of Node's world; Node itself is a Python package here.

@@ -7,10 +7,14 @@ PATH with only the programs a test names.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TOOLS = ("bash", "dirname", "grep", "cat", "sha256sum", "uname", "rm")
@@ -47,6 +51,30 @@ class Machine:
         self._stamp(".ready-to-test", ("requirements.txt", "requirements-dev.txt", "pyproject.toml"))
         self._stamp(".ready-to-check-the-page", PAGE_CHECKS)
         (self.checkout / "node_modules" / "typescript").mkdir(parents=True)
+
+    def has_python_without_wheel_of(self, *packages: str, builds: bool) -> None:
+        """A new Python for which some packages have no wheel; `builds`: they can be built from source."""
+        self.has_environment()
+        python = self.checkout / ".venv" / "bin" / "python"
+        python.unlink()
+        lacking = "|".join(packages)
+        python.write_text(
+            f"""#!{shutil.which("bash")}
+            case "$*" in
+              --version) echo Python 3.14.0 ;;
+              *--only-binary*)
+                while read -r line; do
+                  [[ $line =~ ^({lacking})== ]] || continue
+                  echo "ERROR: No matching distribution found for $line" >&2
+                  exit 1
+                done <"${{@: -1}}" ;;
+              *"install -r"*) exit {0 if builds else 1} ;;
+            esac
+            """
+        )
+        python.chmod(0o755)
+        with (self.checkout / "requirements.txt").open("a") as file:
+            file.write("something-new==1.0\n")
 
     def _stamp(self, name: str, files: tuple[str, ...]) -> None:
         content = b"".join((self.checkout / file).read_bytes() for file in files)
@@ -102,7 +130,7 @@ def test_without_a_fitting_python_it_stops_and_says_which_are(tmp_path: Path) ->
     machine.has("python3", "exit 1")
     done = machine.installs("run")
     assert done.returncode == 1
-    assert "Python 3.11, 3.12 or 3.13" in done.stderr
+    assert "Python 3.11, 3.12, 3.13 or 3.14" in done.stderr
     assert "PYTHON=" in done.stderr
     assert not (machine.checkout / ".venv").exists()
 
@@ -117,6 +145,34 @@ def test_changed_requirements_are_installed(tmp_path: Path) -> None:
     assert "Python packages into .venv" in done.stdout
     assert (machine.checkout / ".venv" / ".ready-to-run").exists()
     assert machine.installs("run").stdout == ""
+
+
+def test_packages_without_a_wheel_are_named_and_built(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has_python_without_wheel_of("pocketsphinx", "numpy", builds=True)
+    done = machine.installs("run")
+    assert done.returncode == 0
+    assert "No wheel for Python 3.14.0" in done.stderr
+    assert "numpy, pocketsphinx. Building from source." in done.stderr
+    assert "Ready." in done.stdout
+
+
+def test_where_they_cannot_be_built_it_stops_names_them_and_leaves_nothing_half_made(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.has_python_without_wheel_of("pocketsphinx", builds=False)
+    done = machine.installs("run")
+    assert done.returncode == 1
+    assert "These have no wheel here: pocketsphinx." in done.stderr
+    assert "PYTHON=" in done.stderr and "build-essential" in done.stderr
+    assert not (machine.checkout / ".venv").exists()
+
+
+@pytest.mark.parametrize(("version", "fits"), [("3.10", False), ("3.11", True), ("3.14", True), ("3.15", False)])
+def test_the_pythons_it_takes(version: str, fits: bool) -> None:
+    wanted = re.search(r"is_usable\(\) \{.*?'(.+?)'", (ROOT / "scripts/install.sh").read_text())
+    assert wanted
+    question = wanted[1].replace("sys.version_info", f"({version.replace('.', ', ')}, 0)")
+    assert (subprocess.run([sys.executable, "-c", question], check=False).returncode == 0) == fits
 
 
 def test_changed_checks_of_the_page_are_installed(tmp_path: Path) -> None:
