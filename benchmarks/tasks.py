@@ -15,14 +15,15 @@ from contextlib import asynccontextmanager
 from statistics import quantiles
 
 import uvloop
+from redis.asyncio import Redis
 
 from backend.storage.client import connect
-from backend.tasks.repository import Records
-from backend.tasks.run import Run, RunLimits
-from backend.tasks.service import Board
-from backend.tasks.task import Outcome
-from backend.tasks.worker import Worker
+from backend.tasks.repository import TaskRepository
+from backend.tasks.service import TaskService
+from backend.tasks.task import Task, TaskResult
+from backend.tasks.worker import RunLimits, TaskRun, Worker
 from tests.support.redis_server import running_redis
+from tests.support.tasks import ResultStream
 
 TASKS = 200
 TICK_S = 0.01
@@ -33,60 +34,60 @@ async def main() -> None:
     """Measure, and print."""
     with running_redis() as server:
         print(f"lag without a worker      {shown(await lag())}")
-        async with working(server.url) as (board, _, _):
+        async with working(server.url) as (service, _, _):
             print(f"lag with an idle worker   {shown(await lag())}")
-        async with working(server.url) as (board, begun, ended):
-            print(f"create → running          {shown(await starts(board, begun))}")
+        async with working(server.url) as (service, begun, ended):
+            print(f"create → running          {shown(await starts(service, begun))}")
             print(f"answer → done             {shown(ended)}")
-        async with working(server.url, busy=True) as (board, _, _):
+        async with working(server.url, busy=True) as (service, _, _):
             for number in range(3):
-                await board.create("ana", "research", f"busy {number}")
+                await service.create("ana", "research", f"busy {number}")
             print(f"lag with three busy tasks {shown(await lag())}")
 
 
 @asynccontextmanager
-async def working(url: str, *, busy: bool = False) -> AsyncIterator[tuple[Board, dict[str, float], list[float]]]:
-    """A board and a worker; when which instruction was begun, and the times from answers to ends, in seconds."""
+async def working(url: str, *, busy: bool = False) -> AsyncIterator[tuple[TaskService, dict[str, float], list[float]]]:
+    """A service and a worker; when which instruction was begun, and the times from answers to ends, in seconds."""
     redis, begun, ended = connect(url), dict[str, float](), list[float]()
-    records = Timed(redis, ended)
+    repository = Timed(redis, ended)
 
-    async def work(run: Run) -> Outcome:
+    async def work(run: TaskRun) -> TaskResult:
         begun[run.task.instruction] = time.perf_counter()
         while busy:
             run.progress("busy")
             await run.keep("step", list(range(100)))
             await asyncio.sleep(0.02)
-        return Outcome("Done.", "live")
+        return TaskResult("Done.", "live")
 
-    worker = Worker(records, work, RunLimits(), concurrency=3, lease_s=10)
+    worker = Worker(repository, work, RunLimits(), concurrency=3, lease_s=10)
     async with worker.working(url) as queue:
         await asyncio.sleep(0.5)
-        yield Board(records, queue, kinds={"research"}), begun, ended
+        yield TaskService(repository, queue, kinds={"research"}), begun, ended
     await redis.aclose()
 
 
-class Timed(Records):
-    """Records that note how long the end of a run takes."""
+class Timed(TaskRepository):
+    """A repository that notes how long the end of a run takes."""
 
-    def __init__(self, redis: object, ended: list[float]) -> None:
-        super().__init__(redis)  # type: ignore[arg-type]
+    def __init__(self, redis: Redis, ended: list[float]) -> None:
+        super().__init__(redis, ResultStream())
         self._ended = ended
 
-    async def finish(self, task: object, outcome: Outcome) -> object:  # type: ignore[override]
-        """See `Records.finish`."""
+    async def finish(self, task: Task, result: TaskResult) -> Task:
+        """End the run, and note how long that took."""
         began = time.perf_counter()
-        finished = await super().finish(task, outcome)  # type: ignore[arg-type]
+        finished = await super().finish(task, result)
         self._ended.append(time.perf_counter() - began)
         return finished
 
 
-async def starts(board: Board, begun: dict[str, float]) -> list[float]:
+async def starts(service: TaskService, begun: dict[str, float]) -> list[float]:
     """Seconds from `create` to the work's first line, one task after another."""
     taken = []
     for number in range(TASKS):
         instruction = f"question {number}"
         asked = time.perf_counter()
-        await board.create("ana", "research", instruction)
+        await service.create("ana", "research", instruction)
         while instruction not in begun:  # noqa: ASYNC110 - a finer clock than an event's wake-up is not needed
             await asyncio.sleep(0.0005)
         taken.append(begun[instruction] - asked)

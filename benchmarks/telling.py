@@ -21,17 +21,17 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from backend.coordinator.channels import Channels
+from backend.coordinator.store import Channels
 from backend.settings.tasks import CoordinatorSettings
 from backend.storage.client import connect
-from backend.tasks.queue import FakeQueue
-from backend.tasks.repository import Records
-from backend.tasks.service import Board
-from backend.tasks.task import Outcome
+from backend.tasks.repository import TaskRepository
+from backend.tasks.service import TaskService
+from backend.tasks.task import TaskResult
 from benchmarks.figures import percentile
 from tests.support.house import PlacedCall, a_browser, placed_call, running_house
 from tests.support.offline_peer import offline_peer
 from tests.support.redis_server import running_redis
+from tests.support.tasks import FakeQueue
 from tests.support.waiting import until
 
 TONE: dict[str, Any] = {"hz": 440, "ms": 400}
@@ -68,25 +68,25 @@ async def main() -> None:
 
 async def _measured(url: str, user: str, call: PlacedCall, rounds: int) -> list[Took]:
     redis = connect(url)
-    records = Records(redis, Channels(redis, "benchmark"))
-    board = Board(records, FakeQueue(), kinds={"research"})
+    repository = TaskRepository(redis, Channels(redis, "benchmark"))
+    service = TaskService(repository, FakeQueue(), kinds={"research"})
     took = []
     try:
         for number in range(rounds + 1):
             await call.hears_nothing_for(QUIET_S, WITHIN_S)
-            task = await records.begin((await board.create(user, "research", f"Question {number}?")).id)
-            took.append(await _told(records, task, call))
+            task = await repository.begin((await service.create(user, "research", f"Question {number}?")).id)
+            took.append(await _told(repository, task, call))
     finally:
         await redis.aclose()
     return took[1:]  # the first one loads what is loaded once
 
 
-async def _told(records: Records, task: Any, call: PlacedCall) -> Took:
+async def _told(repository: TaskRepository, task: Any, call: PlacedCall) -> Took:
     """From the task's end to the first sound of it."""
     clock = asyncio.get_running_loop().time
     decisions, notices = len(call.all_told("decision")), len(_told_notices(call))
     began = clock()
-    await records.finish(task, Outcome("Bees dance.", "live"))
+    await repository.finish(task, TaskResult("Bees dance.", "live"))
     await until(lambda: any(heard.at > began and heard.audible for heard in call.caller.ear.frames), WITHIN_S)
     heard = next(heard.at for heard in call.caller.ear.frames if heard.at > began and heard.audible)
     await until(lambda: len(_told_notices(call)) > notices, WITHIN_S)

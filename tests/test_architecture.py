@@ -51,7 +51,7 @@ ARROWS: dict[str, set[str]] = {
         "tools",
         "users",
     },
-    "tasks": {"models", "notifications", "storage", "thinkers"},
+    "tasks": {"models", "notifications", "runtime", "storage", "thinkers"},
     "call": {
         "agent",
         "conversation",
@@ -68,7 +68,17 @@ ARROWS: dict[str, set[str]] = {
         "transports",
         "users",
     },
-    "coordinator": {"agent", "models", "notifications", "observability", "settings", "storage", "tasks", "tools"},
+    "coordinator": {
+        "agent",
+        "models",
+        "notifications",
+        "observability",
+        "runtime",
+        "settings",
+        "storage",
+        "tasks",
+        "tools",
+    },
     "chat": {
         "agent",
         "middleware",

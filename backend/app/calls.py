@@ -37,7 +37,7 @@ from backend.settings.settings import Settings
 from backend.storage.client import or_default
 from backend.storage.memory import HISTORY_LIMIT, Memory, Message
 from backend.storage.redis_memory import RedisMemory
-from backend.tasks.queries import Asking
+from backend.tasks.service import TaskQueries
 from backend.transports.webrtc.ice import IceConfig, StunTurnServer
 from backend.transports.webrtc.transport import accept_offer
 from backend.users.changes import following_changes
@@ -134,11 +134,11 @@ def _dependencies(
             greeting=settings.greeting,
         ),
         mode=modes.chosen,
-        background=partial(_background, stores.memory, thinkers.asking),
+        background=partial(_background, stores.memory, thinkers.task_queries),
         earlier=partial(_earlier, stores.memory),
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         keep=stores.outbox.put,
-        learning=Learning(partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinating.overhear),
+        learning=Learning(partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest),
         open_endpointing=partial(open_endpointing, settings.vad),
         limits=limits,
         max_s=settings.session_max_minutes * 60,
@@ -166,10 +166,10 @@ def _limits(settings: Settings) -> TurnLimits:
     )
 
 
-async def _background(memory: Memory, asking: Asking, user_id: str) -> CallerBackground:
+async def _background(memory: Memory, task_queries: TaskQueries, user_id: str) -> CallerBackground:
     """Return what memory knows of the user, and the background tasks there are."""
     profile = or_default(load_profile(memory, user_id), UserProfile(), MEMORY_WITHIN_S)
-    return CallerBackground(*await asyncio.gather(profile, asking.briefing(user_id)))
+    return CallerBackground(*await asyncio.gather(profile, task_queries.for_prompt(user_id)))
 
 
 async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[Message] | None:
@@ -204,7 +204,7 @@ async def _listen(
     pubsub, memory = stores.pubsub, stores.memory
     if isinstance(memory, RedisMemory):
         await stack.enter_async_context(following_changes(pubsub, memory))
-    await stack.enter_async_context(tasks.background.crying(pubsub, here, publish))
+    await stack.enter_async_context(tasks.background.broadcasting(pubsub, here, publish))
     pubsub.on_page_event(publish)
     pubsub.start()
     stack.push_async_callback(pubsub.close)

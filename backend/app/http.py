@@ -68,8 +68,8 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
             attach_socket=WebSocketTransport,
             page_config=lambda: _page_config(settings, subsystems),
             readiness=lambda: _readiness(subsystems),
-            tasks=subsystems.tasks.background.board,
-            archive=subsystems.models.archive,
+            tasks=subsystems.tasks.background.service,
+            model_calls=subsystems.models.model_calls,
             keepers=data_subject_stores(settings, subsystems),
             frontend=FRONTEND,
             notices=notifications.dispatcher.waiting,
@@ -77,7 +77,7 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
             pages=calls.pages,
             reminders=notifications.reminders,
             bearers=Tokens(settings.mcp).bearer,
-            coordinating=subsystems.tasks.coordinating,
+            coordinator=subsystems.tasks.coordinator,
             tools=lambda client: {"tools": toolbox.described(client), "servers": others.states() if others else {}},
             doors=endpoints,
             metrics=subsystems.metrics,
@@ -94,15 +94,15 @@ def data_subject_stores(settings: Settings, subsystems: Subsystems) -> tuple[Kee
     stores, tasks, cluster = subsystems.stores, subsystems.tasks, subsystems.calls.cluster
     notifications, calendars = tasks.notifications, open_calendars(settings, subsystems.models.http)
     return (
-        _keeper("tasks", tasks.background.board),
+        _keeper("tasks", tasks.background.service),
         Keeper("memory", stores.memory.everything_of, lambda user_id: _erase_memory(subsystems, user_id)),
-        _keeper("coordinator", tasks.coordinating),
+        _keeper("coordinator", tasks.coordinator),
         _keeper("reminders", notifications.reminders),
         _keeper("notices", notifications.notices),
         _keeper("memories", stores.memories),
         _keeper("notes", stores.notes),
         _keeper("calendar", calendars),
-        _keeper("model attempts", subsystems.models.archive),
+        _keeper("model attempts", subsystems.models.model_calls),
         *([_keeper("calls", cluster)] if cluster else []),
     )
 

@@ -9,15 +9,20 @@ from dataclasses import dataclass
 import httpx2
 
 from backend.app.demo import Demo
-from backend.app.open_tasks import open_archive
 from backend.app.stores import Stores
 from backend.models.chat_completions import ChatCompletions
 from backend.models.embedding import Embedder, EmbeddingsAPI, NoEmbeddings
 from backend.models.embedding_local import LocalEmbeddings, bundled
 from backend.models.tagged import TaggedChatModel
 from backend.settings.settings import Settings
-from backend.tasks.model_call_log import Archive, ArchivingModel
+from backend.storage.outbox import Outbox
+from backend.tasks.model_call_log import LoggedModel, ModelCallLog
 
+DAY_S = 86_400
+MODEL_CALLS_WAITING = 200
+"""Model calls that may wait to be logged; of more, the oldest are dropped."""
+DRAIN_WITHIN_S = 1.0
+"""Seconds a process that ends gives those that wait."""
 HTTP_TIMEOUT_S = 10.0
 """Seconds a tool's request may take."""
 
@@ -26,10 +31,10 @@ HTTP_TIMEOUT_S = 10.0
 class Models:
     """The models of a process, and the HTTP client its tools share."""
 
-    model: ArchivingModel
+    model: LoggedModel
     """The chat model that everything shares."""
-    archive: Archive
-    """The log of model calls made for background tasks."""
+    model_calls: ModelCallLog
+    """The log of model calls made for background tasks and by the coordinator."""
     embedder: Embedder
     http: httpx2.AsyncClient
 
@@ -39,8 +44,11 @@ async def open_models(settings: Settings, stores: Stores) -> AsyncIterator[Model
     """Open the models; they are closed after the block."""
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(httpx2.AsyncClient(timeout=HTTP_TIMEOUT_S))
-        archive = await stack.enter_async_context(open_archive(settings.background, stores.memory, stores.opened.redis))
-        yield Models(_open_model(settings, archive, stack), archive, _embedder(settings, http), http)
+        outbox = Outbox(stores.memory, limit=MODEL_CALLS_WAITING)  # of its own, so that it delays no other writes
+        stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
+        keep_s = round(settings.background.keep_days * DAY_S)
+        model_calls = ModelCallLog(stores.opened.redis, outbox, keep_s=keep_s)
+        yield Models(_open_model(settings, model_calls, stack), model_calls, _embedder(settings, http), http)
 
 
 async def with_demo(settings: Settings, stack: AsyncExitStack) -> tuple[Settings, Demo | None]:
@@ -60,17 +68,17 @@ def api_key(settings: Settings) -> str:
     return settings.openai_api_key.get_secret_value() if settings.openai_api_key else "offline"
 
 
-def _open_model(settings: Settings, archive: Archive, stack: AsyncExitStack) -> ArchivingModel:
+def _open_model(settings: Settings, model_calls: ModelCallLog, stack: AsyncExitStack) -> LoggedModel:
     """Each of the two configured models is the other's fallback; closed with `stack`."""
     everyday, advanced = settings.thinker_model, settings.thinker_model_advanced
     completions = ChatCompletions(
         base_url=settings.openai_base_url,
         api_key=api_key(settings),
         fallbacks={everyday: advanced, advanced: everyday},
-        on_failure=archive.attempt_failed,
+        on_failure=model_calls.attempt_failed,
     )
     stack.push_async_callback(completions.close)
-    return ArchivingModel(TaggedChatModel(completions, settings.models_without_tools), archive)
+    return LoggedModel(TaggedChatModel(completions, settings.models_without_tools), model_calls)
 
 
 def _embedder(settings: Settings, http: httpx2.AsyncClient) -> Embedder:

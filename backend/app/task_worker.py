@@ -14,13 +14,12 @@ from rich.console import Console
 
 from backend.app.models import open_models, with_demo
 from backend.app.notifications import open_notifications
-from backend.app.open_tasks import Store, a_worker, open_records
 from backend.app.stores import open_stores, retention_s
+from backend.app.tasks import make_worker, open_repository
 from backend.app.thinkers import open_thinkers
 from backend.settings.settings import Settings
 from backend.storage.embedded import join_memory
-from backend.tasks.thinking import background_kinds
-from backend.tasks.worker import Worker
+from backend.tasks.worker import Worker, background_kinds
 
 
 async def work(settings: Settings, concurrency: int | None = None) -> None:
@@ -50,8 +49,8 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
         settings, _ = await with_demo(settings, stack)
         models = await enter(open_models(settings, stores))
         thinkers = await enter(open_thinkers(settings, stores, notifications, models))
-        records = open_records(settings.background, Store(opened.redis, opened.waiting, opened.url))
-        worker = a_worker(settings.background, records, thinkers.dispatcher, models.archive, concurrency)
+        repository = open_repository(settings.background, opened.redis)
+        worker = make_worker(settings.background, repository, thinkers.dispatcher, models.model_calls, concurrency)
         await enter(worker.working(opened.url))
         yield _lines(worker, opened.label, background_kinds(thinkers.registry.manifests))
 

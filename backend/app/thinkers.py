@@ -28,7 +28,7 @@ from backend.observability.tracing import NO_TRACER, Tracer
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
-from backend.tasks.queries import Asking
+from backend.tasks.service import TaskQueries
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.profiles import ModeProfiles
 from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
@@ -57,7 +57,7 @@ class ThinkerSubsystem:
     pipeline: Pipeline
     others: OtherServers | None
     """The tools of other MCP servers; None when the settings name none."""
-    asking: Asking
+    task_queries: TaskQueries
     """A user's tasks, for the tool that asks for them: none until it is opened."""
     summaries: Summaries
     """Writes the summaries of finished conversations."""
@@ -85,7 +85,7 @@ async def open_thinkers(
                 services=services,
             )
         )
-        others, asking = await enter(other_servers(settings.mcp)), Asking()
+        others, task_queries = await enter(other_servers(settings.mcp)), TaskQueries()
         dispatcher = build_thinkers(
             settings,
             model=models.model,
@@ -95,12 +95,12 @@ async def open_thinkers(
             pipeline=pipeline,
             tool_sources=[others] if others else [],
             modes_file=settings.modes_file,
-            user_tasks=asking,
+            user_tasks=task_queries,
             services=services | {UserReminders: notifications.reminders},
         )
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
-        yield ThinkerSubsystem(dispatcher, pipeline, others, asking, summaries)
+        yield ThinkerSubsystem(dispatcher, pipeline, others, task_queries, summaries)
 
 
 def build_thinkers(

@@ -1,157 +1,117 @@
-"""Puts the coordinator together: the one call `main` makes for it, and what routes ask of it."""
+"""The coordinator's service for the other rooms: what users say comes in, and its state can be shown and erased."""
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from redis.asyncio import Redis
+from backend.coordinator.coordinator import TASKS_SHOWN, Coordinator
+from backend.coordinator.store import Channels, CoordinatorState
+from backend.errors import MemoryUnavailable
+from backend.notifications.notices import Notice
+from backend.tasks.task import Tasks
 
-from backend.coordinator.channels import Channels, Leases
-from backend.coordinator.coordinator import Coordinator, Decides, Show
-from backend.coordinator.decisions import Decision, Mind
-from backend.coordinator.digest import Happened, Pace, Thought, plain
-from backend.coordinator.state import Notebook
-from backend.coordinator.utterances import Overhearing
-from backend.models.base import ChatModel
-from backend.notifications.notices import Notice, Notifier
-from backend.observability.tracing import NO_TRACER, Tracer
-from backend.settings.tasks import CoordinatorSettings
-from backend.storage.pubsub import PubSub
-from backend.tasks import keys
-from backend.tasks.model_call_log import Archive
-from backend.tasks.task import Task, Tasks
+log = logging.getLogger(__name__)
 
-TASKS_SHOWN = 20
+INGESTING_LIMIT = 100
+"""Utterances being written at the same time; further ones are dropped."""
+CLOSE_WITHIN_S = 1.0
 
 
-class PlainMind:
-    """Thinks about nothing: results are told as they are."""
+class UtteranceIngest:
+    """Adds what users say in calls and in chat to their channels: of those who have tasks, since nobody else needs it.
 
-    async def decide(
-        self,
-        user_id: str,
-        digest_id: str,
-        happened: Sequence[Happened],
-        history: Sequence[Thought],
-        tasks: Sequence[Task],
-    ) -> Decision:
-        """See `Decides`."""
-        return Decision(plain(happened))
+    Call it with user, words and mode ("voice" or "chat"); it returns at once. An utterance that cannot be written (too
+    many at once, Redis away) is lost to the coordinator only: it has been answered where it was said.
+    """
+
+    def __init__(self, channels: Channels, tasks: Tasks, on_added: Callable[[], None]) -> None:
+        self._channels = channels
+        self._tasks = tasks
+        self._on_added = on_added
+        self._writing: set[asyncio.Task[None]] = set()
+        self.lost = 0
+        """Utterances that could not be written."""
+
+    def __repr__(self) -> str:
+        return f"UtteranceIngest({len(self._writing)} being written, {self.lost} lost)"
+
+    def __call__(self, user_id: str, text: str, mode: str) -> None:
+        if len(self._writing) >= INGESTING_LIMIT:
+            self.lost += 1
+            return
+        task = asyncio.create_task(self._write(user_id, text, mode), name="utterance")
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def close(self) -> None:
+        """Wait until the utterances are written, `CLOSE_WITHIN_S` at most."""
+        if self._writing:
+            _, late = await asyncio.wait(self._writing, timeout=CLOSE_WITHIN_S)
+            for task in late:
+                task.cancel()
+
+    async def _write(self, user_id: str, text: str, mode: str) -> None:
+        try:
+            if await self._tasks.list(user_id, 1):
+                await self._channels.add_input(user_id, text, mode)
+                self._on_added()
+        except MemoryUnavailable:
+            self.lost += 1
+            log.debug("an utterance was not kept for the coordinator: Redis does not answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinating:
-    """A process's coordinator, and what may be asked of it."""
+class CoordinatorService:
+    """A process's coordinator and its data. Methods may raise `MemoryUnavailable`."""
 
     coordinator: Coordinator
     channels: Channels
-    notebook: Notebook
-    overhear: Overhearing
+    state: CoordinatorState
+    ingest: UtteranceIngest
     tasks: Tasks
-    waiting: Callable[[str], Awaitable[list[Notice]]]
+    notices: Callable[[str], Awaitable[list[Notice]]]
+    """Returns a user's notices that wait."""
     enabled: bool
-    pace: Pace
 
-    async def say(self, user_id: str, text: str) -> None:
-        """An input that no call and no conversation answers. Raises `MemoryUnavailable`."""
-        await self.channels.say(user_id, text, "api")
+    async def add_input(self, user_id: str, text: str) -> None:
+        """Add an input that no call and no conversation answers."""
+        await self.channels.add_input(user_id, text, "api")
+        self.coordinator.wake()
 
     async def status(self, user_id: str) -> dict[str, Any]:
-        """What `GET /api/status` shows a user. Raises `MemoryUnavailable`."""
+        """Return what `GET /api/status` shows a user, as JSON data."""
         entries = await self.channels.waiting(user_id)
-        planned = await self.notebook.plan(user_id)
-        state = await self.notebook.state(user_id)
+        plan = await self.state.plan(user_id)
+        status = await self.state.status(user_id)
         tasks = await self.tasks.list(user_id, TASKS_SHOWN)
+        last = {"id": status.id, "last_at": status.last_at, "decision": status.decision, "failure": status.failure}
         return {
             "coordinator": {
                 "enabled": self.enabled,
-                "state": "acting" if planned else "gathering" if entries else "idle",
+                "state": "acting" if plan else "gathering" if entries else "idle",
                 "inputs_waiting": sum(entry.kind == "input" for entry in entries),
                 "results_waiting": sum(entry.kind == "result" for entry in entries),
-                "digests": state["count"],
-                "failed": state["failed"],
-                "invalid_actions": state["invalid"],
-                "last_digest": {name: state[name] for name in ("id", "last_at", "decision", "failure")},
+                "digests": status.count,
+                "failed": status.failed,
+                "invalid_actions": status.invalid,
+                "last_digest": last,
             },
-            "notices": [{"id": each.id, "kind": each.kind, "text": each.text} for each in await self.waiting(user_id)],
-            "tasks": [task.shown() for task in tasks],
+            "notices": [{"id": each.id, "kind": each.kind, "text": each.text} for each in await self.notices(user_id)],
+            "tasks": [task.to_json() for task in tasks],
         }
 
     async def export(self, user_id: str) -> dict[str, Any]:
-        """For the user to take away; empty when nothing is kept."""
-        kept = {"waiting": await self.channels.export(user_id), **await self.notebook.export(user_id)}
+        """Return all data of a user; empty when there is none."""
+        kept = {"waiting": await self.channels.export(user_id), **await self.state.export(user_id)}
         if not kept["digests"]["count"]:
             del kept["digests"]
         return kept if any(kept.values()) else {}
 
     async def erase(self, user_id: str) -> None:
-        """Leaves nothing of that user."""
+        """Erase all data of a user."""
         await self.channels.erase(user_id)
-        await self.notebook.erase(user_id)
-
-
-def pace_of(settings: CoordinatorSettings) -> Pace:
-    """The settings' times and bounds."""
-    return Pace(
-        settings.apart_s,
-        settings.gather_s,
-        settings.listener_after_s,
-        settings.results_after_s,
-        settings.history_entries,
-        settings.history_bytes,
-        settings.tasks,
-    )
-
-
-@asynccontextmanager
-async def open_coordinating(
-    settings: CoordinatorSettings,
-    redis: Redis,
-    pubsub: PubSub,
-    *,
-    tasks: Tasks,
-    model: ChatModel,
-    model_name: str,
-    archive: Archive,
-    kinds: Collection[str],
-    notifier: Notifier,
-    waiting: Callable[[str], Awaitable[list[Notice]]],
-    listening: Callable[[str], Awaitable[bool]],
-    show: Show,
-    tracer: Tracer = NO_TRACER,
-) -> AsyncIterator[Coordinating]:
-    """A coordinator at work, until the block is left; enter it before pub/sub starts.
-
-    The caller keeps ownership of everything passed in.
-    """
-    name, pace = secrets.token_hex(6), pace_of(settings)
-    channels, notebook = Channels(redis, name, claim_after_s=0.0), Notebook(redis)
-    mind: Decides = PlainMind()
-    if settings.enabled:
-        mind = Mind(model, model_name, archive.scope, kinds, pace, settings.think_within_s, tracer)
-    coordinator = Coordinator(
-        channels,
-        Leases(redis, name, settings.lease_s),
-        notebook,
-        tasks,
-        mind,
-        notifier,
-        listening=listening,
-        show=show,
-        pace=pace,
-    )
-    channels.on_said = coordinator.wake
-    pubsub.subscribe(keys.EVENTS, coordinator.wake)
-    overhearing = Overhearing(channels, tasks)
-    running = asyncio.create_task(coordinator.run(), name="coordinator")
-    try:
-        yield Coordinating(coordinator, channels, notebook, overhearing, tasks, waiting, settings.enabled, pace)
-    finally:
-        await overhearing.close()
-        running.cancel()
-        await asyncio.wait([running])
+        await self.state.erase(user_id)

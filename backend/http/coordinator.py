@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, StringConstraints
 
-from backend.coordinator.channels import INPUT_CHARS
-from backend.coordinator.service import Coordinating
+from backend.coordinator.service import CoordinatorService
+from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here
@@ -27,17 +27,17 @@ async def put_input(request: Request, here: Here, caller: Caller) -> dict[str, A
     """Have it thought about with the next digest; what comes of it is told. 503 when memory is out of reach."""
     here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
-    await _coordinating(here).say(caller.user, body.text)
+    await _coordinator(here).add_input(caller.user, body.text)
     return {"ok": True}
 
 
 @router.get("/api/status")
 async def show_status(here: Here, caller: Caller) -> dict[str, Any]:
     """The coordinator's state, what waits to be told, and the caller's tasks. 503 when memory is out of reach."""
-    return await _coordinating(here).status(caller.user)
+    return await _coordinator(here).status(caller.user)
 
 
-def _coordinating(here: Context) -> Coordinating:
-    if here.services.coordinating is None:
+def _coordinator(here: Context) -> CoordinatorService:
+    if here.services.coordinator is None:
         raise NotFound("This server coordinates nothing.")
-    return here.services.coordinating
+    return here.services.coordinator

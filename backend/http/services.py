@@ -11,7 +11,7 @@ from fastapi import WebSocket
 from starlette.types import ASGIApp
 
 from backend.chat.chat import Chat
-from backend.coordinator.service import Coordinating
+from backend.coordinator.service import CoordinatorService
 from backend.http.page_streams import Pages
 from backend.mcp.tokens import Bearer
 from backend.models.embedding import Embedder
@@ -24,7 +24,7 @@ from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import Directory
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
-from backend.tasks.model_call_log import Archive
+from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.task import Tasks
 from backend.transports.base import Transport
 
@@ -74,9 +74,9 @@ class Services:
     """The directory of the page; when it is missing only the API is served."""
     tasks: Tasks | None = None
     """Background tasks; None: this server has none."""
-    archive: Archive | None = None
+    model_calls: ModelCallLog | None = None
     """What models were asked for them."""
-    coordinating: Coordinating | None = None
+    coordinator: CoordinatorService | None = None
     """Thinks about what happened; None: nobody does."""
     notices: Callable[[str], Awaitable[list[Notice]]] = _nothing
     """User id → the notices that wait to be delivered, oldest first."""

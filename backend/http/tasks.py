@@ -4,6 +4,7 @@ from none.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -13,7 +14,7 @@ from pydantic import BaseModel, StringConstraints
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here
-from backend.tasks.model_call_log import Archive, as_markdown
+from backend.tasks.model_call_log import ModelCallLog, as_markdown
 from backend.tasks.task import INSTRUCTION_LIMIT, Task, Tasks
 
 LIST_LIMIT = 100
@@ -34,7 +35,7 @@ async def list_tasks(
     here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20
 ) -> dict[str, Any]:
     """The caller's own, newest first."""
-    return {"tasks": [task.shown() for task in await _tasks(here).list(caller.user, limit)]}
+    return {"tasks": [task.to_json() for task in await _tasks(here).list(caller.user, limit)]}
 
 
 @router.post("/api/tasks", status_code=202, openapi_extra=documented(NewTask))
@@ -45,13 +46,13 @@ async def create_task(request: Request, here: Here, caller: Caller) -> dict[str,
     task = await _tasks(here).create(
         caller.user, body.kind, body.instruction, body.conversation_id or "", source_mode="chat"
     )
-    return task.shown()
+    return task.to_json()
 
 
 @router.get("/api/tasks/{task_id}")
 async def show_task(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
     """One task."""
-    return (await _own(task_id, here, caller)).shown()
+    return (await _own(task_id, here, caller)).to_json()
 
 
 @router.post("/api/tasks/{task_id}/cancel")
@@ -67,8 +68,8 @@ async def cancel_task(task_id: str, here: Here, caller: Caller) -> dict[str, str
 async def show_progress(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
     """What it has told, oldest first."""
     task = await _own(task_id, here, caller)
-    told = await _tasks(here).progress(caller.user, task_id)
-    return {"state": task.state.value, "progress": told or []}
+    progress = await _tasks(here).progress(caller.user, task_id) or []
+    return {"state": task.state.value, "progress": [asdict(entry) for entry in progress]}
 
 
 @router.get("/api/tasks/{task_id}/archive", response_model=None)
@@ -80,7 +81,7 @@ async def show_archive(
 ) -> Response | dict[str, Any]:
     """Every model attempt made for it: model, times, tokens, messages without secrets. `?format=markdown` to read."""
     await _own(task_id, here, caller)
-    entries = await _archive(here).read(caller.user, task_id) or []
+    entries = await _model_calls(here).read(caller.user, task_id) or []
     if form == "markdown":
         return PlainTextResponse(as_markdown(task_id, entries), media_type="text/markdown")
     return {"attempts": entries}
@@ -99,10 +100,10 @@ def _tasks(here: Context) -> Tasks:
     return here.services.tasks
 
 
-def _archive(here: Context) -> Archive:
-    if here.services.archive is None:
+def _model_calls(here: Context) -> ModelCallLog:
+    if here.services.model_calls is None:
         raise _no_task()
-    return here.services.archive
+    return here.services.model_calls
 
 
 def _no_task() -> NotFound:

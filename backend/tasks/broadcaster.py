@@ -1,8 +1,9 @@
-"""Tells the page of tasks: what any process does to them becomes `task` events of their owner's sessions here.
+"""The broadcaster of task changes: what any process does to a task becomes `task` events in its owner's sessions here.
 
-Changes come over Redis pub/sub, ids and states only; what an owner is shown is read from the record, and only when
-that owner has a session here. What is missed while Redis is away is not told again: the page asks `GET /api/tasks`
-when it connects.
+Changes come over Redis pub/sub as ids and states only; what an owner is shown is read from the record, and only when
+that owner has a session here. A change missed while Redis is away is not sent again: the page asks `GET /api/tasks`
+when it connects. The same loop refreshes what `/metrics` shows of tasks. They are counted in Redis, in the transactions
+that make them true, so every server shows the numbers of all processes.
 """
 
 from __future__ import annotations
@@ -10,79 +11,114 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from backend.errors import MemoryUnavailable
-from backend.tasks.metrics import FRESH_S, TaskFigures
-from backend.tasks.repository import Records
+from backend.runtime.faults import decode_or_skip
+from backend.tasks.queue import DocketQueue
+from backend.tasks.repository import TaskChange, TaskRepository
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 5.0
-"""Seconds after which the figures are read again, though nothing was heard: workers come and go without a word."""
+REFRESH_S = 5.0
+"""Seconds after which the metrics are read again though nothing was published: workers come and go unannounced."""
+FRESH_S = 0.9
+"""Seconds the metrics are good for."""
 WAITING_LIMIT = 1_000
-"""Changes that may wait to be told; of more, the oldest are not."""
+"""Changes that may wait to be sent; of more, the oldest are dropped."""
+EVENTS = ("queued", "running", "retrying", "done", "failed", "canceled")
 
 Publish = Callable[[str, str, dict[str, Any]], None]
 """Owner, type and data of an event, to all of that owner's live sessions here."""
+_decoder = msgspec.json.Decoder(TaskChange)
 
 
-class Change(msgspec.Struct, frozen=True):
-    """What happened to a task, as `Records` tells it."""
+class TaskMetrics(Collector):
+    """The collector of task metrics; `refresh` reads them again when they are old."""
 
-    task_id: str
-    owner: str
-    event: str
-    detail: str
-
-
-class Crier:
-    """`run` tells what `hear` is given until it is cancelled. `here`: whether an owner has a live session here."""
-
-    def __init__(
-        self, records: Records, figures: TaskFigures, *, here: Callable[[str], bool], publish: Publish
-    ) -> None:
-        self._records = records
-        self._figures = figures
-        self._here = here
-        self._publish = publish
-        self._waiting: deque[Change] = deque(maxlen=WAITING_LIMIT)
-        self._news = asyncio.Event()
+    def __init__(self, repository: TaskRepository, queue: DocketQueue) -> None:
+        self._repository = repository
+        self._queue = queue
+        self._refreshed_at = 0.0
+        self._counts: dict[str, int] = {}
+        self._workers = 0
 
     def __repr__(self) -> str:
-        return f"Crier({len(self._waiting)} changes to tell)"
+        return f"TaskMetrics({self._counts.get('running_now', 0)} running, {self._workers} workers)"
 
-    def hear(self, raw: bytes | None) -> None:
-        """A change. See `storage.pubsub.Hear`."""
-        self._news.set()  # it changes the figures, whosever it is
-        if raw is None:
-            return
-        with contextlib.suppress(msgspec.DecodeError):  # somebody else's
-            change = msgspec.json.decode(raw, type=Change)
-            if self._here(change.owner):
-                self._waiting.append(change)
+    async def refresh(self) -> bool:
+        """Read the metrics again if they are old; return False when they are too fresh for that."""
+        if time.monotonic() - self._refreshed_at < FRESH_S:
+            return False
+        self._refreshed_at = time.monotonic()
+        with contextlib.suppress(MemoryUnavailable):
+            self._counts = await self._repository.counts()
+            self._workers = await self._queue.workers()
+        return True
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics; `prometheus_client` calls it."""
+        now = GaugeMetricFamily("voice_tasks", "Background tasks now, by state.", labels=["state"])
+        for state in ("queued", "running"):
+            now.add_metric([state], self._counts.get(f"{state}_now", 0))
+        yield now
+        happened = CounterMetricFamily("voice_task_events", "What happened to background tasks.", labels=["event"])
+        for event in EVENTS:
+            happened.add_metric([event], self._counts.get(event, 0))
+        yield happened
+        yield GaugeMetricFamily("voice_task_workers", "Workers of background tasks.", value=self._workers)
+
+
+class TaskBroadcaster:
+    """Publishes the changes that `on_message` gets, until `run` is cancelled.
+
+    `is_here` returns whether an owner has a live session in this process.
+    """
+
+    def __init__(
+        self, repository: TaskRepository, metrics: TaskMetrics, *, is_here: Callable[[str], bool], publish: Publish
+    ) -> None:
+        self._repository = repository
+        self._metrics = metrics
+        self._is_here = is_here
+        self._publish = publish
+        self._waiting: deque[TaskChange] = deque(maxlen=WAITING_LIMIT)
+        self._woken = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"TaskBroadcaster({len(self._waiting)} changes to send)"
+
+    def on_message(self, raw: bytes | None) -> None:
+        """Take a change from the pub/sub channel `EVENTS`; None: some may have been missed."""
+        self._woken.set()  # the metrics have changed, whoever owns the task
+        change = None if raw is None else decode_or_skip("task change", raw, _decoder.decode)
+        if change is not None and self._is_here(change.owner):
+            self._waiting.append(change)
 
     async def run(self) -> None:
-        """Until cancelled."""
-        look_in_s = 0.0
+        """Send the changes that wait and refresh the metrics, until cancelled."""
+        refresh_in_s = 0.0
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(look_in_s):
-                    await self._news.wait()
-            self._news.clear()
+                async with asyncio.timeout(refresh_in_s):
+                    await self._woken.wait()
+            self._woken.clear()
             try:
                 while self._waiting:
-                    await self._cry(self._waiting.popleft())
+                    await self._send(self._waiting.popleft())
             except MemoryUnavailable as error:
-                log.warning("the page is not told of a task: %s", error)
-            look_in_s = LOOK_S if await self._figures.look() else FRESH_S
+                log.warning("a page is not shown the change of a task: %s", error)
+            refresh_in_s = REFRESH_S if await self._metrics.refresh() else FRESH_S
 
-    async def _cry(self, change: Change) -> None:
-        task = await self._records.find(change.task_id)
+    async def _send(self, change: TaskChange) -> None:
+        task = await self._repository.find(change.task_id)
         if task is None or task.owner != change.owner:
             return
         data: dict[str, Any] = {"task_id": task.id, "event": change.event, "kind": task.kind}

@@ -1,16 +1,18 @@
-"""What models were asked and said for a task, or by the coordinator: readable, redacted, its owner's alone, expiring.
+"""The log of model calls made for a task or by the coordinator: readable, redacted, its owner's alone, expiring.
 
-    model = ArchivingModel(model, archive)      # around the one model everybody shares; silent where no scope is on
-    with archive.scope(task.id, task.owner):    # what is asked in here is kept, also by tasks that are begun in here
+    model = LoggedModel(model, calls)           # around the one model everybody shares; silent outside of a scope
+    with calls.scope(task.id, task.owner):      # calls made in here are kept, also by tasks that are begun in here
         ...
 
-An entry is one attempt: which model, when and how long, tokens, what it was sent and what it said. Entries are written
-beside the work, which never waits for them.
+An entry is one attempt: the model, when and how long, tokens, what it was sent and what it answered. Entries are
+written in the background; the work never waits for them. Keys, tokens, passwords, addresses and phone numbers are
+redacted.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
@@ -21,120 +23,132 @@ from typing import Any, cast
 from redis.asyncio import Redis
 
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
-from backend.storage.guard import Guard
+from backend.runtime.faults import decode_or_skip
+from backend.storage.client import RedisClient
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
-from backend.tasks import keys
-from backend.tasks.redact import redacted, redacted_data
-from backend.tasks.repository import KEEP_S
+from backend.tasks.repository import KEEP_S, model_calls_key
 
+TEXT_LIMIT = 8_000
+"""Characters kept of one text."""
+_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("key", re.compile(r"\b(?:sk|pk|rk|ls|gh[pousr]|xox[abprs]|github_pat|AKIA)[-_]?[A-Za-z0-9_-]{16,}\b")),
+    ("token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}")),
+    ("token", re.compile(r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/=-]{8,}")),
+    (
+        "secret",
+        re.compile(
+            r"(?i)(?<![\w])(?:api[_-]?key|access[_-]?token|token|secret|passwor[dt]|passphrase)"
+            r"(?:[\"']?\s*(?:[:=]|\bis\b)\s*[\"']?)(?P<hide>[^\s\"',;]{4,})"
+        ),
+    ),
+    ("password", re.compile(r"(?<=://)[^\s/:@]+:(?P<hide>[^\s/@]+)(?=@)")),
+    ("e-mail", re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")),
+    ("number", re.compile(r"\+\d[\d ()./-]{7,17}\d")),
+    ("number", re.compile(r"(?<![\d-])(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\d-])")),
+    ("number", re.compile(r"(?<![\d.,-])0\d{2,4}[ /-]\d{5,9}(?![\d-])")),
+)
 ENTRIES_LIMIT = 200
 """Attempts kept of one task; older ones fall off."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """Whose attempts these are."""
-
+class _Scope:
     name: str
     owner: str
-    while_there: str = ""
-    """A key without which nothing is kept any more: what it is about has been forgotten. Empty: none is needed."""
+    while_exists: str
 
 
-_scope: ContextVar[Scope | None] = ContextVar("archive scope", default=None)
+_scope: ContextVar[_Scope | None] = ContextVar("model call scope", default=None)
 
 
-class Archive:
-    """Entries by name (a task's id, or one a coordinator has chosen) and owner. Reading may raise `MemoryUnavailable`.
+class ModelCallLog:
+    """Entries by name (a task's id, or a digest's) and owner. Reading may raise `MemoryUnavailable`.
 
-    Writing goes through `outbox`, and is lost with what falls out of it.
+    Writing goes through `outbox`, and is lost with what it drops.
     """
 
     def __init__(self, redis: Redis, outbox: Outbox, *, keep_s: int = KEEP_S) -> None:
-        self._redis = redis
+        self._client = RedisClient(redis)
         self._outbox = outbox
         self._keep_s = keep_s
-        self._call = Guard()
 
     def __repr__(self) -> str:
-        return f"Archive({self._call})"
+        return f"ModelCallLog({self._client})"
 
     @contextmanager
-    def scope(self, name: str, owner: str, *, while_there: str = "") -> Iterator[None]:
-        """Keep what models are asked in this block under that name; see `Scope.while_there`."""
-        token = _scope.set(Scope(name, owner, while_there))
+    def scope(self, name: str, owner: str, *, while_exists: str = "") -> Iterator[None]:
+        """Keep the model calls of this block under that name, as long as the key `while_exists`, if given, exists."""
+        token = _scope.set(_Scope(name, owner, while_exists))
         try:
             yield
         finally:
             _scope.reset(token)
 
-    def put(self, entry: dict[str, Any]) -> None:
-        """Keep an attempt under the scope that is on; nothing when none is. Returns at once."""
+    def record(self, entry: dict[str, Any]) -> None:
+        """Keep an attempt under the current scope; do nothing outside of one. Returns at once."""
         if (scope := _scope.get()) is not None:
 
             async def write(_: Memory) -> None:
-                await self._write(scope, json.dumps(redacted_data(entry), ensure_ascii=False))
+                await self._write(scope, json.dumps(_redacted_data(entry), ensure_ascii=False))
 
             self._outbox.put(write)
 
     def attempt_failed(self, model: str, attempt: int, error: str, seconds: float) -> None:
-        """An attempt that another follows, as `ChatCompletions` tells it."""
+        """Keep an attempt that another follows; `ChatCompletions` calls it."""
         at = time.time() - seconds
-        self.put({"at": at, "ms": round(seconds * 1000), "model": model, "attempt": attempt, "error": error})
+        self.record({"at": at, "ms": round(seconds * 1000), "model": model, "attempt": attempt, "error": error})
 
     async def read(self, owner: str, name: str) -> list[dict[str, Any]] | None:
-        """The entries, oldest first; None when that user has none of that name."""
-        entries = await self._call(lambda: self._read(owner, name))
-        return cast(list[dict[str, Any]] | None, entries)
+        """Return the entries, oldest first; None when that user has none of that name."""
+        pipe = self._client.pipeline()
+        pipe.zscore(_index_key(owner), name)
+        pipe.lrange(model_calls_key(name), 0, -1)
+        listed, raw = await self._client.execute(pipe)
+        entries = (decode_or_skip("model call", each, _decode) for each in raw)
+        return None if listed is None else [entry for entry in entries if entry is not None]
 
     async def export(self, owner: str) -> dict[str, Any]:
-        """All of a user's, by name."""
+        """Return all of a user's entries, by name."""
         return {name: entries for name in await self._names(owner) if (entries := await self.read(owner, name))}
 
     async def erase(self, owner: str) -> None:
-        """Leave none of a user's."""
-        names = [keys.archive(name) for name in await self._names(owner)]
-        await self._call(lambda: self._redis.delete(keys.archives(owner), *names))
+        """Erase all of a user's entries."""
+        names = [model_calls_key(name) for name in await self._names(owner)]
+        await self._client.call(lambda redis: redis.delete(_index_key(owner), *names))
 
-    async def _write(self, scope: Scope, entry: str) -> None:
-        if scope.while_there and not await self._call(lambda: self._redis.exists(scope.while_there)):
+    async def _write(self, scope: _Scope, entry: str) -> None:
+        if scope.while_exists and not await self._client.call(lambda redis: redis.exists(scope.while_exists)):
             return  # erased while the model was still being asked
-        now, key, index = time.time(), keys.archive(scope.name), keys.archives(scope.owner)
-        pipe = self._redis.pipeline(transaction=True)
+        now, key, index = time.time(), model_calls_key(scope.name), _index_key(scope.owner)
+        pipe = self._client.pipeline()
         pipe.rpush(key, entry)
         pipe.ltrim(key, -ENTRIES_LIMIT, -1)
         pipe.expire(key, self._keep_s)
         pipe.zadd(index, {scope.name: now})
         pipe.zremrangebyscore(index, "-inf", now - self._keep_s)
         pipe.expire(index, self._keep_s)
-        await self._call(pipe.execute)
-
-    async def _read(self, owner: str, name: str) -> list[dict[str, Any]] | None:
-        if await self._redis.zscore(keys.archives(owner), name) is None:
-            return None
-        raw = cast(list[bytes], await cast(Any, self._redis.lrange(keys.archive(name), 0, -1)))
-        return [json.loads(each) for each in raw]
+        await self._client.execute(pipe)
 
     async def _names(self, owner: str) -> list[str]:
-        names = await self._call(lambda: self._redis.zrange(keys.archives(owner), 0, -1))
+        names = await self._client.call(lambda redis: redis.zrange(_index_key(owner), 0, -1))
         return [name.decode() for name in names]
 
 
-class ArchivingModel:
-    """A `ChatModel` that keeps what it is asked and says, where a scope is on."""
+class LoggedModel:
+    """A `ChatModel` that logs its calls where a scope is current."""
 
-    def __init__(self, model: ChatModel, archive: Archive) -> None:
+    def __init__(self, model: ChatModel, calls: ModelCallLog) -> None:
         self._model = model
-        self._archive = archive
+        self._calls = calls
 
     def __repr__(self) -> str:
-        return f"ArchivingModel({self._model!r})"
+        return f"LoggedModel({self._model!r})"
 
     async def stream(
         self, messages: Sequence[dict[str, Any]], *, model: str, tools: Sequence[dict[str, Any]] = ()
     ) -> AsyncGenerator[Delta, None]:
-        """See `ChatModel.stream`."""
+        """Stream from the model, and log the call; see `ChatModel.stream`."""
         began, clock = time.time(), time.perf_counter()
         text: list[str] = []
         entry: dict[str, Any] = {"at": began, "model": model, "messages": [dict(each) for each in messages]}
@@ -156,11 +170,11 @@ class ArchivingModel:
             entry["error"] = str(error) or type(error).__name__
             raise
         finally:
-            self._archive.put(entry | {"text": "".join(text), "ms": round((time.perf_counter() - clock) * 1000)})
+            self._calls.record(entry | {"text": "".join(text), "ms": round((time.perf_counter() - clock) * 1000)})
 
 
 def as_markdown(name: str, entries: Sequence[dict[str, Any]]) -> str:
-    """The entries for people to read."""
+    """Return the entries as Markdown for people to read."""
     parts = [f"# What models were asked and said: {name}\n"]
     for number, entry in enumerate(entries, start=1):
         at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(entry["at"]))
@@ -180,3 +194,36 @@ def _quote(role: str, content: Any) -> str:
     text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
     quoted = "\n".join(f"> {line}" for line in redacted(text).splitlines()) or "> (nothing)"
     return f"**{role}**\n\n{quoted}\n"
+
+
+def redacted(text: str) -> str:
+    """Return the text with `[key]`, `[e-mail]`, `[number]`… in place of what is secret, cut to `TEXT_LIMIT`."""
+    for name, pattern in _PATTERNS:
+        text = pattern.sub(lambda match, name=name: _hidden(match, name), text)  # type: ignore[misc]
+    return text if len(text) <= TEXT_LIMIT else f"{text[:TEXT_LIMIT]} … ({len(text) - TEXT_LIMIT} characters more)"
+
+
+def _redacted_data(value: Any) -> Any:
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, list):
+        return [_redacted_data(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _redacted_data(each) for name, each in value.items()}
+    return value
+
+
+def _hidden(match: re.Match[str], name: str) -> str:
+    if "hide" not in match.re.groupindex:
+        return f"[{name}]"
+    begin, end = match.span("hide")
+    return f"{match.string[match.start() : begin]}[{name}]{match.string[end : match.end()]}"
+
+
+def _decode(raw: bytes) -> dict[str, Any]:
+    return dict(json.loads(raw))
+
+
+def _index_key(owner: str) -> str:
+    """Return the key of the sorted set of the names under which a user's model calls are kept."""
+    return f"user:{owner}:archives"

@@ -1,19 +1,23 @@
-"""Ids of tasks on their way to workers: pydocket, a queue over Redis Streams, behind a protocol of two methods.
+"""The queue of task ids: pydocket, a queue over Redis Streams, behind a protocol of two methods.
 
-What it gives us: an id is brought to a worker at least once; a worker that dies leaves its ids to another after the
-lease it did not renew; a delayed id waits in Redis. What it does not know is what a task is: see `records`.
+It brings an id to a worker at least once; a worker that dies leaves its ids to another after the lease it did not
+renew; a delayed id waits in Redis. It knows nothing of tasks but their ids: see `backend.tasks.repository`.
+
+The library's worker would wake ten times a second to look for cancellations. They come over pub/sub and end its wait
+the moment they come, so there is nothing to look for: here it waits for `WAIT_S`. How long it waits is fixed in the
+library, so this file reaches into `docket.Docket._pubsub`, which `tests/tasks/test_queue.py` verifies.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from uuid import uuid4
 
-from backend.storage.guard import Guard
+from backend.storage.client import RedisClient
 
 if TYPE_CHECKING:
     from docket import Docket
@@ -22,127 +26,124 @@ QUEUE = "tasks-queue"
 """The first word of the queue's own keys in Redis."""
 FUNCTION = "think"
 """What the messages name; a message holds this and a task's id."""
-TALKATIVE = ("docket.worker", "docket.strikelist", "docket._redelivery")
-"""The library's loggers that have much to say when Redis is away."""
-CALM_S = 30.0
+NOISY_LOGGERS = ("docket.worker", "docket.strikelist", "docket._redelivery")
+"""The library's loggers that log much when Redis is away."""
+WARN_AGAIN_AFTER_S = 30.0
 """Seconds between two warnings of one kind."""
-KEEP_TRACE_S = 60
-"""Seconds the queue keeps its own note of an id that is through; ours is the record."""
-
+KEEP_NOTE_S = 60
+"""Seconds the queue keeps its own note of an id that is done; ours is the record."""
 HEARTBEAT_S = 5
-"""Seconds between two signs of life of a worker: one that gives none for two of them is counted no more."""
+"""Seconds between two heartbeats of a worker: one that misses two of them is not counted any more."""
+WAIT_S = 0.5
+"""Seconds one wait for a message may last, and with it the end of a worker."""
 
 
-class Calm(logging.Filter):
-    """The library's warnings without tracebacks, and each kind once in a while: a Redis that is away is told enough."""
+class _WarnOnceInAWhile(logging.Filter):
+    """A filter that passes the library's warnings without tracebacks, each kind once in `WARN_AGAIN_AFTER_S`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: dict[str, float] = {}
+        self._warned: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to tell it."""
         if record.levelno < logging.WARNING:
             return True
         record.exc_info = record.exc_text = None
-        last = self._told.get(record.msg, float("-inf"))
-        if record.created - last < CALM_S:
+        last = self._warned.get(record.msg, float("-inf"))
+        if record.created - last < WARN_AGAIN_AFTER_S:
             return False
-        self._told[record.msg] = record.created
+        self._warned[record.msg] = record.created
         return True
 
 
-class Queue(Protocol):
-    """Ids of tasks on their way to workers. Every method may raise `MemoryUnavailable`."""
+class TaskQueue(Protocol):
+    """A queue of task ids for workers. Every method may raise `MemoryUnavailable`."""
 
-    async def put(self, task_id: str, delay_s: float = 0.0) -> None:
-        """Bring it to a worker, not before `delay_s` seconds. Does nothing when it is on its way or running."""
+    async def enqueue(self, task_id: str, delay_s: float = 0.0) -> None:
+        """Bring a task to a worker, not before `delay_s` seconds. Does nothing when it is enqueued or running."""
         ...
 
     async def cancel(self, task_id: str) -> None:
-        """Take it off the way; where it runs, stop it. A worker that does not hear it finds out from the record."""
+        """Remove a task, or stop it where it runs. A worker that misses the message finds out from the record."""
         ...
 
 
 class DocketQueue:
-    """`Queue` over an open docket; see `open_queue`."""
+    """The implementation of `TaskQueue` over an open docket; see `open_queue`."""
 
     def __init__(self, docket: Docket) -> None:
         self.docket = docket
-        self._call = Guard()
+        self._client = RedisClient(cast(Any, docket))  # for its time limit and its errors; the docket has connections
 
     def __repr__(self) -> str:
         return f"DocketQueue({self.docket.name})"
 
-    async def put(self, task_id: str, delay_s: float = 0.0) -> None:
-        """See `Queue.put`."""
-        await self._call(lambda: self.docket.add(FUNCTION, when=_in(delay_s), key=task_id)(task_id))
+    async def enqueue(self, task_id: str, delay_s: float = 0.0) -> None:
+        """Implement `TaskQueue.enqueue`."""
+        await self._client.call(lambda _: self.docket.add(FUNCTION, when=_in(delay_s), key=task_id)(task_id))
 
-    async def put_again(self, task_id: str, delay_s: float = 0.0) -> None:
-        """Bring it once more, though it runs here: what runs is then over for the queue when it returns."""
-        await self._call(lambda: self.docket.replace(FUNCTION, when=_in(delay_s), key=task_id)(task_id))
+    async def enqueue_again(self, task_id: str, delay_s: float = 0.0) -> None:
+        """Enqueue a task that runs here: its run is over for the queue when this returns."""
+        await self._client.call(lambda _: self.docket.replace(FUNCTION, when=_in(delay_s), key=task_id)(task_id))
 
     async def cancel(self, task_id: str) -> None:
-        """See `Queue.cancel`."""
-        await self._call(lambda: self.docket.cancel(task_id))
+        """Implement `TaskQueue.cancel`."""
+        await self._client.call(lambda _: self.docket.cancel(task_id))
 
     async def workers(self) -> int:
-        """How many workers have been heard of in the last ten seconds, in all processes."""
-        found: Any = await self._call(self.docket.workers)
+        """Return the number of workers with a heartbeat in the last ten seconds, in all processes."""
+        found: Any = await self._client.call(lambda _: self.docket.workers())
         return len(found)
 
 
 @asynccontextmanager
 async def open_queue(url: str | None, run: Callable[..., Awaitable[None]] | None = None) -> AsyncIterator[DocketQueue]:
-    """The queue in the Redis at `url`; None: in this process alone, and gone with it.
+    """Open the queue in the Redis at `url`; None: a queue in this process alone, which ends with it.
 
-    `run` is what a worker of this process does with an id; None where none works here. Never fails for a Redis that is
-    out of reach: each call then does.
+    `run` is what a worker of this process does with an id; None where no worker is. Opening never fails for a Redis
+    that is out of reach: each call then does.
     """
-    from backend.tasks.queue_polling import PatientDocket  # takes most of a second to import: only where a queue is
+    from docket import Docket  # takes most of a second to import: only where a queue is used
 
-    for name in TALKATIVE:
+    class PollingDocket(Docket):
+        @asynccontextmanager
+        async def _pubsub(self) -> AsyncGenerator[Any, None]:
+            async with super()._pubsub() as pubsub:
+                yield _LongerPolls(pubsub)
+
+    for name in NOISY_LOGGERS:
         logger = logging.getLogger(name)
-        if not any(isinstance(each, Calm) for each in logger.filters):
-            logger.addFilter(Calm())
-    docket = PatientDocket(
+        if not any(isinstance(each, _WarnOnceInAWhile) for each in logger.filters):
+            logger.addFilter(_WarnOnceInAWhile())
+    docket = PollingDocket(
         name=QUEUE,
         url=url or f"memory://{uuid4()}",
-        execution_ttl=timedelta(seconds=KEEP_TRACE_S),
+        execution_ttl=timedelta(seconds=KEEP_NOTE_S),
         heartbeat_interval=timedelta(seconds=HEARTBEAT_S),
         missed_heartbeats=2,
     )
-    docket.register(run or _nobody_here, names=[FUNCTION])
+    docket.register(run or _no_worker, names=[FUNCTION])
     async with docket:
         yield DocketQueue(docket)
 
 
-async def _nobody_here(task_id: str) -> None:
-    """Stands for the work where only ids are put."""
+async def _no_worker(task_id: str) -> None:
+    """Stand for the worker in a process that only enqueues."""
     raise NotImplementedError(task_id)
+
+
+class _LongerPolls:
+    """A pub/sub connection of the library's that waits for `WAIT_S` at least."""
+
+    def __init__(self, pubsub: Any) -> None:
+        self._pubsub = pubsub
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pubsub, name)
+
+    async def get_message(self, *, timeout: float | None = 0.0, **options: Any) -> Any:
+        return await self._pubsub.get_message(timeout=None if timeout is None else max(timeout, WAIT_S), **options)
 
 
 def _in(delay_s: float) -> datetime:
     return datetime.now(UTC) + timedelta(seconds=delay_s)
-
-
-class FakeQueue:
-    """For tests, and for who only keeps records: remembers what was asked of it."""
-
-    def __init__(self) -> None:
-        self.waiting: list[str] = []
-        self.canceled: list[str] = []
-
-    def __repr__(self) -> str:
-        return f"FakeQueue({len(self.waiting)} waiting)"
-
-    async def put(self, task_id: str, delay_s: float = 0.0) -> None:
-        """See `Queue.put`."""
-        if task_id not in self.waiting:
-            self.waiting.append(task_id)
-
-    async def cancel(self, task_id: str) -> None:
-        """See `Queue.cancel`."""
-        self.canceled.append(task_id)
-        if task_id in self.waiting:
-            self.waiting.remove(task_id)

@@ -1,31 +1,51 @@
-"""`Tasks` for their owners, over the records and the queue: to create, look, cancel, take away and erase."""
+"""The task service: creates, shows, cancels, exports and erases background tasks, each for its owner only.
+
+`TaskQueries` is what conversations use of it: the tool `background_tasks`, and a few words for the Responder's prompt.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import Any, Literal, Protocol
 
-from backend.errors import BadRequest
-from backend.tasks.queue import Queue
-from backend.tasks.repository import Records
-from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, Superseded, Task
+from backend.errors import BadRequest, MemoryUnavailable
+from backend.notifications.notices import Notice
+from backend.storage.client import or_default
+from backend.tasks.queue import TaskQueue
+from backend.tasks.repository import TaskRepository
+from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Superseded, Task, Tasks
+
+SHOWN = 10
+"""Tasks the tool shows."""
+IN_PROMPT = 5
+"""Tasks a prompt names."""
+IN_PROMPT_CHARS = 120
+PROMPT_WITHIN_S = 0.3
+"""Seconds that reading the tasks for a prompt may take."""
 
 
-class Board:
-    """See `Tasks`. `kinds` are the domains that can be done in the background."""
+class TaskService:
+    """The implementation of `Tasks`. `kinds` are the domains that can be done in the background."""
 
     def __init__(
-        self, records: Records, queue: Queue, *, kinds: Collection[str], clock: Callable[[], float] = time.time
+        self,
+        repository: TaskRepository,
+        queue: TaskQueue,
+        *,
+        kinds: Collection[str],
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        self._records = records
+        self._repository = repository
         self._queue = queue
         self._clock = clock
         self.kinds = frozenset(kinds)
 
     def __repr__(self) -> str:
-        return f"Board({', '.join(sorted(self.kinds))})"
+        return f"TaskService({', '.join(sorted(self.kinds))})"
 
     async def create(
         self,
@@ -35,10 +55,10 @@ class Board:
         conversation_id: str = "",
         *,
         source_mode: Literal["voice", "chat"] = "voice",
-        steps: Mapping[str, Any] | None = None,
+        steps: Mapping[str, object] | None = None,
     ) -> Task:
-        """See `Tasks.create`. Where the same is open already it is put on its way again: who placed it may have died
-        before doing so, and for one that is on its way, or running, that changes nothing.
+        """Implement `Tasks.create`. A task that is open already is enqueued again: the process that created it may
+        have died before it did, and for one that is enqueued, or running, that changes nothing.
         """
         self._check(owner, kind, instruction)
         now = self._clock()
@@ -53,49 +73,52 @@ class Board:
             source_mode=source_mode,
             ready_at=now,
         )
-        placed = await self._records.place(task, steps or {})
-        if placed.ready_at <= now:
-            await self._queue.put(placed.id)
-        return placed
+        created = await self._repository.create(task, steps or {})
+        if created.ready_at <= now:
+            await self._queue.enqueue(created.id)
+        return created
 
     async def get(self, owner: str, task_id: str) -> Task | None:
-        """See `Tasks.get`."""
-        task = await self._records.find(task_id)
+        """Implement `Tasks.get`."""
+        task = await self._repository.find(task_id)
         return task if task is not None and task.owner == owner else None
 
     async def cancel(self, owner: str, task_id: str) -> CancelOutcome:
-        """See `Tasks.cancel`."""
+        """Implement `Tasks.cancel`."""
         if await self.get(owner, task_id) is None:
             return "not_found"
         try:
-            await self._records.cancel(task_id)
+            await self._repository.cancel(task_id)
         except Superseded:
             return "already_done"
         await self._queue.cancel(task_id)
         return "canceled"
 
-    async def progress(self, owner: str, task_id: str) -> list[dict[str, Any]] | None:
-        """See `Tasks.progress`."""
+    async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:
+        """Implement `Tasks.progress`."""
         if await self.get(owner, task_id) is None:
             return None
-        return await self._records.told(task_id)
+        return await self._repository.progress(task_id)
 
     async def export(self, owner: str) -> list[dict[str, Any]]:
-        """All of a user's tasks, with what they told."""
-        found = await self._records.all_of(owner)
-        return [task.shown() | {"told": await self._records.told(task.id)} for task in found]
+        """Return all of a user's tasks with their progress, as JSON data."""
+        found = await self._repository.all_of(owner)
+        return [
+            task.to_json() | {"told": [asdict(entry) for entry in await self._repository.progress(task.id)]}
+            for task in found
+        ]
 
     async def erase(self, owner: str) -> None:
-        """Stop and forget all of a user's tasks."""
-        found = await self._records.all_of(owner)
+        """Cancel and erase all of a user's tasks."""
+        found = await self._repository.all_of(owner)
         for task in found:
             if task.open:
                 await self.cancel(owner, task.id)
-        await self._records.forget(owner, found)
+        await self._repository.forget(owner, found)
 
     async def list(self, owner: str, limit: int = 20) -> list[Task]:
-        """See `Tasks.list`."""
-        return await self._records.all_of(owner, max(1, limit))
+        """Implement `Tasks.list`."""
+        return await self._repository.all_of(owner, max(1, limit))
 
     def _check(self, owner: str, kind: str, instruction: str) -> None:
         if not owner:
@@ -107,3 +130,69 @@ class Board:
             raise BadRequest("The instruction is missing.", hint="Say in a sentence what is to be done.")
         if len(instruction) > INSTRUCTION_LIMIT:
             raise BadRequest(f"The instruction is over {INSTRUCTION_LIMIT:,} characters.", hint="Send only the task.")
+
+
+class _Notices(Protocol):
+    """The part of the notification dispatcher that is used here."""
+
+    async def waiting(self, user_id: str) -> list[Notice]: ...
+
+    async def withdraw(self, user_id: str, notice_id: str) -> bool: ...
+
+
+class TaskQueries:
+    """The implementation of `backend.tools.background_tasks.UserTasks`. It is made before the tasks, since Thinkers
+    are, and given them with `open`.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: Tasks | None = None
+        self._notices: _Notices | None = None
+
+    def __repr__(self) -> str:
+        return f"TaskQueries({self._tasks!r})"
+
+    def open(self, tasks: Tasks, notices: _Notices) -> None:
+        """From here on there are tasks."""
+        self._tasks, self._notices = tasks, notices
+
+    async def newest(self, user_id: str) -> list[dict[str, Any]]:
+        """Return the newest tasks, as JSON data without their results."""
+        return [_summary(task) for task in await self._list(user_id, SHOWN)]
+
+    async def result(self, user_id: str, task_id: str) -> dict[str, Any] | None:
+        """Return a task with its result, or its progress while it is open. What is asked for is not announced again:
+        the notices of that task are withdrawn.
+        """
+        task = await self._tasks.get(user_id, task_id) if self._tasks else None
+        if task is None:
+            return None
+        if task.open:
+            return {**_summary(task), "progress": task.progress}
+        await self._withdraw(user_id, task_id)
+        ended = {"result": task.result, "source": task.source, "citations": list(task.citations), "error": task.error}
+        return {**_summary(task), **ended}
+
+    async def cancel(self, user_id: str, task_id: str) -> str:
+        """Cancel a task, and return what became of it; see `Tasks.cancel`."""
+        return await self._tasks.cancel(user_id, task_id) if self._tasks else "not_found"
+
+    async def for_prompt(self, user_id: str) -> list[dict[str, str]]:
+        """Return the newest tasks in a few words each; none when Redis is slow."""
+        tasks: list[Task] = await or_default(self._list(user_id, IN_PROMPT), [], PROMPT_WITHIN_S)
+        return [{"asked": task.instruction[:IN_PROMPT_CHARS], "state": task.state.value} for task in tasks]
+
+    async def _list(self, user_id: str, limit: int) -> list[Task]:
+        return await self._tasks.list(user_id, limit) if self._tasks else []
+
+    async def _withdraw(self, user_id: str, task_id: str) -> None:
+        if self._notices is None:
+            return
+        with contextlib.suppress(MemoryUnavailable):
+            for notice in await self._notices.waiting(user_id):
+                if notice.source == task_id:
+                    await self._notices.withdraw(user_id, notice.id)
+
+
+def _summary(task: Task) -> dict[str, Any]:
+    return {"id": task.id, "kind": task.kind, "instruction": task.instruction, "state": task.state.value}

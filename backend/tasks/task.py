@@ -1,4 +1,4 @@
-"""What a background task is, how it moves from state to state, and what may be asked of all of them.
+"""The state machine of a background task, and the protocols by which others create, query and cancel tasks.
 
                  begun                      done
     queued ───────────────► running ────────────────► done
@@ -10,9 +10,9 @@
 
 A run may be repeated (a worker is killed, a queue delivers twice): that is *at least once*. Its effect comes *exactly
 once*, because every run has a number, and only the newest run of a task that is still running may report progress,
-keep a step, or end the task: whoever comes late gets `Superseded` and stops.
+keep a step, or end the task: a late one gets `Superseded` and stops.
 
-Everything here is pure but the protocols at the end, which `board` keeps. Time is an argument, in Unix seconds.
+Everything here is pure but the protocols at the end. Time is an argument, in Unix seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OPEN_LIMIT = 20
 
 
 class TaskState(StrEnum):
-    """Where a task stands."""
+    """The state a task is in."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -47,18 +47,18 @@ class TaskState(StrEnum):
 OPEN = frozenset({TaskState.QUEUED, TaskState.RUNNING})
 CancelOutcome = Literal["canceled", "not_found", "already_done"]
 TaskEvent = Literal["queued", "running", "progress", "done", "failed", "canceled", "retrying"]
-"""What the page is told of a task, in its `task` events."""
+"""The changes of a task, which the page is shown in its `task` events."""
 
 
 class Superseded(PeerError):
-    """This run is over: the task was canceled, ended, or begun again by another worker."""
+    """Raised when a run is over: the task was cancelled, ended, or begun again by another worker."""
 
     retryable = False
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One piece of long work and what has become of it. Times are Unix seconds."""
+    """A piece of long work and its state. Times are Unix seconds."""
 
     id: str
     owner: str
@@ -82,7 +82,7 @@ class Task:
     deaths: int = 0
     """Runs whose worker was not heard of again."""
     progress: str = ""
-    """The last word of the newest run, without the user's words."""
+    """The latest progress of the newest run, without the user's words."""
     result: str = ""
     """The answer, once it is done."""
     source: str = ""
@@ -99,16 +99,16 @@ class Task:
 
     @property
     def open(self) -> bool:
-        """Whether it is queued or running."""
+        """True while the task is queued or running."""
         return self.state in OPEN
 
     @property
     def attempts(self) -> int:
-        """How often it was begun, as the API calls it."""
+        """The number of runs, under the name the API uses."""
         return self.run
 
-    def shown(self) -> dict[str, Any]:
-        """For its owner: the API, the page, the export."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the task as JSON data for its owner: the API, the page, the export."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -128,19 +128,28 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run came to, when it came to an answer."""
+class ProgressEntry:
+    """An entry of a task's progress, as it is stored and shown. `at` is Unix time in seconds."""
+
+    at: float
+    event: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """The answer of a run."""
 
     text: str
     source: str
     citations: tuple[str, ...] = ()
 
 
-# --- transitions: each returns the task as it is then, or raises `Superseded` ----------------------------
+# --- transitions: each returns the changed task, or raises `Superseded` ----------------------------------
 
 
 def begun(task: Task, now: float) -> Task:
-    """A worker takes it up; one that still runs has lost its worker, and after three of them the task has failed.
+    """Begin a run; a task that still runs has lost its worker, and after three of them it has failed.
 
     Raises `Superseded` when it is over.
     """
@@ -154,20 +163,20 @@ def begun(task: Task, now: float) -> Task:
 
 
 def progressed(task: Task, run: int, detail: str, now: float) -> Task:
-    """The run has something to tell."""
+    """Note how far the run is."""
     owns(task, run)
     return replace(task, progress=detail, changed_at=now)
 
 
-def done(task: Task, run: int, outcome: Outcome, now: float) -> Task:
-    """The run has its answer."""
+def done(task: Task, run: int, result: TaskResult, now: float) -> Task:
+    """End the task with the answer of its run."""
     owns(task, run)
     ended = _ended(task, TaskState.DONE, now)
-    return replace(ended, result=outcome.text, source=outcome.source, citations=outcome.citations)
+    return replace(ended, result=result.text, source=result.source, citations=result.citations)
 
 
 def failed(task: Task, run: int, error: str, now: float, *, retries: int, retry_after_s: float) -> Task:
-    """The run came to nothing: queued again while a retry is left, else failed. `retries` 0: never again."""
+    """Note that the run failed: the task is queued again while a retry is left, else it has failed."""
     owns(task, run)
     task = replace(task, failures=task.failures + 1)
     if task.failures > retries:
@@ -176,20 +185,20 @@ def failed(task: Task, run: int, error: str, now: float, *, retries: int, retry_
 
 
 def handed_back(task: Task, run: int, now: float) -> Task:
-    """The worker ends in order: the task is queued again, and its run was nobody's fault."""
+    """Queue the task again because its worker ends in order; the run does not count as a failure."""
     owns(task, run)
     return replace(task, state=TaskState.QUEUED, ready_at=now, changed_at=now)
 
 
 def canceled(task: Task, now: float) -> Task:
-    """Its owner does not want it any more."""
+    """Cancel the task."""
     if not task.open:
         raise Superseded("The task is over.")
     return _ended(task, TaskState.CANCELED, now)
 
 
 def owns(task: Task, run: int) -> None:
-    """Raises `Superseded` unless that run is the one that has the task."""
+    """Raise `Superseded` unless that run is the one that has the task."""
     if task.state is not TaskState.RUNNING or task.run != run:
         raise Superseded("Another run has this task, or it is over.")
 
@@ -199,12 +208,12 @@ def _ended(task: Task, state: TaskState, now: float, error: str = "") -> Task:
 
 
 def normalised(instruction: str) -> str:
-    """The instruction without what does not change it, so that asking twice is one task."""
+    """Return the instruction without differences that do not change it, so that asking twice is one task."""
     text = unicodedata.normalize("NFKC", instruction).casefold().replace("’", "'")
     return re.sub(r"\s+", " ", text).strip().rstrip(" .?!")
 
 
-# --- what others hold ------------------------------------------------------------------------------------
+# --- what other rooms use --------------------------------------------------------------------------------
 
 
 class Tasks(Protocol):
@@ -218,9 +227,9 @@ class Tasks(Protocol):
         conversation_id: str = "",
         *,
         source_mode: Literal["voice", "chat"] = "voice",
-        steps: Mapping[str, Any] | None = None,
+        steps: Mapping[str, object] | None = None,
     ) -> Task:
-        """Queue a task, and return it; while the same (owner, kind, normalised instruction) is open, return that one.
+        """Queue a task and return it; while the same (owner, kind, normalised instruction) is open, return that one.
 
         `steps` are checkpoints of work already done. Raises `BadRequest` for an unknown kind, an empty or too long
         instruction, and `TooMany` when the owner has 20 open ones.
@@ -228,25 +237,25 @@ class Tasks(Protocol):
         ...
 
     async def get(self, owner: str, task_id: str) -> Task | None:
-        """The owner's task; None for anybody else's, and when it has expired."""
+        """Return the owner's task; None for anybody else's, and when it has expired."""
         ...
 
     async def cancel(self, owner: str, task_id: str) -> CancelOutcome:
-        """Stop it, queued or running, within a second."""
+        """Stop the task, queued or running, within a second."""
         ...
 
-    async def progress(self, owner: str, task_id: str) -> list[dict[str, Any]] | None:
-        """What it has told, oldest first: `{at, event, detail}`, at most 100; None as in `get`."""
+    async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:
+        """Return the progress of a task, oldest first, at most 100 entries; None as in `get`."""
         ...
 
     async def list(self, owner: str, limit: int = 20) -> list[Task]:
-        """The owner's newest tasks, newest first."""
+        """Return the owner's newest tasks, newest first."""
         ...
 
 
-class Results(Protocol):
-    """Where the entry of a task that is done or failed goes, for who tells the user: exactly one per task."""
+class ResultSink(Protocol):
+    """The receiver of tasks that are done or failed, which has their results delivered: exactly one entry a task."""
 
-    def put(self, transaction: Any, task: Task) -> None:
-        """Add the entry to an open Redis transaction (a redis.asyncio pipeline), the one that ends the task."""
+    def add_result(self, transaction: Any, task: Task) -> None:
+        """Add an entry to an open Redis transaction (a redis.asyncio pipeline), the one that ends the task."""
         ...

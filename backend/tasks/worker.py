@@ -1,6 +1,12 @@
-"""A worker: takes ids from the queue, runs their tasks, and looks after those the queue has lost.
+"""The worker: takes task ids from the queue, runs their tasks, and enqueues those the queue has lost.
 
-Any number of them may work, in any process on any machine that reaches the same Redis. A worker that is killed leaves
+    begin ─► work ──┬─► answer ─► finish                     (and its result's entry, in the same transaction)
+                    ├─► failure ─► fail ─► again in 5 s, once, or over
+                    ├─► 300 s: hurried, to answer with what is there ─► 600 s: stopped, over
+                    ├─► the record says it is not ours any more ─► stopped, nothing written
+                    └─► this worker ends ─► handed back, for another to go on from its steps
+
+Any number of workers may run, in any process on any machine that reaches the same Redis. A worker that is killed leaves
 its ids in the queue, where another finds them once the lease is over; one that ends in order puts them back at once.
 """
 
@@ -13,33 +19,279 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
-from backend.errors import MemoryUnavailable
+from backend.errors import BadRequest, MemoryUnavailable, PeerError, VoiceError
+from backend.runtime.supervisor import supervised
+from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.queue import DocketQueue, open_queue
-from backend.tasks.repository import Records
-from backend.tasks.run import Again, RunLimits, Runner, Work
-from backend.tasks.task import TaskState
+from backend.tasks.repository import TaskRepository, record_key
+from backend.tasks.task import Superseded, Task, TaskResult, TaskState
+from backend.thinkers.base import Manifest, Question, ThinkerProgress
+from backend.thinkers.dispatcher import ThinkerDispatcher
 
 log = logging.getLogger(__name__)
 
-STOP_WITHIN_S = 5.0
+UNSAVED_LIMIT = 20
+"""Progress reports that may wait to be written; older ones are dropped."""
+STOP_WITHIN_S = 2.0
+"""Seconds stopped work gets to tidy up before it is left behind."""
+END_TRIES = 30
+"""How often the end of a run is written, a second apart, to a Redis that does not answer."""
+END_WITHIN_S = 5.0
 """Seconds a worker's end may take."""
 BEGIN_TRIES = 5
 """How often a task is tried to be begun, a second apart, while Redis does not answer."""
-RESTART_AFTER_S = 1.0
 POLL_S = 0.5
 """How long one read of the queue waits, and how often due retries are looked for."""
 
 
-class Worker:
-    """One worker of this process. `concurrency` tasks at once; `lease_s` seconds of silence make it count as dead."""
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """The limits of a run, from `BackgroundSettings`. Times in seconds."""
 
-    def __init__(self, records: Records, work: Work, limits: RunLimits, *, concurrency: int, lease_s: float) -> None:
-        self._records = records
-        self._runner = Runner(records, work, limits)
+    retries: int = 1
+    retry_after_s: float = 5.0
+    soft_s: float = 300.0
+    hard_s: float = 600.0
+    check_s: float = 0.5
+    """Seconds between two checks whether a run still has its task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requeue:
+    """The outcome of a run whose task is to be enqueued again, `delay_s` seconds from now."""
+
+    delay_s: float
+
+
+class TaskRun:
+    """One run of a task: the `thinkers.base.Checkpoints` of the work on it, and its progress."""
+
+    def __init__(self, task: Task, repository: TaskRepository, steps: dict[str, object]) -> None:
+        self.task = task
+        self.hurried = False
+        self._repository = repository
+        self._steps = steps
+        self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
+        self._has_progress = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"TaskRun({self.task!r}, {len(self._steps)} steps kept)"
+
+    def progress(self, detail: str) -> None:
+        """Report how far the work is, without the user's words. Returns at once."""
+        self._unsaved.append(detail)
+        self._has_progress.set()
+
+    def kept(self, name: str) -> Any | None:
+        """Return the value of a step that an earlier run has kept, or None."""
+        return self._steps.get(name)
+
+    async def keep(self, name: str, value: Any) -> None:
+        """Keep the value of a step. One that cannot be kept is done again should there be another run."""
+        self._steps[name] = value
+        try:
+            await self._repository.save_step(self.task, name, value)
+        except (MemoryUnavailable, ValueError) as error:
+            log.warning("a step of a task could not be kept: %s", error)
+
+    async def has_progress(self) -> None:
+        """Wait until progress has been reported."""
+        await self._has_progress.wait()
+
+    async def save_progress(self) -> None:
+        """Write down the progress reported so far. Raises `Superseded`."""
+        self._has_progress.clear()
+        while self._unsaved:
+            await self._repository.report_progress(self.task, self._unsaved.popleft())
+
+
+TaskWork = Callable[[TaskRun], Awaitable[TaskResult]]
+"""A function that does a task. It raises a `VoiceError` whose text can be spoken; cancelled, it stops."""
+
+
+def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
+    """Return the domains that can be done in the background."""
+    return frozenset(manifest.domain for manifest in manifests if manifest.background)
+
+
+def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog) -> TaskWork:
+    """Return the work of asking a Thinker, with no deadline but the run's; errors are those of `ThinkerDispatcher`."""
+
+    async def work(run: TaskRun) -> TaskResult:
+        task = run.task
+
+        def on_progress(progress: ThinkerProgress) -> None:
+            if progress.detail:
+                run.progress(progress.detail)
+
+        question = Question(
+            task.kind,
+            task.instruction,
+            task.id,
+            task.owner,
+            source_mode=task.source_mode,
+            conversation_id=task.conversation_id,
+        )
+        with model_calls.scope(task.id, task.owner, while_exists=record_key(task.id)):
+            answer = await thinkers.answer(question, on_progress, checkpoints=run, patient=True)
+        return TaskResult(answer.text, answer.source, answer.citations)
+
+    return work
+
+
+class TaskRunner:
+    """Runs tasks by their ids, any number at once. `stop` hands back the tasks that run."""
+
+    def __init__(self, repository: TaskRepository, work: TaskWork, limits: RunLimits) -> None:
+        self._repository = repository
+        self._work = work
+        self._limits = limits
+        self._running: set[asyncio.Future[TaskResult]] = set()
+        self._stopping = False
+
+    def __repr__(self) -> str:
+        return f"TaskRunner({len(self._running)} running{', stopping' if self._stopping else ''})"
+
+    @property
+    def running(self) -> int:
+        """The number of tasks that run here."""
+        return len(self._running)
+
+    def stop(self) -> None:
+        """Stop all runs; each `run` then hands its task back and returns."""
+        self._stopping = True
+        for task in self._running:
+            task.cancel()
+
+    async def run(self, task_id: str) -> Requeue | None:
+        """Run that task once if it is still open. Raises `MemoryUnavailable` when the run cannot be begun or ended.
+
+        When cancelled, it stops the work and leaves the record as it is.
+        """
+        if self._stopping:
+            return Requeue(0.0)
+        try:
+            task = await self._repository.begin(task_id)
+            run = TaskRun(task, self._repository, await self._repository.steps(task_id))
+        except Superseded:
+            return None
+        work = asyncio.ensure_future(self._work(run))
+        self._running.add(work)
+        self._cancel_if_stopping(work)
+        try:
+            await self._watch(run, work)
+            return await self._end(run, work)
+        except Superseded:
+            return None
+        finally:
+            self._running.discard(work)
+            await _stop(work)
+
+    def _cancel_if_stopping(self, work: asyncio.Future[TaskResult]) -> None:
+        """Cancel work that was begun while the others were stopped."""
+        if self._stopping:
+            work.cancel()
+
+    async def _watch(self, run: TaskRun, work: asyncio.Future[TaskResult]) -> None:
+        """Wait until the work is done, stopped, or out of time. Raises `Superseded`."""
+        began = time.monotonic()
+        while not work.done():
+            progress = asyncio.create_task(run.has_progress())
+            waited: set[asyncio.Future[Any]] = {work, progress}
+            try:
+                await asyncio.wait(waited, timeout=self._limits.check_s, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                progress.cancel()
+            await self._check(run)
+            spent = time.monotonic() - began
+            run.hurried = run.hurried or spent >= self._limits.soft_s
+            if spent >= self._limits.hard_s and not work.done():
+                work.cancel()
+                return
+
+    async def _check(self, run: TaskRun) -> None:
+        """Save the progress. Raises `Superseded` when the task is not this run's any more; without Redis nothing."""
+        try:
+            await run.save_progress()
+            now = await self._repository.find(run.task.id)
+        except MemoryUnavailable:
+            return
+        if now is None or now.state is not TaskState.RUNNING or now.run != run.task.run:
+            raise Superseded("The task is not this run's any more.")
+
+    async def _end(self, run: TaskRun, work: asyncio.Future[TaskResult]) -> Requeue | None:
+        await asyncio.wait({work}, timeout=STOP_WITHIN_S)
+        task, repository, limits = run.task, self._repository, self._limits
+        if self._stopping and (not work.done() or work.cancelled()):
+            await self._with_retries(lambda: repository.hand_back(task), tries=1)
+            return Requeue(0.0)
+        if not work.done() or work.cancelled():
+            return await self._failed(task, f"It took longer than {limits.hard_s:g} seconds.", retries=0)
+        if (error := work.exception()) is None:
+            await self._with_retries(lambda: repository.finish(task, work.result()))
+            return None
+        if isinstance(error, Superseded):
+            raise error
+        return await self._failed(task, _speakable(error), retries=limits.retries if _is_transient(error) else 0)
+
+    async def _failed(self, task: Task, error: str, retries: int) -> Requeue | None:
+        after_s = self._limits.retry_after_s
+        now: Task = await self._with_retries(
+            lambda: self._repository.fail(task, error, retries=retries, retry_after_s=after_s)
+        )
+        return Requeue(after_s) if now.open else None
+
+    async def _with_retries(self, write: Callable[[], Awaitable[Any]], tries: int = END_TRIES) -> Any:
+        """Write the end of a run, though Redis may be away for a moment. Raises `MemoryUnavailable` in the end."""
+        for left in range(tries - 1, -1, -1):
+            try:
+                return await write()
+            except MemoryUnavailable:
+                if not left:
+                    raise
+            await asyncio.sleep(1.0)
+        raise AssertionError("unreachable")
+
+
+async def _stop(work: asyncio.Future[TaskResult]) -> None:
+    """Stop the work with its run; work that does not stop is left behind, and logged."""
+    work.cancel()
+    await asyncio.wait({work}, timeout=STOP_WITHIN_S)
+    if not work.done():
+        log.warning("the work on a task did not stop in time")
+    elif not work.cancelled():
+        work.exception()  # read, so that asyncio does not report it as never retrieved
+
+
+def _is_transient(error: BaseException) -> bool:
+    if isinstance(error, PeerError):
+        return error.retryable
+    return not isinstance(error, BadRequest)
+
+
+def _speakable(error: BaseException) -> str:
+    if isinstance(error, VoiceError):
+        return str(error)
+    log.error("the work on a task is broken: %s", type(error).__name__)  # without its text: it may hold a user's words
+    return "The specialist had an internal fault."
+
+
+class Worker:
+    """A worker of this process: `concurrency` tasks at once; after `lease_s` seconds of silence it counts as dead."""
+
+    def __init__(
+        self, repository: TaskRepository, work: TaskWork, limits: RunLimits, *, concurrency: int, lease_s: float
+    ) -> None:
+        self._repository = repository
+        self._runner = TaskRunner(repository, work, limits)
         self._limits = limits
         self._concurrency = concurrency
         self._lease_s = lease_s
@@ -52,20 +304,20 @@ class Worker:
 
     @property
     def running(self) -> int:
-        """How many tasks run here."""
+        """The number of tasks that run here."""
         return self._runner.running
 
     @asynccontextmanager
     async def working(self, url: str | None) -> AsyncIterator[DocketQueue]:
         """Work on the queue in the Redis at `url` (None: this process's own) until the end of the block."""
 
-        async def think(task_id: str) -> None:
-            await self._think(task_id)
+        async def run(task_id: str) -> None:
+            await self._run_queued(task_id)
 
-        async with open_queue(url, think) as queue:
+        async with open_queue(url, run) as queue:
             self._queue = queue
-            working = asyncio.create_task(self._work(queue), name="task worker")
-            sweeping = asyncio.create_task(self._sweep(queue), name="task sweeper")
+            working = supervised("task worker", partial(self._work, queue))
+            sweeping = supervised("task sweep", partial(self._sweep, queue))
             try:
                 yield queue
             finally:
@@ -73,22 +325,18 @@ class Worker:
                 self._ending.set()
                 await asyncio.sleep(0)  # it takes no further id before what runs is handed back
                 self._runner.stop()
-                _, late = await asyncio.wait({working, sweeping}, timeout=STOP_WITHIN_S)
+                _, late = await asyncio.wait({working, sweeping}, timeout=END_WITHIN_S)
                 if late:
                     log.warning("a worker did not end in time; its tasks go to another when the lease is over")
                     working.cancel()
 
     async def _work(self, queue: DocketQueue) -> None:
-        """Until the end; the library's worker is started again should it ever fail."""
+        """Run the library's worker until the end; should it return before, it is started again."""
         while not self._ending.is_set():
-            try:
-                await self._serve(queue)
-            except Exception as error:
-                log.error("a worker failed, and is started again: %s", type(error).__name__, exc_info=error)
-                await asyncio.sleep(RESTART_AFTER_S)
+            await self._serve(queue)
 
     async def _serve(self, queue: DocketQueue) -> None:
-        """The library's worker, until it fails or we end: leaving its block makes it finish what runs, and stop."""
+        """Run the library's worker until it fails or we end: leaving its block makes it finish what runs, and stop."""
         from docket import Worker as DocketWorker
 
         poll = timedelta(seconds=min(POLL_S, self._lease_s / 8))
@@ -108,31 +356,31 @@ class Worker:
             ending.cancel()
         await serving
 
-    async def _think(self, task_id: str) -> None:
-        """What the queue has us do with an id: run it, and put it back where it is to be run once more."""
-        again = await self._run(task_id)
-        if again is not None and self._queue is not None:
-            await self._queue.put_again(task_id, again.delay_s)
+    async def _run_queued(self, task_id: str) -> None:
+        """Run a task the queue has brought, and enqueue it again where it is to be run once more."""
+        requeue = await self._run(task_id)
+        if requeue is not None and self._queue is not None:
+            await self._queue.enqueue_again(task_id, requeue.delay_s)
 
-    async def _run(self, task_id: str) -> Again | None:
+    async def _run(self, task_id: str) -> Requeue | None:
         for _ in range(BEGIN_TRIES):
             with contextlib.suppress(MemoryUnavailable):
                 return await self._runner.run(task_id)
             await asyncio.sleep(1.0)
-        return Again(self._lease_s)
+        return Requeue(self._lease_s)
 
     async def _sweep(self, queue: DocketQueue) -> None:
-        """Bring to a worker what is open and not on its way: its creator died in between, or Redis lost a message.
+        """Enqueue the open tasks that are not enqueued: their creator died in between, or Redis lost a message.
 
-        For an id that is on its way or running, putting it changes nothing.
+        For a task that is enqueued or running, enqueueing changes nothing.
         """
         while True:
             await asyncio.sleep(self._lease_s)
             with contextlib.suppress(MemoryUnavailable):
-                if not await self._records.take_turn(self._lease_s):
+                if not await self._repository.claim_sweep(self._lease_s):
                     continue
                 now = time.time()
-                for task in await self._records.unmoved(now - 3 * self._lease_s):
+                for task in await self._repository.unmoved(now - 3 * self._lease_s):
                     due = task.state is TaskState.RUNNING or task.ready_at < now - self._lease_s
                     if due:
-                        await queue.put(task.id)
+                        await queue.enqueue(task.id)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from fakeredis import FakeServer
 
-from backend.coordinator.channels import Channels, Leases
-from backend.coordinator.coordinator import Coordinator
-from backend.coordinator.decisions import Decision
-from backend.coordinator.digest import Happened, Pace, Thought
-from backend.coordinator.state import Notebook
+from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies
+from backend.coordinator.decider import Decision, Digest
+from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import VoiceError
 from backend.notifications.notices import Notice
-from backend.tasks.task import CancelOutcome, Task, TaskState, normalised
+from backend.settings.tasks import CoordinatorSettings
+from backend.tasks.task import CancelOutcome, ProgressEntry, Task, TaskState, normalised
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"
+
+
+def options(**chosen: object) -> CoordinatorSettings:
+    """The settings the coordinator ships with, but for those chosen."""
+    return CoordinatorSettings.model_validate(chosen)
 
 
 @dataclass
@@ -33,7 +37,7 @@ class World:
     told: dict[str, Notice] = field(default_factory=dict)
     shown: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
-    """What was done, in this order: create, cancel, tell, show."""
+    """What was done, in this order: create, cancel, notify, show."""
     now: float = 1_000.0
     listens: bool = False
     looks: int = 0
@@ -65,7 +69,7 @@ class FakeTasks:
         conversation_id: str = "",
         *,
         source_mode: Literal["voice", "chat"] = "voice",
-        steps: Mapping[str, Any] | None = None,
+        steps: Mapping[str, object] | None = None,
     ) -> Task:
         self.fate()
         world = self.world
@@ -94,7 +98,7 @@ class FakeTasks:
         self.fate()
         return "canceled"
 
-    async def progress(self, owner: str, task_id: str) -> list[dict[str, Any]] | None:
+    async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:
         return []
 
     async def list(self, owner: str, limit: int = 20) -> list[Task]:
@@ -113,28 +117,21 @@ class FakeNotifier:
         self.fate()
         assert self.world.told.get(notice.id, notice) == notice, "the same id, and another notice"
         self.world.told[notice.id] = notice
-        self.world.order.append("tell")
+        self.world.order.append("notify")
         self.fate()
 
 
 @dataclass
-class ScriptedMind:
+class ScriptedDecider:
     """Decides `decision`, or fails; keeps what it was asked."""
 
     fate: Countdown
     decision: Decision | VoiceError = field(default_factory=lambda: Decision("Bees dance."))
-    asked: list[tuple[list[Happened], list[Thought], list[Task]]] = field(default_factory=list)
+    asked: list[Digest] = field(default_factory=list)
 
-    async def decide(
-        self,
-        user_id: str,
-        digest_id: str,
-        happened: Sequence[Happened],
-        history: Sequence[Thought],
-        tasks: Sequence[Task],
-    ) -> Decision:
+    async def decide(self, digest: Digest) -> Decision:
         self.fate()
-        self.asked.append((list(happened), list(history), list(tasks)))
+        self.asked.append(digest)
         if isinstance(self.decision, VoiceError):
             raise self.decision
         return self.decision
@@ -148,27 +145,25 @@ class Process:
     name: str
     dies_after: int | None = None
     decision: Decision | VoiceError = field(default_factory=lambda: Decision("Bees dance."))
-    pace: Pace = field(default_factory=Pace)
+    settings: CoordinatorSettings = field(default_factory=lambda: options())
 
     def __post_init__(self) -> None:
         world = self.world
         self.fate = Countdown(self.dies_after)
         self.redis = CrashingRedis(world.server, self.fate)
         self.channels = Channels(self.redis, self.name, claim_after_s=0.0, clock=world.clock)
-        self.notebook = Notebook(self.redis)
-        self.mind = ScriptedMind(self.fate, self.decision)
-        self.coordinator = Coordinator(
+        self.state = CoordinatorState(self.redis)
+        self.decider = ScriptedDecider(self.fate, self.decision)
+        dependencies = CoordinatorDependencies(
             self.channels,
-            Leases(self.redis, self.name),
-            self.notebook,
+            self.state,
             FakeTasks(world, self.fate),
-            self.mind,
+            self.decider,
             FakeNotifier(world, self.fate),
-            listening=self._listening,
-            show=self._show,
-            pace=self.pace,
-            clock=world.clock,
+            self._is_listening,
+            self._publish,
         )
+        self.coordinator = Coordinator(dependencies, self.settings, world.clock)
 
     async def __aenter__(self) -> Process:
         return self
@@ -179,14 +174,14 @@ class Process:
     async def end(self, task: Task) -> None:
         """A task ends, as its worker writes it."""
         pipe = self.redis.pipeline(transaction=True)
-        self.channels.put(pipe, task)
+        self.channels.add_result(pipe, task)
         await pipe.execute()
 
-    async def _listening(self, user_id: str) -> bool:
+    async def _is_listening(self, user_id: str) -> bool:
         self.world.looks += 1
         return self.world.listens
 
-    async def _show(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
+    async def _publish(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
         self.fate()
         self.world.shown.append((type_, data))
         self.world.order.append("show")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from backend.coordinator.channels import ACTIVE, DROPPED, INPUTS_LIMIT, Channels, Leases
+from backend.coordinator.store import ACTIVE, DROPPED, INPUTS_LIMIT, Channels
 from backend.storage.client import connect
 from backend.tasks.task import Task, TaskState
 from tests.support.crashing import Countdown, Crash, CrashingRedis
@@ -35,13 +35,13 @@ async def end(redis: Redis, channels: Channels, number: int) -> None:
     """A task ends, and its entry is put in the same transaction."""
     pipe = redis.pipeline(transaction=True)
     pipe.set(f"task:{number}", "done")
-    channels.put(pipe, a_task(number))
+    channels.add_result(pipe, a_task(number))
     await pipe.execute()
 
 
 async def test_entries_are_had_in_order_until_they_are_acknowledged(redis: Redis) -> None:
     channels = Channels(redis, "one")
-    await channels.say("ada", "hello", "voice")
+    await channels.add_input("ada", "hello", "voice")
     await end(redis, channels, 7)
     first = await channels.take("ada")
     assert [(e.kind, e.text, e.task_id) for e in first] == [("input", "hello", ""), ("result", "", "t7")]
@@ -53,16 +53,16 @@ async def test_entries_are_had_in_order_until_they_are_acknowledged(redis: Redis
 
 async def test_a_user_is_listed_as_long_as_something_waits(redis: Redis) -> None:
     channels = Channels(redis, "one")
-    await channels.say("ada", "hello", "voice")
+    await channels.add_input("ada", "hello", "voice")
     first, *_ = await channels.take("ada")
-    await channels.say("ada", "and more", "voice")  # while the first was thought about
+    await channels.add_input("ada", "and more", "voice")  # while the first was thought about
     await channels.acknowledge("ada", [first.id])
     assert await channels.users() == ["ada"] and [entry.text for entry in await channels.take("ada")] == ["and more"]
 
 
 async def test_entries_of_a_reader_who_died_are_claimed(redis: Redis) -> None:
     dead, heir = Channels(redis, "dead"), Channels(redis, "heir", claim_after_s=0.05)
-    await dead.say("ada", "hello", "voice")
+    await dead.add_input("ada", "hello", "voice")
     taken = await dead.take("ada")
     assert await heir.take("ada") == []
     await asyncio.sleep(0.1)
@@ -73,7 +73,7 @@ async def test_the_oldest_inputs_go_when_too_many_wait_and_results_never(redis: 
     channels = Channels(redis, "one")
     await end(redis, channels, 1)
     for number in range(INPUTS_LIMIT + 5):
-        await channels.say("ada", f"word {number}", "voice")
+        await channels.add_input("ada", f"word {number}", "voice")
     waiting = await channels.waiting("ada", limit=1_000)
     assert len(waiting) == INPUTS_LIMIT and waiting[0].task_id == "t1" and waiting[1].text == "word 6"
     assert await redis.get(DROPPED) == b"6"
@@ -81,21 +81,21 @@ async def test_the_oldest_inputs_go_when_too_many_wait_and_results_never(redis: 
 
 async def test_a_channel_is_exported_and_erased(redis: Redis) -> None:
     channels = Channels(redis, "one")
-    await channels.say("ada", "hello", "api")
+    await channels.add_input("ada", "hello", "api")
     assert [entry["text"] for entry in await channels.export("ada")] == ["hello"]
     await channels.erase("ada")
     assert await channels.export("ada") == [] and await redis.keys("*ada*") == [] and not await redis.exists(ACTIVE)
 
 
-async def test_only_one_acts_for_a_user_until_it_lets_go_or_falls_silent(redis: Redis) -> None:
-    one, two = Leases(redis, "one"), Leases(redis, "two", ttl_s=0.1)
-    assert await one.take("ada") and not await two.take("ada")
-    await two.drop("ada")
-    assert not await two.take("ada"), "it dropped what was not its own"
-    await one.drop("ada")
-    assert await two.take("ada")
+async def test_only_one_works_for_a_user_until_it_releases_the_lease_or_falls_silent(redis: Redis) -> None:
+    one, two = Channels(redis, "one").lease("ada", 20.0), Channels(redis, "two").lease("ada", 0.1)
+    assert await one.acquire() and not await two.acquire()
+    await two.release()
+    assert not await two.acquire(), "it released what was not its own"
+    await one.release()
+    assert await two.acquire()
     await asyncio.sleep(0.15)
-    assert await one.take("ada")
+    assert await one.acquire()
 
 
 MOVES = st.lists(
@@ -127,7 +127,7 @@ async def _through(moves: list[tuple[str, int | None]]) -> None:
         channels = Channels(redis, f"process-{lives}", claim_after_s=0.0)
         try:
             if what == "say":
-                await channels.say("ada", f"i{number}", "voice")
+                await channels.add_input("ada", f"i{number}", "voice")
             elif what == "end":
                 await end(redis, channels, number)
             else:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 
-from backend.coordinator.channels import Entry
-from backend.coordinator.digest import Happened, Pace, Thought, bounded, due_at, plain, question
+from backend.coordinator.coordinator import due_at
+from backend.coordinator.decider import Digest, DigestItem, bounded, fallback_text, question
+from backend.coordinator.store import ChannelEntry, HistoryEntry
+from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.task import Task, TaskState
 
-PACE = Pace(apart_s=15, gather_s=1, listener_after_s=0.5, results_after_s=20)
-SAID = Entry("1-0", "input", 100.0, "hello", "voice")
-ENDED = Entry("2-0", "result", 100.0, task_id="t1", state="done")
+SETTINGS = CoordinatorSettings.model_validate({})
+SAID = ChannelEntry("1-0", "input", 100.0, "hello", "voice")
+ENDED = ChannelEntry("2-0", "result", 100.0, task_id="t1", state="done")
 
 
 def a_task(result: str = "They dance. They also sing.", state: TaskState = TaskState.DONE, error: str = "") -> Task:
@@ -18,48 +20,49 @@ def a_task(result: str = "They dance. They also sing.", state: TaskState = TaskS
 
 
 def test_nothing_waiting_is_never_due() -> None:
-    assert due_at([], 0.0, listening=True, pace=PACE) is None
+    assert due_at([], 0.0, is_listening=True, settings=SETTINGS) is None
 
 
 def test_what_was_said_is_due_a_moment_later_and_fifteen_seconds_after_the_digest_before() -> None:
-    assert due_at([SAID], 0.0, listening=False, pace=PACE) == 101.0
-    assert due_at([SAID], 95.0, listening=True, pace=PACE) == 110.0
+    assert due_at([SAID], 0.0, is_listening=False, settings=SETTINGS) == 101.0
+    assert due_at([SAID], 95.0, is_listening=True, settings=SETTINGS) == 110.0
 
 
 def test_results_alone_wait_for_twenty_seconds() -> None:
-    assert due_at([ENDED], 0.0, listening=False, pace=PACE) == 120.0
-    assert due_at([ENDED], 110.0, listening=False, pace=PACE) == 125.0
+    assert due_at([ENDED], 0.0, is_listening=False, settings=SETTINGS) == 120.0
+    assert due_at([ENDED], 110.0, is_listening=False, settings=SETTINGS) == 125.0
 
 
 def test_a_result_with_a_listener_does_not_wait() -> None:
-    assert due_at([ENDED], 99.0, listening=True, pace=PACE) == 100.5
+    assert due_at([ENDED], 99.0, is_listening=True, settings=SETTINGS) == 100.5
 
 
 def test_a_result_goes_along_with_what_was_said() -> None:
-    assert due_at([ENDED, SAID], 0.0, listening=False, pace=PACE) == 101.0
+    assert due_at([ENDED, SAID], 0.0, is_listening=False, settings=SETTINGS) == 101.0
 
 
 def test_history_is_bounded_by_count_and_by_bytes_and_keeps_the_newest() -> None:
-    history = [Thought(f"{n}", float(n), "input", "word " * 20) for n in range(100)]
-    assert [thought.id for thought in bounded(history, PACE)] == [f"{n}" for n in range(60, 100)]
-    few = bounded(history, Pace(history_bytes=1_000))
+    history = [HistoryEntry(f"{n}", float(n), "input", "word " * 20) for n in range(100)]
+    assert [thought.id for thought in bounded(history, SETTINGS)] == [f"{n}" for n in range(60, 100)]
+    few = bounded(history, CoordinatorSettings.model_validate({"history_bytes": 1_024}))
     assert 3 < len(few) < 10 and few[-1].id == "99"
 
 
 def test_the_model_is_shown_what_is_new_once_and_no_more_tasks_than_it_may_see() -> None:
-    happened = [Happened(ENDED, a_task())]
-    history = [happened[0].thought(), Thought("0", 1.0, "input", "before")]
-    shown = json.loads(question(happened, history, [a_task()] * 30, PACE))
+    happened = [DigestItem(ENDED, a_task())]
+    history = [happened[0].history_entry(), HistoryEntry("0", 1.0, "input", "before")]
+    shown = json.loads(question(Digest("d1", "ada", happened, history, [a_task()] * 30), SETTINGS))
     assert shown["happened"][0]["result"] == "They dance. They also sing."
-    assert shown["before"] == [{"kind": "input", "text": "before"}] and len(shown["tasks"]) == PACE.tasks
+    assert shown["before"] == [{"kind": "input", "text": "before"}] and len(shown["tasks"]) == SETTINGS.tasks
 
 
 def test_what_is_plain_names_the_question_and_does_not_break_off_in_a_word() -> None:
     assert (
-        plain([Happened(ENDED, a_task())]) == "I have an answer to this: How do bees talk. They dance. They also sing."
+        fallback_text([DigestItem(ENDED, a_task())])
+        == "I have an answer to this: How do bees talk. They dance. They also sing."
     )
-    long = plain([Happened(ENDED, a_task("They dance in circles. " * 40))])
+    long = fallback_text([DigestItem(ENDED, a_task("They dance in circles. " * 40))])
     assert len(long) < 500 and long.endswith("circles.")
-    failed = Happened(ENDED, a_task("", TaskState.FAILED, "It took too long."))
-    assert plain([failed]) == "I could not finish this: How do bees talk. It took too long."
-    assert plain([Happened(SAID)]) == ""
+    failed = DigestItem(ENDED, a_task("", TaskState.FAILED, "It took too long."))
+    assert fallback_text([failed]) == "I could not finish this: How do bees talk. It took too long."
+    assert fallback_text([DigestItem(SAID)]) == ""

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.coordinator.channels import INPUT_CHARS
+from backend.coordinator.store import INPUT_CHARS
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.storage.client import connect
 from tests.support.house import RunningHouse, a_browser, running_house

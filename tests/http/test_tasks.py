@@ -12,13 +12,13 @@ import pytest
 from fakeredis import FakeAsyncRedis
 
 from backend.storage.outbox import Outbox
-from backend.tasks.model_call_log import Archive
-from backend.tasks.queue import FakeQueue
-from backend.tasks.repository import Records
-from backend.tasks.service import Board
-from backend.tasks.task import Outcome
+from backend.tasks.model_call_log import ModelCallLog
+from backend.tasks.repository import TaskRepository
+from backend.tasks.service import TaskService
+from backend.tasks.task import TaskResult
 from backend.testing.memory import FakeMemory
 from tests.http.world import World, world
+from tests.support.tasks import FakeQueue, ResultStream
 
 
 @dataclass
@@ -26,19 +26,19 @@ class Desk:
     """A server with tasks, and what keeps them."""
 
     here: World
-    records: Records
-    board: Board
-    archive: Archive
+    repository: TaskRepository
+    service: TaskService
+    model_calls: ModelCallLog
     outbox: Outbox
 
 
 @asynccontextmanager
 async def desk(folder: Path) -> AsyncIterator[Desk]:
     redis = FakeAsyncRedis()
-    records, outbox = Records(redis), Outbox(FakeMemory())
-    board, archive = Board(records, FakeQueue(), kinds={"research"}), Archive(redis, outbox)
-    async with world(folder, tasks=board, archive=archive) as here:
-        yield Desk(here, records, board, archive, outbox)
+    repository, outbox = TaskRepository(redis, ResultStream()), Outbox(FakeMemory())
+    service, model_calls = TaskService(repository, FakeQueue(), kinds={"research"}), ModelCallLog(redis, outbox)
+    async with world(folder, tasks=service, model_calls=model_calls) as here:
+        yield Desk(here, repository, service, model_calls, outbox)
     await outbox.drain(1.0)
     await redis.aclose()
 
@@ -54,11 +54,11 @@ async def test_a_task_is_begun_looked_at_and_done(tmp_path: Path) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser:
         task_id = await begin(browser)
         assert (await browser.get(f"/api/tasks/{task_id}")).json()["state"] == "queued"
-        running = await at.records.begin(task_id)
-        await at.records.tell(running, "searching")
+        running = await at.repository.begin(task_id)
+        await at.repository.report_progress(running, "searching")
         told = (await browser.get(f"/api/tasks/{task_id}/progress")).json()
         assert (told["state"], told["progress"][-1]["detail"]) == ("running", "searching")
-        await at.records.finish(running, Outcome("It scatters.", "live", ("A book",)))
+        await at.repository.finish(running, TaskResult("It scatters.", "live", ("A book",)))
         [task] = (await browser.get("/api/tasks")).json()["tasks"]
         assert (task["state"], task["result"], task["citations"]) == ("done", "It scatters.", ["A book"])
 
@@ -100,11 +100,11 @@ async def test_what_is_no_task_is_refused(tmp_path: Path, body: dict[str, str]) 
 async def test_the_archive_is_read_as_data_and_as_a_page(tmp_path: Path) -> None:
     async with desk(tmp_path) as at, at.here.browser() as browser:
         task_id = await begin(browser)
-        task = await at.records.find(task_id)
+        task = await at.repository.find(task_id)
         assert task is not None
-        with at.archive.scope(task_id, task.owner):
+        with at.model_calls.scope(task_id, task.owner):
             entry = {"at": 1.0, "ms": 5, "model": "m1", "text": "Blue."}
-            at.archive.put(entry | {"messages": [{"role": "user", "content": "I am ana@example.com"}]})
+            at.model_calls.record(entry | {"messages": [{"role": "user", "content": "I am ana@example.com"}]})
         await at.outbox.settle(2.0)
         [attempt] = (await browser.get(f"/api/tasks/{task_id}/archive")).json()["attempts"]
         assert attempt["messages"][0]["content"] == "I am [e-mail]"

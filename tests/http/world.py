@@ -31,8 +31,8 @@ from backend.sessions.handles import LocalSwitchboard
 from backend.sessions.registry import Directory, Session
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
-from backend.tasks.model_call_log import Archive
-from backend.tasks.service import Board
+from backend.tasks.model_call_log import ModelCallLog
+from backend.tasks.service import TaskService
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.transports.base import OnFrame, OnPlayback, Transport
@@ -186,8 +186,8 @@ async def world(
     memory: Memory | None = None,
     elsewhere: PeerTurns = NO_PEERS,
     embedder: Embedder | None = None,
-    tasks: Board | None = None,
-    archive: Archive | None = None,
+    tasks: TaskService | None = None,
+    model_calls: ModelCallLog | None = None,
     services_with: dict[str, Any] | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
@@ -230,7 +230,7 @@ async def world(
         readiness=readiness,
         frontend=frontend,
         tasks=tasks,
-        archive=archive,
+        model_calls=model_calls,
         metrics=made.metrics,
         **{"keepers": (Keeper("memory", made.memory.everything_of, made.memory.forget_user),)} | (services_with or {}),
     )

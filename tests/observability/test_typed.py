@@ -11,9 +11,8 @@ import pytest
 
 from backend.chat.chat import Chat
 from backend.chat.turn import ChatReply, ChatRequest
-from backend.coordinator.channels import Entry
-from backend.coordinator.decisions import Mind
-from backend.coordinator.digest import Happened, Pace
+from backend.coordinator.decider import Digest, DigestItem, ModelDecider
+from backend.coordinator.store import ChannelEntry
 from backend.errors import ModelUnavailable, VoiceError
 from backend.models.base import Finished
 from backend.observability.tracing import Tracer
@@ -22,6 +21,7 @@ from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
 from backend.users.summaries import Summaries
+from tests.coordinator.coordinating import options
 from tests.http.world import settings_with
 from tests.observability.world import tracer_to
 from tests.support.chats import chat_over
@@ -121,8 +121,9 @@ async def test_a_summary_is_a_trace_with_its_model() -> None:
 async def test_a_digest_is_a_trace_with_its_model_and_actions() -> None:
     tracer = FakeTracer()
     model = ScriptedModel([call("capture_feedback", '{"feeling": "praise", "text": "bees"}')], ["Thank you."])
-    mind = Mind(model, "fast", lambda name, owner: nullcontext(), {"research"}, Pace(), 5.0, tracer)
-    await mind.decide("ada", "d1", [Happened(Entry("1-0", "input", 1.0, "I love bees.", "api"))], [], [])
+    decider = ModelDecider(model, "fast", lambda name, owner: nullcontext(), {"research"}, options(), tracer)
+    entry = ChannelEntry("1-0", "input", 1.0, "I love bees.", "api")
+    await decider.decide(Digest("d1", "ada", [DigestItem(entry)]))
     [digest] = tracer.ended("digest")
     assert (digest.session_id, digest.outcome, digest.facts["happened"]) == ("digest-d1", "complete", 1)
     assert [record.kind for record in tracer.under(digest)] == ["model", "tool", "model"]

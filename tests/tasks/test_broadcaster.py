@@ -12,14 +12,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from backend.storage.client import connect, connect_waiting
 from backend.storage.pubsub import PubSub
-from backend.tasks import keys
-from backend.tasks.broadcaster import Crier
-from backend.tasks.metrics import TaskFigures
-from backend.tasks.queue import FakeQueue
-from backend.tasks.repository import Records
-from backend.tasks.service import Board
-from backend.tasks.task import Outcome
+from backend.tasks.broadcaster import TaskBroadcaster, TaskMetrics
+from backend.tasks.repository import EVENTS, TaskRepository
+from backend.tasks.service import TaskService
+from backend.tasks.task import TaskResult
 from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.tasks import FakeQueue, ResultStream
 from tests.support.waiting import until
 
 
@@ -36,8 +34,8 @@ class Square:
     """A process that does things to tasks, another that has its page told of them."""
 
     server: RedisProcess
-    records: Records
-    board: Board
+    repository: TaskRepository
+    service: TaskService
     pubsub: PubSub
     registry: CollectorRegistry
     told: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
@@ -54,36 +52,37 @@ async def square(*here: str) -> AsyncIterator[Square]:
     """`here` are the owners who have a live session."""
     with running_redis() as server:
         redis, ours, waiting = connect(server.url), connect(server.url), connect_waiting(server.url)
-        records, registry, told = Records(redis), CollectorRegistry(), list[tuple[str, str, dict[str, Any]]]()
+        repository, registry = TaskRepository(redis, ResultStream()), CollectorRegistry()
+        told: list[tuple[str, str, dict[str, Any]]] = []
         queue: Any = Hands()
-        figures = TaskFigures(Records(ours), queue)
-        figures.show_in(registry)
+        metrics = TaskMetrics(TaskRepository(ours, ResultStream()), queue)
+        registry.register(metrics)
         pubsub = PubSub(ours, waiting)
-        crier = Crier(
-            Records(ours),
-            figures,
-            here=lambda owner: owner in here,
+        broadcaster = TaskBroadcaster(
+            TaskRepository(ours, ResultStream()),
+            metrics,
+            is_here=lambda owner: owner in here,
             publish=lambda owner, type_, data: told.append((owner, type_, data)),
         )
-        pubsub.subscribe(keys.EVENTS, crier.hear)
+        pubsub.subscribe(EVENTS, broadcaster.on_message)
         pubsub.start()
-        crying = asyncio.create_task(crier.run())
+        running = asyncio.create_task(broadcaster.run())
         try:
             assert await pubsub.wait_until_open(5.0)
-            yield Square(server, records, Board(records, queue, kinds={"research"}), pubsub, registry, told)
+            yield Square(server, repository, TaskService(repository, queue, kinds={"research"}), pubsub, registry, told)
         finally:
-            crying.cancel()
+            running.cancel()
             await pubsub.close()
-            await asyncio.wait([crying])
+            await asyncio.wait([running])
             for client in (redis, ours, waiting):
                 await client.aclose()
 
 
 async def test_an_owner_who_is_here_is_told_of_every_change() -> None:
     async with square("ana") as at:
-        task = await at.records.begin((await at.board.create("ana", "research", "Why?")).id)
-        await at.records.tell(task, "searching")
-        await at.records.finish(task, Outcome("Because.", "live", ("A book",)))
+        task = await at.repository.begin((await at.service.create("ana", "research", "Why?")).id)
+        await at.repository.report_progress(task, "searching")
+        await at.repository.finish(task, TaskResult("Because.", "live", ("A book",)))
         await until(lambda: len(at.told) == 4)
         assert at.events() == ["queued", "running", "progress", "done"]
         assert {(owner, type_) for owner, type_, _ in at.told} == {("ana", "task")}
@@ -99,8 +98,8 @@ async def test_an_owner_who_is_here_is_told_of_every_change() -> None:
 
 async def test_nobody_is_told_of_somebody_elses() -> None:
     async with square("ana") as at:
-        await at.board.create("ben", "research", "Why?")
-        await at.board.create("ana", "research", "Why?")
+        await at.service.create("ben", "research", "Why?")
+        await at.service.create("ana", "research", "Why?")
         await until(lambda: bool(at.told))
         assert {owner for owner, _, _ in at.told} == {"ana"}
 
@@ -112,15 +111,15 @@ async def test_it_listens_again_when_redis_is_back() -> None:
         at.server.start()
         assert await at.pubsub.wait_until_open(5.0)
         await asyncio.sleep(1.1)  # the others' breakers rest for a second
-        await at.board.create("ana", "research", "Why?")
+        await at.service.create("ana", "research", "Why?")
         await until(lambda: at.events() == ["queued"])
 
 
 async def test_the_figures_are_those_of_all_processes() -> None:
     async with square() as at:
-        running = await at.records.begin((await at.board.create("ana", "research", "Why?")).id)
-        await at.board.create("ana", "research", "And why not?")
-        await at.records.fail(running, "no answer", retries=1, retry_after_s=5)
+        running = await at.repository.begin((await at.service.create("ana", "research", "Why?")).id)
+        await at.service.create("ana", "research", "And why not?")
+        await at.repository.fail(running, "no answer", retries=1, retry_after_s=5)
         wanted = (
             'voice_tasks{state="queued"} 2.0',
             'voice_task_events_total{event="retrying"} 1.0',

@@ -13,9 +13,8 @@ from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.observability.call_metrics import Metrics
 from backend.tasks.handoff import BackgroundHandoff
-from backend.tasks.queue import FakeQueue
-from backend.tasks.repository import Records
-from backend.tasks.service import Board
+from backend.tasks.repository import TaskRepository
+from backend.tasks.service import TaskService
 from backend.tasks.task import Task
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import GOES_ON, STARTED
@@ -23,6 +22,7 @@ from backend.thinkers.run import ThinkerRun
 from demo.offline.demonstration.intents import Question as Wish
 from demo.offline.demonstration.routing import routing_of
 from tests.call.world import settle, think_at_once, thinkers
+from tests.support.tasks import FakeQueue, ResultStream
 
 
 async def plans_and_waits(run: ThinkerRun) -> Answer:
@@ -40,9 +40,9 @@ class OneCall:
     shown: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.records = Records(FakeAsyncRedis())
-        self.board = Board(self.records, FakeQueue(), kinds={"research", "slow"})
-        self.handoff = BackgroundHandoff(self.board)
+        self.repository = TaskRepository(FakeAsyncRedis(), ResultStream())
+        self.service = TaskService(self.repository, FakeQueue(), kinds={"research", "slow"})
+        self.handoff = BackgroundHandoff(self.service)
         self.thinkers = thinkers(
             research=(plans_and_waits, {"background": True}),
             slow=(plans_and_waits, {"background": True, "deadline_s": 0.05}),
@@ -70,7 +70,7 @@ class OneCall:
 
     async def tasks(self) -> list[Task]:
         await self.handoff.close()
-        return await self.board.list("ana")
+        return await self.service.list("ana")
 
 
 async def test_work_asked_for_in_the_background_is_begun_there_and_said_so_at_once() -> None:
@@ -92,7 +92,7 @@ async def test_work_that_outlives_its_deadline_goes_on_from_its_steps() -> None:
     assert isinstance(event, ThinkerFinished)
     assert json.loads(event.output)["answer"] == GOES_ON
     [task] = await call.tasks()
-    assert await call.records.steps(task.id) == {"plan": ["the web"]}
+    assert await call.repository.steps(task.id) == {"plan": ["the web"]}
 
 
 async def test_work_whose_caller_hangs_up_goes_on_from_its_steps() -> None:
@@ -101,7 +101,7 @@ async def test_work_whose_caller_hangs_up_goes_on_from_its_steps() -> None:
     await settle()
     await call.calls.close(go_on=True)
     [task] = await call.tasks()
-    assert await call.records.steps(task.id) == {"plan": ["the web"]}
+    assert await call.repository.steps(task.id) == {"plan": ["the web"]}
 
 
 async def test_work_that_the_end_of_the_call_cancels_first_goes_on_all_the_same() -> None:
@@ -155,7 +155,7 @@ async def test_work_that_cannot_be_given_away_fails_in_words() -> None:
     async def gone(*_: Any, **__: Any) -> Task:
         raise TimeoutError
 
-    call.board.create = gone  # type: ignore[method-assign]
+    call.service.create = gone  # type: ignore[method-assign]
     call.ask("research", background=True)
     event = await call.event()
     assert isinstance(event, ThinkerFailed)

@@ -16,15 +16,16 @@ import httpx2
 import pytest
 from redis.asyncio import Redis
 
-from backend.coordinator.channels import Channels
+from backend.coordinator.store import Channels
 from backend.storage.client import connect
 from backend.tasks.queue import open_queue
-from backend.tasks.repository import Records
-from backend.tasks.service import Board
+from backend.tasks.repository import TaskRepository
+from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskState
 from demo.services.server import ApiServer, serving
 from tests.support.redis_server import running_redis
 from tests.support.research_mind import REPORT, ResearchMind
+from tests.support.tasks import ResultStream
 from tests.support.waiting import until
 
 COMMAND = Path(sys.executable).parent / "responder-thinker"
@@ -112,15 +113,15 @@ async def settled(browser: httpx2.AsyncClient, state: str, within_s: float = 25.
 async def test_a_killed_workers_task_is_finished_by_another_and_told_once() -> None:
     mind = ResearchMind(holds="gaps")
     async with shared_redis() as shared, serving(mind) as api:
-        board, records = shared.board, shared.records
+        service, repository = shared.service, shared.repository
         async with worker(api, REDIS_URL=shared.url) as first:
-            task = await board.create("ana", "research", "How do cities cut their traffic?")
+            task = await service.create("ana", "research", "How do cities cut their traffic?")
             await until(lambda: mind.asked == ["plan", "gaps"], 20.0)
             async with worker(api, REDIS_URL=shared.url) as second:
                 mind.holds = ""
                 await first.kill()
                 await until(lambda: shared.is_over(task), 3 * LEASE_S + 10)
-                ended = await records.find(task.id)
+                ended = await repository.find(task.id)
                 assert ended is not None
                 assert (ended.state, ended.attempts, ended.deaths) == (TaskState.DONE, 2, 1)
                 assert REPORT in ended.result
@@ -128,17 +129,17 @@ async def test_a_killed_workers_task_is_finished_by_another_and_told_once() -> N
                 assert await shared.results() == 1
 
                 mind.holds = "plan"
-                other = await board.create("ana", "research", "And how do towns?")
+                other = await service.create("ana", "research", "And how do towns?")
                 await until(lambda: mind.asked[-1] == "plan", 5.0)
                 api.hung_up.clear()
                 async with asyncio.timeout(1.0):  # canceled here, stopped there
-                    assert await board.cancel("ana", other.id) == "canceled"
+                    assert await service.cancel("ana", other.id) == "canceled"
                     await api.hung_up.wait()
 
-                last = await board.create("ana", "research", "And how do villages?")
+                last = await service.create("ana", "research", "And how do villages?")
                 await until(lambda: mind.asked.count("plan") == 3, 5.0)
                 assert await second.stop() == 0  # told to end, it hands back what it has
-                back = await records.find(last.id)
+                back = await repository.find(last.id)
                 assert back is not None
                 assert (back.state, back.deaths) == (TaskState.QUEUED, 0)
         assert await shared.results() == 1
@@ -176,11 +177,11 @@ class Shared:
 
     url: str
     redis: Redis
-    records: Records
-    board: Board
+    repository: TaskRepository
+    service: TaskService
 
     async def is_over(self, task: Task) -> bool:
-        found = await self.records.find(task.id)
+        found = await self.repository.find(task.id)
         return found is not None and not found.open
 
     async def results(self) -> int:
@@ -192,9 +193,9 @@ class Shared:
 async def shared_redis() -> AsyncIterator[Shared]:
     with running_redis() as running:
         redis = connect(running.url)
-        records = Records(redis)
+        repository = TaskRepository(redis, ResultStream())
         try:
             async with open_queue(running.url) as queue:
-                yield Shared(running.url, redis, records, Board(records, queue, kinds={"research"}))
+                yield Shared(running.url, redis, repository, TaskService(repository, queue, kinds={"research"}))
         finally:
             await redis.aclose()

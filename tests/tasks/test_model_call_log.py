@@ -15,9 +15,8 @@ from backend.errors import ModelUnavailable
 from backend.models.base import Delta, Finished, ToolCall
 from backend.models.chat_completions import ChatCompletions, Patience
 from backend.storage.outbox import Outbox
-from backend.tasks import keys
-from backend.tasks.model_call_log import ENTRIES_LIMIT, Archive, ArchivingModel, as_markdown
-from backend.tasks.redact import TEXT_LIMIT, redacted
+from backend.tasks.model_call_log import ENTRIES_LIMIT, TEXT_LIMIT, LoggedModel, ModelCallLog, as_markdown, redacted
+from backend.tasks.repository import model_calls_key, record_key
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from demo.services.server import serving
@@ -26,21 +25,21 @@ from tests.support.chat_api import ended, error, stream, words
 
 @dataclass
 class Shelf:
-    """An archive whose writing can be waited for."""
+    """An model_calls whose writing can be waited for."""
 
     redis: FakeAsyncRedis
-    archive: Archive
+    model_calls: ModelCallLog
     outbox: Outbox
 
     async def entries(self, name: str = "t1", owner: str = "ana") -> list[dict[str, Any]]:
         await self.outbox.settle(2.0)
-        return await self.archive.read(owner, name) or []
+        return await self.model_calls.read(owner, name) or []
 
 
 @asynccontextmanager
 async def shelf() -> AsyncIterator[Shelf]:
     redis, outbox = FakeAsyncRedis(), Outbox(FakeMemory())
-    yield Shelf(redis, Archive(redis, outbox), outbox)
+    yield Shelf(redis, ModelCallLog(redis, outbox), outbox)
     await outbox.drain(1.0)
     await redis.aclose()
 
@@ -53,10 +52,10 @@ async def ask(model: Any, text: str = "Why is the sky blue?") -> list[Delta]:
 async def test_an_attempt_is_kept_with_what_was_asked_and_said() -> None:
     call = ToolCall("c1", "web_search", '{"query": "sky"}')
     async with shelf() as here:
-        model = ArchivingModel(
-            ScriptedModel(["Because ", "of air.", call, Finished("stop", 12, 7, "m2")]), here.archive
+        model = LoggedModel(
+            ScriptedModel(["Because ", "of air.", call, Finished("stop", 12, 7, "m2")]), here.model_calls
         )
-        with here.archive.scope("t1", "ana"):
+        with here.model_calls.scope("t1", "ana"):
             assert len(await ask(model)) == 4
         [entry] = await here.entries()
     assert entry["messages"] == [{"role": "user", "content": "Why is the sky blue?"}]
@@ -67,9 +66,9 @@ async def test_an_attempt_is_kept_with_what_was_asked_and_said() -> None:
 
 async def test_without_a_scope_nothing_is_kept() -> None:
     async with shelf() as here:
-        model = ArchivingModel(ScriptedModel(["Hello."], ["Hello."]), here.archive)
+        model = LoggedModel(ScriptedModel(["Hello."], ["Hello."]), here.model_calls)
         await ask(model)
-        with here.archive.scope("t1", "ana"):
+        with here.model_calls.scope("t1", "ana"):
             pass
         await ask(model)
         await here.outbox.settle(2.0)
@@ -78,24 +77,24 @@ async def test_without_a_scope_nothing_is_kept() -> None:
 
 async def test_scopes_side_by_side_are_not_mixed_up() -> None:
     async with shelf() as here:
-        model = ArchivingModel(
-            ScriptedModel(improvise=lambda messages, _: [0.01, f"about {messages[0]['content']}"]), here.archive
+        model = LoggedModel(
+            ScriptedModel(improvise=lambda messages, _: [0.01, f"about {messages[0]['content']}"]), here.model_calls
         )
 
         async def one(name: str, owner: str) -> None:
-            with here.archive.scope(name, owner):
+            with here.model_calls.scope(name, owner):
                 await asyncio.create_task(ask(model, name))
 
         await asyncio.gather(one("t1", "ana"), one("t2", "ben"))
         assert [entry["text"] for entry in await here.entries("t1")] == ["about t1"]
         assert [entry["text"] for entry in await here.entries("t2", "ben")] == ["about t2"]
-        assert await here.archive.read("ana", "t2") is None
+        assert await here.model_calls.read("ana", "t2") is None
 
 
 async def test_a_failed_and_a_broken_off_attempt_are_kept_too() -> None:
     async with shelf() as here:
-        model = ArchivingModel(ScriptedModel(["Half", ModelUnavailable("It broke.")], ["One", "two"]), here.archive)
-        with here.archive.scope("t1", "ana"):
+        model = LoggedModel(ScriptedModel(["Half", ModelUnavailable("It broke.")], ["One", "two"]), here.model_calls)
+        with here.model_calls.scope("t1", "ana"):
             with pytest.raises(ModelUnavailable):
                 await ask(model)
             async with aclosing(model.stream([], model="m1")) as deltas:
@@ -111,10 +110,10 @@ async def test_attempts_that_another_followed_are_kept() -> None:
             base_url=f"{server.url}/v1",
             api_key="k",
             patience=Patience(backoff_s=0.01),
-            on_failure=here.archive.attempt_failed,
+            on_failure=here.model_calls.attempt_failed,
         )
-        with here.archive.scope("t1", "ana"):
-            await ask(ArchivingModel(completions, here.archive))
+        with here.model_calls.scope("t1", "ana"):
+            await ask(LoggedModel(completions, here.model_calls))
         await completions.close()
         entries = await here.entries()
     assert [(entry["model"], entry.get("error")) for entry in entries] == [
@@ -126,36 +125,36 @@ async def test_attempts_that_another_followed_are_kept() -> None:
 
 async def test_it_is_bounded_and_expires() -> None:
     async with shelf() as here:
-        with here.archive.scope("t1", "ana"):
+        with here.model_calls.scope("t1", "ana"):
             for number in range(ENTRIES_LIMIT + 5):
-                here.archive.put({"at": 1.0, "ms": 1, "model": "m", "text": str(number)})
+                here.model_calls.record({"at": 1.0, "ms": 1, "model": "m", "text": str(number)})
         entries = await here.entries()
         assert (len(entries), entries[-1]["text"]) == (ENTRIES_LIMIT, str(ENTRIES_LIMIT + 4))
-        assert await here.redis.ttl(keys.archive("t1")) > 0
-        assert await here.redis.ttl(keys.archives("ana")) > 0
+        assert await here.redis.ttl(model_calls_key("t1")) > 0
+        assert await here.redis.ttl("user:ana:archives") > 0
 
 
 async def test_it_is_exported_and_erased_with_its_owner() -> None:
     async with shelf() as here:
         for name, owner in (("t1", "ana"), ("t2", "ana"), ("t3", "ben")):
-            with here.archive.scope(name, owner):
-                here.archive.put({"at": 1.0, "ms": 1, "model": "m", "text": "words"})
+            with here.model_calls.scope(name, owner):
+                here.model_calls.record({"at": 1.0, "ms": 1, "model": "m", "text": "words"})
         await here.outbox.settle(2.0)
-        assert set(await here.archive.export("ana")) == {"t1", "t2"}
-        await here.archive.erase("ana")
-        assert await here.archive.export("ana") == {}
-        assert set(await here.archive.export("ben")) == {"t3"}
+        assert set(await here.model_calls.export("ana")) == {"t1", "t2"}
+        await here.model_calls.erase("ana")
+        assert await here.model_calls.export("ana") == {}
+        assert set(await here.model_calls.export("ben")) == {"t3"}
 
 
 async def test_an_attempt_that_ends_after_its_task_was_erased_is_not_kept() -> None:
     async with shelf() as here:
-        await here.redis.set(keys.record("t1"), "{}")
-        with here.archive.scope("t1", "ana", while_there=keys.record("t1")):
-            here.archive.put({"at": 1.0, "ms": 1, "model": "m", "text": "before"})
+        await here.redis.set(record_key("t1"), "{}")
+        with here.model_calls.scope("t1", "ana", while_exists=record_key("t1")):
+            here.model_calls.record({"at": 1.0, "ms": 1, "model": "m", "text": "before"})
             assert len(await here.entries()) == 1
-            await here.redis.delete(keys.record("t1"))
-            await here.archive.erase("ana")
-            here.archive.put({"at": 2.0, "ms": 1, "model": "m", "text": "after"})
+            await here.redis.delete(record_key("t1"))
+            await here.model_calls.erase("ana")
+            here.model_calls.record({"at": 2.0, "ms": 1, "model": "m", "text": "after"})
         await here.outbox.settle(2.0)
         assert await here.redis.keys("*") == []
 

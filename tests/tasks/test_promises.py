@@ -11,30 +11,38 @@ import pytest
 from fakeredis import FakeAsyncRedis
 from pydantic import ValidationError
 
-from backend.app.open_tasks import a_worker
-from backend.coordinator.actions import ACTION_TOOLS, ACTIONS_LIMIT, CREATE_LIMIT, SUMMARY_CHARS, Draft
-from backend.coordinator.channels import Entry
-from backend.coordinator.decisions import Decision, Mind
-from backend.coordinator.digest import Happened, Pace, Thought, bounded
-from backend.coordinator.service import pace_of
-from backend.coordinator.state import THOUGHTS_LIMIT, Notebook
+from backend.app.tasks import make_worker
+from backend.coordinator.decider import (
+    ACTION_TOOLS,
+    ACTIONS_LIMIT,
+    CREATE_LIMIT,
+    SUMMARY_CHARS,
+    Decision,
+    Digest,
+    DigestItem,
+    ModelDecider,
+    RequestedActions,
+    bounded,
+)
+from backend.coordinator.store import HISTORY_LIMIT, ChannelEntry, CoordinatorState, HistoryEntry
 from backend.errors import NoAnswer
 from backend.models.chat_completions import ChatCompletions, Patience
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.storage.outbox import Outbox
-from backend.tasks.model_call_log import Archive, ArchivingModel
-from backend.tasks.repository import Records
-from backend.tasks.run import Run, RunLimits, Runner
-from backend.tasks.task import Outcome, Task, TaskState
+from backend.tasks.model_call_log import LoggedModel, ModelCallLog
+from backend.tasks.repository import TaskRepository
+from backend.tasks.task import Task, TaskResult, TaskState
+from backend.tasks.worker import RunLimits, TaskRun, TaskRunner
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox
 from demo.services.server import Reply, Request, serving
-from tests.coordinator.coordinating import USER, Process, World
+from tests.coordinator.coordinating import USER, Process, World, options
 from tests.support.chat_api import ended, error, stream, words
 from tests.support.minds import call
+from tests.support.tasks import ResultStream
 from tests.support.waiting import until
 
 TASKS = BackgroundSettings.model_validate({})
@@ -55,43 +63,46 @@ def test_a_worker_is_given_them() -> None:
     settings = BackgroundSettings.model_validate(given)
     outbox = Outbox(FakeMemory())
     redis = FakeAsyncRedis()
-    worker = a_worker(settings, Records(redis), _no_thinkers(), Archive(redis, outbox))
+    worker = make_worker(settings, TaskRepository(redis, ResultStream()), _no_thinkers(), ModelCallLog(redis, outbox))
     assert worker._limits == RunLimits(4, 7, 30, 60)
     assert (worker._concurrency, worker._lease_s) == (2, 3)
-    assert a_worker(TASKS, Records(redis), _no_thinkers(), Archive(redis, outbox))._limits == RunLimits()
+    assert (
+        make_worker(TASKS, TaskRepository(redis, ResultStream()), _no_thinkers(), ModelCallLog(redis, outbox))._limits
+        == RunLimits()
+    )
 
 
 async def test_a_failure_is_brought_again_after_five_seconds_once() -> None:
     redis = FakeAsyncRedis()
-    records = Records(redis)
+    repository = TaskRepository(redis, ResultStream())
 
-    async def work(run: Run) -> Outcome:
+    async def work(run: TaskRun) -> TaskResult:
         raise NoAnswer("Not now.")
 
-    runner = Runner(records, work, RunLimits(look_s=0.01))
+    runner = TaskRunner(repository, work, RunLimits(check_s=0.01))
     task = Task("t1", "ana", "", "research", "bees", 1.0, 1.0)
-    await records.place(task, {})
+    await repository.create(task, {})
     again = await runner.run("t1")
     assert again is not None and again.delay_s == 5
     assert await runner.run("t1") is None
-    over = await records.find("t1")
+    over = await repository.find("t1")
     assert over is not None and (over.state, over.attempts) == (TaskState.FAILED, 2)
     await redis.aclose()
 
 
 async def test_what_was_checkpointed_is_there_for_the_retry() -> None:
     redis = FakeAsyncRedis()
-    records, seen = Records(redis), []
+    repository, seen = TaskRepository(redis, ResultStream()), []
 
-    async def work(run: Run) -> Outcome:
+    async def work(run: TaskRun) -> TaskResult:
         seen.append(run.kept("plan"))
         await run.keep("plan", ["read", "write"])
         if len(seen) == 1:
             raise NoAnswer("Not now.")
-        return Outcome("Done.", "live")
+        return TaskResult("Done.", "live")
 
-    runner = Runner(records, work, RunLimits(look_s=0.01))
-    await records.place(Task("t1", "ana", "", "research", "bees", 1.0, 1.0), {})
+    runner = TaskRunner(repository, work, RunLimits(check_s=0.01))
+    await repository.create(Task("t1", "ana", "", "research", "bees", 1.0, 1.0), {})
     await runner.run("t1")
     await runner.run("t1")
     assert seen == [None, ["read", "write"]]
@@ -102,10 +113,13 @@ async def test_what_was_checkpointed_is_there_for_the_retry() -> None:
 
 
 def test_digests_are_fifteen_seconds_apart_and_results_alone_wait_for_twenty() -> None:
-    pace = pace_of(COORDINATOR)
-    assert pace == Pace()
-    assert (pace.apart_s, pace.results_after_s, pace.listener_after_s, pace.gather_s) == (15, 20, 0.5, 1)
-    assert (pace.history_bytes, COORDINATOR.think_within_s) == (20 * 1024, 60)
+    assert (
+        COORDINATOR.apart_s,
+        COORDINATOR.results_after_s,
+        COORDINATOR.listener_after_s,
+        COORDINATOR.gather_s,
+    ) == (15, 20, 0.5, 1)
+    assert (COORDINATOR.history_bytes, COORDINATOR.think_within_s) == (20 * 1024, 60)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +127,7 @@ def test_digests_are_fifteen_seconds_apart_and_results_alone_wait_for_twenty() -
 )
 def test_what_a_digest_is_shown_stays_within_bounds(setting: str, least: int, most: int) -> None:
     for value in (least, most):
-        assert getattr(pace_of(CoordinatorSettings.model_validate({setting: value})), setting) == value
+        assert getattr(CoordinatorSettings.model_validate({setting: value}), setting) == value
     for value in (least - 1, most + 1):
         with pytest.raises(ValidationError):
             CoordinatorSettings.model_validate({setting: value})
@@ -140,15 +154,15 @@ async def looked(process: Process, times: int = 2) -> None:
 async def test_a_second_digest_waits_until_fifteen_seconds_after_the_first() -> None:
     world = World()
     async with thinking(world) as one:
-        await one.channels.say(USER, "one", "api")
+        await one.channels.add_input(USER, "one", "api")
         world.now += 1.1
-        await until(lambda: len(one.mind.asked) == 1, 20)
-        await one.channels.say(USER, "two", "api")
+        await until(lambda: len(one.decider.asked) == 1, 20)
+        await one.channels.add_input(USER, "two", "api")
         world.now += 13
         await looked(one)
-        assert len(one.mind.asked) == 1
+        assert len(one.decider.asked) == 1
         world.now += 2.5
-        await until(lambda: len(one.mind.asked) == 2, 20)
+        await until(lambda: len(one.decider.asked) == 2, 20)
 
 
 async def test_a_result_alone_waits_for_twenty_seconds_and_for_a_listener_half_a_second() -> None:
@@ -171,12 +185,12 @@ async def test_a_result_alone_waits_for_twenty_seconds_and_for_a_listener_half_a
 
 async def test_the_history_kept_is_bounded_and_so_is_what_is_shown_of_it() -> None:
     async with Process(World(), "one") as one:
-        for number in range(THOUGHTS_LIMIT + 5):
-            await one.notebook.remember(USER, [Thought(f"{number}", float(number), "input", f"word {number}")])
-        kept = await Notebook(one.redis).history(USER)
-    assert THOUGHTS_LIMIT == 100 and [thought.id for thought in kept] == [f"{n}" for n in range(5, 105)]
-    long = [Thought(f"{number}", float(number), "input", "ü" * 1_000) for number in range(40)]
-    shown = bounded(long, Pace())
+        for number in range(HISTORY_LIMIT + 5):
+            await one.state.add_history(USER, [HistoryEntry(f"{number}", float(number), "input", f"word {number}")])
+        kept = await CoordinatorState(one.redis).history(USER)
+    assert HISTORY_LIMIT == 100 and [thought.id for thought in kept] == [f"{n}" for n in range(5, 105)]
+    long = [HistoryEntry(f"{number}", float(number), "input", "ü" * 1_000) for number in range(40)]
+    shown = bounded(long, options())
     size = sum(len(json.dumps({"text": thought.text}, ensure_ascii=False).encode()) for thought in shown)
     assert 8 <= len(shown) <= 10 and size <= 20 * 1024 and shown[-1].id == "39"
 
@@ -203,11 +217,11 @@ async def test_the_history_kept_is_bounded_and_so_is_what_is_shown_of_it() -> No
     ],
 )
 async def test_an_action_that_is_not_exactly_right_is_refused(tool: str, arguments: dict[str, object]) -> None:
-    draft = Draft({"research"}, {"t1"})
-    result = await Toolbox(ACTION_TOOLS, {Draft: draft}).run(
+    actions = RequestedActions({"research"}, {"t1"})
+    result = await Toolbox(ACTION_TOOLS, {RequestedActions: actions}).run(
         tool, json.dumps(arguments), Principal("ana", "d1", client="internal")
     )
-    assert result.error and draft.actions == []
+    assert result.error and actions.valid == []
 
 
 async def test_four_actions_there_are_and_no_more_than_eight_at_once() -> None:
@@ -217,30 +231,30 @@ async def test_four_actions_there_are_and_no_more_than_eight_at_once() -> None:
         "summarize_task_result",
         "capture_feedback",
     }
-    draft = Draft({"research"}, {"t1"})
-    box, ana = Toolbox(ACTION_TOOLS, {Draft: draft}), Principal("ana", "d1", client="internal")
+    actions = RequestedActions({"research"}, {"t1"})
+    box, ana = Toolbox(ACTION_TOOLS, {RequestedActions: actions}), Principal("ana", "d1", client="internal")
     for number in range(CREATE_LIMIT + 1):
         made = await box.run("create_task", json.dumps({"kind": "research", "instruction": f"Bees {number}"}), ana)
         assert bool(made.error) == (number == CREATE_LIMIT)
     for number in range(ACTIONS_LIMIT):
         await box.run("capture_feedback", json.dumps({"feeling": "wish", "text": f"{number}"}), ana)
-    assert len(draft.actions) == ACTIONS_LIMIT == 8
+    assert len(actions.valid) == ACTIONS_LIMIT == 8
 
 
 async def test_actions_are_the_coordinators_and_nobody_elses() -> None:
-    draft = Draft({"research"}, {"t1"})
-    box = Toolbox(ACTION_TOOLS, {Draft: draft})
+    actions = RequestedActions({"research"}, {"t1"})
+    box = Toolbox(ACTION_TOOLS, {RequestedActions: actions})
     for client in ("voice", "chat", "external"):
         refused = await box.run("cancel_task", '{"task_id": "t1"}', Principal("ana", "s1", client=client))
         assert refused.error, client
-    assert draft.actions == []
+    assert actions.valid == []
 
 
 async def test_a_refused_action_can_be_put_right_in_the_same_digest() -> None:
     model = ScriptedModel(
         [call("cancel_task", '{"task_id": "gone"}')], [call("cancel_task", '{"task_id": "t1"}', "c2")], ["Stopped."]
     )
-    decision = await _mind(model).decide(USER, "d1", _said("Stop it."), [], [_task()])
+    decision = await _decider(model).decide(Digest("d1", USER, _said("Stop it."), tasks=[_task()]))
     assert [type(action).__name__ for action in decision.actions] == ["CancelTask"]
     assert decision.invalid == ("cancel_task: failed",) and decision.text == "Stopped."
 
@@ -257,21 +271,22 @@ async def test_the_fallback_thinks_when_the_model_is_away_and_both_attempts_are_
 
     redis, memory = FakeAsyncRedis(), FakeMemory()
     outbox = Outbox(memory)
-    archive = Archive(redis, outbox)
+    model_calls = ModelCallLog(redis, outbox)
     async with serving(answer) as server:
         completions = ChatCompletions(
             base_url=f"{server.url}/v1",
             api_key="k",
             patience=Patience(backoff_s=0.01),
             fallbacks={"small": "large"},
-            on_failure=archive.attempt_failed,
+            on_failure=model_calls.attempt_failed,
         )
-        mind = Mind(ArchivingModel(completions, archive), "small", archive.scope, {"research"}, Pace(), 10.0)
-        decision = await mind.decide(USER, "d1", _said("And the bees?"), [], [])
+        model = LoggedModel(completions, model_calls)
+        decider = ModelDecider(model, "small", model_calls.scope, {"research"}, options())
+        decision = await decider.decide(Digest("d1", USER, _said("And the bees?")))
         await completions.close()
     await outbox.drain(2.0)
     assert decision.text.startswith("Bees dance.") and asked[-1] == "large" and set(asked) == {"small", "large"}
-    kept = await archive.export(USER)
+    kept = await model_calls.export(USER)
     await redis.aclose()
     text = json.dumps(kept)
     assert "digest-d1" in text and "large" in text and "The model refuses (503)." in text
@@ -279,17 +294,18 @@ async def test_the_fallback_thinks_when_the_model_is_away_and_both_attempts_are_
 
 
 async def test_a_model_that_takes_too_long_is_given_up_and_what_is_plain_is_told() -> None:
-    mind = Mind(ScriptedModel([30.0, "Late."]), "slow", lambda name, owner: nullcontext(), {"research"}, Pace(), 0.05)
+    model, quick = ScriptedModel([30.0, "Late."]), options(think_within_s=0.05)
+    decider = ModelDecider(model, "slow", lambda name, owner: nullcontext(), {"research"}, quick)
     with pytest.raises(NoAnswer, match="within"):
-        await mind.decide(USER, "d1", _said("And the bees?"), [], [])
+        await decider.decide(Digest("d1", USER, _said("And the bees?")))
 
 
-def _mind(model: ScriptedModel) -> Mind:
-    return Mind(model, "fast", lambda name, owner: nullcontext(), {"research"}, Pace(), 5.0)
+def _decider(model: ScriptedModel) -> ModelDecider:
+    return ModelDecider(model, "fast", lambda name, owner: nullcontext(), {"research"}, options(think_within_s=5.0))
 
 
-def _said(text: str) -> list[Happened]:
-    return [Happened(Entry("1-0", "input", 1.0, text, "api"))]
+def _said(text: str) -> list[DigestItem]:
+    return [DigestItem(ChannelEntry("1-0", "input", 1.0, text, "api"))]
 
 
 def _task() -> Task:

@@ -8,9 +8,9 @@ import pytest
 
 from backend.tasks.task import (
     DEATHS_LIMIT,
-    Outcome,
     Superseded,
     Task,
+    TaskResult,
     TaskState,
     begun,
     canceled,
@@ -22,7 +22,7 @@ from backend.tasks.task import (
     progressed,
 )
 
-ANSWER = Outcome("It is blue.", "live", ("Some source",))
+ANSWER = TaskResult("It is blue.", "live", ("Some source",))
 
 
 def queued() -> Task:

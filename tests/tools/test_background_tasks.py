@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backend.notifications.notices import Notice
-from backend.tasks.queries import Asking
+from backend.tasks.service import TaskQueries
 from backend.tasks.task import Task, TaskState
 from backend.tools.background_tasks import NoTasks, UserTasks, background_tasks
 from backend.tools.base import Principal
@@ -37,8 +37,8 @@ class Tellings:
         return True
 
 
-def asking(world: World, *notices: Notice) -> tuple[Asking, Tellings]:
-    made, tellings = Asking(), Tellings(*notices)
+def asking(world: World, *notices: Notice) -> tuple[TaskQueries, Tellings]:
+    made, tellings = TaskQueries(), Tellings(*notices)
     made.open(FakeTasks(world, Countdown()), tellings)
     return made, tellings
 
@@ -92,7 +92,7 @@ async def test_nobody_elses_task_is_ever_seen_and_none_is_no_error() -> None:
 async def test_a_briefing_names_them_briefly() -> None:
     world = a_world()
     world.tasks["t2"] = replace(world.tasks["t2"], instruction="a" * 500)
-    brief = await asking(world)[0].briefing("ada")
+    brief = await asking(world)[0].for_prompt("ada")
     assert brief == [{"asked": "a" * 120, "state": "running"}, {"asked": "bees 1", "state": "done"}]
 
 

@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from backend.app.open_tasks import Background, Store, a_worker, open_archive, open_background, open_records
+from backend.app.tasks import BackgroundTasks, make_worker, open_background, open_repository
 from backend.errors import SettingsError
 from backend.settings.tasks import BackgroundSettings
 from backend.storage import embedded
 from backend.storage.embedded import OpenedMemory, join_memory, open_memory
+from backend.storage.outbox import Outbox
+from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.task import Task, TaskState
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from tests.call.world import think_at_once, thinkers
@@ -29,24 +31,21 @@ def some_thinkers() -> ThinkerDispatcher:
 
 
 @asynccontextmanager
-async def background(opened: OpenedMemory, settings: BackgroundSettings) -> AsyncIterator[Background]:
-    store = Store(opened.redis, opened.waiting, opened.url)
-    async with (
-        open_archive(settings, opened.memory, opened.redis) as archive,
-        open_background(
-            settings, store, thinkers=some_thinkers(), archive=archive, registry=CollectorRegistry()
-        ) as work,
-    ):
+async def background(opened: OpenedMemory, settings: BackgroundSettings) -> AsyncIterator[BackgroundTasks]:
+    outbox = Outbox(opened.memory)
+    model_calls = ModelCallLog(opened.redis, outbox)
+    async with open_background(settings, opened, some_thinkers(), model_calls, CollectorRegistry()) as work:
         yield work
+    await outbox.drain(1.0)
 
 
-async def ended(work: Background, task: Task) -> Task:
+async def ended(work: BackgroundTasks, task: Task) -> Task:
     async def over() -> bool:
-        found = await work.records.find(task.id)
+        found = await work.repository.find(task.id)
         return found is not None and not found.open
 
     await until(over)
-    found = await work.records.find(task.id)
+    found = await work.repository.find(task.id)
     assert found is not None
     return found
 
@@ -59,10 +58,10 @@ async def test_without_a_redis_server_tasks_are_done_in_this_process(
     opened = await open_memory(None, tmp_path)
     assert opened.url is None
     async with background(opened, settings) as work:
-        assert "in this process only" in work.line
-        done = await ended(work, await work.board.create("ana", "research", "the sky"))
+        assert "in this process only" in work.banner
+        done = await ended(work, await work.service.create("ana", "research", "the sky"))
         assert (done.state, done.result) == (TaskState.DONE, "About the sky.")
-        assert await work.board.cancel("ana", done.id) == "already_done"
+        assert await work.service.cancel("ana", done.id) == "already_done"
     await opened.memory.close()
 
 
@@ -71,13 +70,13 @@ async def test_a_worker_joins_the_embedded_redis_of_the_server_beside_it(tmp_pat
     async with AsyncExitStack() as stack:
         stack.push_async_callback(opened.memory.close)
         work = await stack.enter_async_context(background(opened, ELSEWHERE))
-        task = await work.board.create("ana", "research", "the sky")
+        task = await work.service.create("ana", "research", "the sky")
         await asyncio.sleep(0.2)
-        assert (await work.records.find(task.id) or task).state is TaskState.QUEUED
+        assert (await work.repository.find(task.id) or task).state is TaskState.QUEUED
         joined = await join_memory(None, tmp_path)
         stack.push_async_callback(joined.memory.close)
-        records = open_records(ELSEWHERE, Store(joined.redis, joined.waiting, joined.url))
-        worker = a_worker(ELSEWHERE, records, some_thinkers(), work.archive)
+        model_calls = ModelCallLog(joined.redis, Outbox(joined.memory))
+        worker = make_worker(ELSEWHERE, open_repository(ELSEWHERE, joined.redis), some_thinkers(), model_calls)
         await stack.enter_async_context(worker.working(joined.url))
         assert (await ended(work, task)).state is TaskState.DONE
 
@@ -101,5 +100,5 @@ async def test_only_what_may_go_on_is_a_kind_of_task(tmp_path: Path, monkeypatch
     monkeypatch.setattr(embedded, "find_binary", lambda: None)
     opened = await open_memory(None, tmp_path)
     async with background(opened, HERE) as work:
-        assert work.board.kinds == {"research"}
+        assert work.service.kinds == {"research"}
     await opened.memory.close()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from backend.tasks.queue import open_queue
-from backend.tasks.queue_polling import WAIT_S
+from backend.tasks.queue import WAIT_S, open_queue
 from tests.support.redis_server import running_redis
 
 

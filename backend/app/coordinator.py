@@ -1,0 +1,52 @@
+"""Opens the coordinator of a process."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from backend.app.models import Models
+from backend.app.stores import Stores
+from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies
+from backend.coordinator.decider import Decider, ModelDecider, PlainDecider
+from backend.coordinator.service import CoordinatorService, UtteranceIngest
+from backend.coordinator.store import Channels, CoordinatorState
+from backend.notifications.dispatcher import NotificationDispatcher
+from backend.observability.tracing import Tracer
+from backend.runtime.supervisor import supervised
+from backend.settings.settings import Settings
+from backend.tasks.repository import EVENTS
+from backend.tasks.service import TaskService
+
+
+@asynccontextmanager
+async def open_coordinator(
+    settings: Settings,
+    stores: Stores,
+    models: Models,
+    tasks: TaskService,
+    notifier: NotificationDispatcher,
+    tracer: Tracer,
+) -> AsyncIterator[CoordinatorService]:
+    """Run a coordinator until the block ends; open it before pub/sub starts."""
+    redis, chosen = stores.opened.redis, settings.coordinator
+    channels, state = Channels(redis, secrets.token_hex(6), claim_after_s=0.0), CoordinatorState(redis)
+    decider: Decider = PlainDecider()
+    if chosen.enabled:
+        scope = models.model_calls.scope
+        decider = ModelDecider(models.model, settings.thinker_model, scope, tasks.kinds, chosen, tracer)
+    dependencies = CoordinatorDependencies(
+        channels, state, tasks, decider, notifier, notifier.is_on_call, stores.pubsub.publish_page_event
+    )
+    coordinator = Coordinator(dependencies, chosen)
+    stores.pubsub.subscribe(EVENTS, coordinator.wake)
+    ingest = UtteranceIngest(channels, tasks, coordinator.wake)
+    running = supervised("coordinator", coordinator.run)
+    try:
+        yield CoordinatorService(coordinator, channels, state, ingest, tasks, notifier.waiting, chosen.enabled)
+    finally:
+        await ingest.close()
+        running.cancel()
+        await asyncio.wait([running])

@@ -1,0 +1,424 @@
+"""The coordinator's data in Redis: each user's channel of unprocessed entries, and its state of digests.
+
+    user:{id}:inbox       stream of inputs (a user's words) and results (a task that ended), read by one consumer group
+    channels:active       sorted set: user → the second since which an entry waits
+    user:{id}:coordinator the lease of the process that works on this user's digest
+    user:{id}:thoughts    hash: id → history entry; at most HISTORY_LIMIT, for STATE_KEEP_S
+    user:{id}:digest      hash: `plan` → the digest decided on, `done:{id}:{n}` → its n-th action is done
+    user:{id}:feedback    hash: id → what they think of us; at most FEEDBACK_LIMIT
+    user:{id}:digests     hash: last_at, count, failed, invalid, decision
+
+An entry stays in its channel until it is acknowledged, which its reader does after its effects. A reader that dies in
+between leaves it pending; the next one claims it (XAUTOCLAIM) and gets it again: *at least once*, so effects go by the
+entry's id. A plan is written before anything of it is carried out, and the first one written stands: after a crash it
+is carried on instead of decided anew. All writes go by ids, so that doing them twice is doing them once.
+
+The bound of a channel never drops a result: there is no MAXLEN, since that would. Acknowledged entries are deleted, so
+a stream holds only what waits; when more than `INPUTS_LIMIT` wait, the oldest *inputs* are dropped, counted and logged.
+Results are few (a user has 20 open tasks at most) and hold the task's id, not its words.
+
+What cannot be decoded is counted and logged: an entry is acknowledged and deleted with those beside it, a history entry
+is left out, and a plan is deleted, so that its entries, which are still in the channel, are decided on anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar, cast
+
+import msgspec
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from backend.runtime.faults import decode_or_skip
+from backend.storage.client import Pipe, RedisClient
+from backend.storage.lease import Lease
+from backend.tasks.task import Task
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ACTIVE = "channels:active"
+DROPPED = "channels:dropped"
+"""The number of inputs that were dropped so far, over all users."""
+GROUP = "coordinator"
+INPUTS_LIMIT = 200
+"""Entries waiting for one user from which on inputs are dropped."""
+INPUT_CHARS = 4_000
+"""Characters of one input; the rest is cut."""
+CHANNEL_KEEP_S = 14 * 86_400
+"""Seconds a channel nobody reads is kept."""
+SWEEP = 50
+"""Entries searched for inputs to drop."""
+HISTORY_LIMIT = 100
+FEEDBACK_LIMIT = 100
+STATE_KEEP_S = 30 * 86_400
+"""Seconds the state is kept after the last digest."""
+
+
+class ChannelEntry(msgspec.Struct, frozen=True):
+    """An entry of a channel. `at` is Unix time in seconds."""
+
+    id: str
+    kind: Literal["input", "result"]
+    at: float
+    text: str = ""
+    """An input's words."""
+    mode: str = ""
+    """Where they were said: voice, chat, or api."""
+    task_id: str = ""
+    """The task that ended."""
+    state: str = ""
+
+
+class HistoryEntry(msgspec.Struct, frozen=True):
+    """An entry of a user's history: something that happened, or what was made of it."""
+
+    id: str
+    at: float
+    kind: Literal["input", "result", "summary", "decision"]
+    text: str
+
+
+class CreateTask(msgspec.Struct, frozen=True, tag="create_task", tag_field="action"):
+    """The action that begins a task."""
+
+    kind: str
+    instruction: str
+
+
+class CancelTask(msgspec.Struct, frozen=True, tag="cancel_task", tag_field="action"):
+    """The action that cancels a task."""
+
+    task_id: str
+
+
+class SummarizeTaskResult(msgspec.Struct, frozen=True, tag="summarize_task_result", tag_field="action"):
+    """The action that keeps what matters of a result in the history."""
+
+    task_id: str
+    summary: str
+
+
+class CaptureFeedback(msgspec.Struct, frozen=True, tag="capture_feedback", tag_field="action"):
+    """The action that keeps what the user thinks of the service."""
+
+    feeling: str
+    text: str
+
+
+Action = CreateTask | CancelTask | SummarizeTaskResult | CaptureFeedback
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A digest that has been decided on. `at` is Unix time in seconds."""
+
+    id: str
+    at: float
+    entries: tuple[str, ...]
+    """The entries of the channel it is about."""
+    sources: tuple[str, ...] = ()
+    """The tasks whose results are among them."""
+    decision: str = ""
+    """The words to notify the user with; empty: none."""
+    actions: tuple[Action, ...] = ()
+    invalid: tuple[str, ...] = ()
+    """Actions that were refused, and why."""
+    failure: str = ""
+    """Why no model decided, if so."""
+
+
+class DigestStatus(msgspec.Struct, frozen=True):
+    """The last digest of a user, and the numbers of all so far; empty before the first."""
+
+    last_at: float = 0.0
+    id: str = ""
+    decision: str = ""
+    failure: str = ""
+    count: int = 0
+    failed: int = 0
+    invalid: int = 0
+
+
+class Channels:
+    """All users' channels, read as `consumer` (a name no other process has). Methods may raise `MemoryUnavailable`."""
+
+    def __init__(
+        self, redis: Redis, consumer: str, *, claim_after_s: float = 30.0, clock: Callable[[], float] = time.time
+    ) -> None:
+        """Entries of a reader that has been silent for `claim_after_s` seconds are claimed."""
+        self._client = RedisClient(redis)
+        self._consumer = consumer
+        self._claim_after_ms = round(claim_after_s * 1000)
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"Channels({self._consumer}, {self._client})"
+
+    def lease(self, user_id: str, ttl_s: float) -> Lease:
+        """Return this consumer's lease on the user's digests."""
+        return Lease(self._client, f"user:{user_id}:coordinator", ttl_s)
+
+    def add_result(self, transaction: Pipe, task: Task) -> None:
+        """Implement `tasks.task.ResultSink`: add the entry of a task in the transaction that ends it."""
+        self._add(transaction, task.owner, {"kind": "result", "task_id": task.id, "state": task.state.value})
+
+    async def add_input(self, user_id: str, text: str, mode: str) -> None:
+        """Add what a user has said."""
+        pipe = self._client.pipeline()
+        self._add(pipe, user_id, {"kind": "input", "text": text[:INPUT_CHARS], "mode": mode})
+        pipe.xlen(_inbox(user_id))
+        surplus = (await self._client.execute(pipe))[-1] - INPUTS_LIMIT
+        if surplus > 0:
+            await self._client.call(lambda redis: self._drop_inputs(redis, user_id, surplus))
+
+    async def users(self) -> list[str]:
+        """Return the users with entries, the longest wait first."""
+        raw = await self._client.call(lambda redis: redis.zrange(ACTIVE, 0, -1))
+        return [user.decode() for user in raw]
+
+    async def waiting(self, user_id: str, limit: int = 100) -> list[ChannelEntry]:
+        """Return the entries that are not acknowledged, oldest first, without taking them."""
+        raw = await self._client.call(lambda redis: redis.xrange(_inbox(user_id), count=limit))
+        return await self._readable(user_id, raw or [])
+
+    async def take(self, user_id: str, limit: int = 50) -> list[ChannelEntry]:
+        """Take entries, oldest first: those taken before, those of readers that died, and new ones."""
+
+        async def take(redis: Redis) -> list[Any]:
+            key = _inbox(user_id)
+            await _create_group(redis, key)
+            await redis.xautoclaim(key, GROUP, self._consumer, self._claim_after_ms, count=limit)
+            ours = await self._read(redis, key, "0", limit)
+            fresh = await self._read(redis, key, ">", limit - len(ours)) if len(ours) < limit else []
+            return [*ours, *fresh]
+
+        return await self._readable(user_id, await self._client.call(take))
+
+    async def acknowledge(self, user_id: str, ids: Sequence[str], *, unlist: bool = True) -> None:
+        """Delete entries whose effects have taken place, and `unlist` the user unless told otherwise."""
+        await self._remove(user_id, ids)
+        if unlist:
+            await self.unlist(user_id)
+
+    async def unlist(self, user_id: str) -> None:
+        """Remove the user from the active ones, unless an entry waits, or has come meanwhile."""
+        key = _inbox(user_id)
+
+        def write(pipe: Pipe, entries: int) -> None:
+            if not entries:
+                pipe.zrem(ACTIVE, user_id)
+
+        await self._client.transact(key, read=lambda pipe: pipe.xlen(key), write=write)
+
+    async def export(self, user_id: str) -> list[dict[str, Any]]:
+        """Return the user's entries as JSON data."""
+        return [msgspec.to_builtins(entry) for entry in await self.waiting(user_id, limit=1_000)]
+
+    async def erase(self, user_id: str) -> None:
+        """Erase the user's channel."""
+        pipe = self._client.pipeline()
+        pipe.delete(_inbox(user_id))
+        pipe.zrem(ACTIVE, user_id)
+        await self._client.execute(pipe)
+
+    def _add(self, pipe: Pipe, user_id: str, fields: Mapping[str, str]) -> None:
+        now = self._clock()
+        pipe.xadd(_inbox(user_id), {**fields, "at": f"{now:.3f}"})
+        pipe.expire(_inbox(user_id), CHANNEL_KEEP_S)
+        pipe.zadd(ACTIVE, {user_id: now}, nx=True)
+
+    async def _read(self, redis: Redis, key: str, start: str, limit: int) -> list[Any]:
+        answer = await redis.xreadgroup(GROUP, self._consumer, {key: start}, count=limit)
+        streams = cast(Any, answer.items() if isinstance(answer, dict) else answer or [])
+        return [entry for _, entries in streams for entry in entries]
+
+    async def _readable(self, user_id: str, raw: Sequence[Any]) -> list[ChannelEntry]:
+        """Return the entries that can be decoded, and delete the others, which nobody would ever acknowledge."""
+        entries = _decoded(raw)
+        await self._remove(user_id, list({id_.decode() for id_, _ in raw} - {entry.id for entry in entries}))
+        return entries
+
+    async def _remove(self, user_id: str, ids: Sequence[str]) -> None:
+        if ids:
+            pipe = self._client.pipeline()
+            pipe.xack(_inbox(user_id), GROUP, *ids)
+            pipe.xdel(_inbox(user_id), *ids)
+            await self._client.execute(pipe)
+
+    async def _drop_inputs(self, redis: Redis, user_id: str, surplus: int) -> None:
+        oldest = _decoded(await redis.xrange(_inbox(user_id), count=SWEEP + surplus) or [])
+        ids = [entry.id for entry in oldest if entry.kind == "input"][:surplus]
+        if not ids:
+            return
+        log.warning("%d inputs of a user were dropped unread: the coordinator has not come to them in time", len(ids))
+        pipe = redis.pipeline(transaction=True)
+        pipe.xack(_inbox(user_id), GROUP, *ids)
+        pipe.xdel(_inbox(user_id), *ids)
+        pipe.incrby(DROPPED, len(ids))
+        await pipe.execute()
+
+
+class CoordinatorState:
+    """All users' state: history, the plan being carried out, feedback, and counts. May raise `MemoryUnavailable`."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._client = RedisClient(redis)
+
+    def __repr__(self) -> str:
+        return f"CoordinatorState({self._client})"
+
+    async def add_history(self, user_id: str, entries: Sequence[HistoryEntry]) -> None:
+        """Add to the history; the oldest entries beyond the limit are deleted."""
+        key = _history(user_id)
+        pipe = self._client.pipeline()
+        for entry in entries:
+            pipe.hsetnx(key, entry.id, msgspec.json.encode(entry))
+        pipe.expire(key, STATE_KEEP_S)
+        await self._client.execute(pipe)
+        kept = await self.history(user_id)
+        if surplus := [entry.id for entry in kept[: max(0, len(kept) - HISTORY_LIMIT)]]:
+            await self._client.call(lambda redis: redis.hdel(key, *surplus))
+
+    async def history(self, user_id: str) -> list[HistoryEntry]:
+        """Return the history, oldest entry first."""
+        raw = await self._client.call(lambda redis: redis.hvals(_history(user_id)))
+        found = (decode_or_skip("coordinator history", value, _history_decoder.decode) for value in raw)
+        return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.at)
+
+    async def plan(self, user_id: str) -> Plan | None:
+        """Return the plan that is not finished. One that cannot be decoded is deleted."""
+        raw = await self._client.call(lambda redis: redis.hget(_digest(user_id), "plan"))
+        if raw is None:
+            return None
+        plan = decode_or_skip("coordinator plan", raw, _plan_decoder.decode)
+        if plan is None:
+            await self._client.call(lambda redis: redis.delete(_digest(user_id)))
+        return plan
+
+    async def set_plan(self, user_id: str, plan: Plan) -> Plan:
+        """Write the plan unless there is another already; return the one that stands."""
+        pipe = self._client.pipeline()
+        pipe.hsetnx(_digest(user_id), "plan", msgspec.json.encode(plan))
+        pipe.expire(_digest(user_id), STATE_KEEP_S)
+        pipe.hget(_digest(user_id), "plan")
+        standing = (await self._client.execute(pipe))[-1]
+        return decode_or_skip("coordinator plan", standing, _plan_decoder.decode) or plan
+
+    async def is_done(self, user_id: str, plan: Plan, number: int) -> bool:
+        """Return whether the plan's action of that number has taken effect."""
+        return bool(await self._client.call(lambda redis: redis.hexists(_digest(user_id), _done(plan, number))))
+
+    async def mark_done(self, user_id: str, plan: Plan, number: int) -> None:
+        """Note that the plan's action of that number has taken effect."""
+        pipe = self._client.pipeline()
+        pipe.hset(_digest(user_id), _done(plan, number), "1")
+        pipe.expire(_digest(user_id), STATE_KEEP_S)
+        await self._client.execute(pipe)
+
+    async def finish(self, user_id: str, plan: Plan) -> None:
+        """Delete the plan, all of which has taken effect, and count it."""
+        key = _digests(user_id)
+        pipe = self._client.pipeline()
+        pipe.delete(_digest(user_id))
+        pipe.hset(key, mapping={"last_at": plan.at, "id": plan.id, "decision": plan.decision, "failure": plan.failure})
+        pipe.hincrby(key, "count", 1)
+        pipe.hincrby(key, "failed", 1 if plan.failure else 0)
+        pipe.hincrby(key, "invalid", len(plan.invalid))
+        pipe.expire(key, STATE_KEEP_S)
+        await self._client.execute(pipe)
+
+    async def add_feedback(self, user_id: str, id_: str, feedback: Mapping[str, object]) -> None:
+        """Keep what the user thinks of the service, or why something failed, under its id."""
+        key = _feedback(user_id)
+        pipe = self._client.pipeline()
+        pipe.hsetnx(key, id_, msgspec.json.encode(feedback))
+        pipe.expire(key, STATE_KEEP_S)
+        pipe.hkeys(key)
+        kept = sorted((await self._client.execute(pipe))[-1])
+        if surplus := kept[: max(0, len(kept) - FEEDBACK_LIMIT)]:
+            await self._client.call(lambda redis: redis.hdel(key, *surplus))
+
+    async def status(self, user_id: str) -> DigestStatus:
+        """Return the status of the user's digests so far."""
+        raw = await self._client.call(lambda redis: redis.hgetall(_digests(user_id)))
+        return decode_or_skip("digest status", raw, lambda raw: _from_fields(raw, DigestStatus)) or DigestStatus()
+
+    async def export(self, user_id: str) -> dict[str, Any]:
+        """Return the user's history, feedback and status as JSON data."""
+        feedback = await self._client.call(lambda redis: redis.hvals(_feedback(user_id)))
+        found = (decode_or_skip("feedback", value, msgspec.json.decode) for value in feedback)
+        return {
+            "history": [msgspec.to_builtins(entry) for entry in await self.history(user_id)],
+            "feedback": [each for each in found if each is not None],
+            "digests": msgspec.to_builtins(await self.status(user_id)),
+        }
+
+    async def erase(self, user_id: str) -> None:
+        """Erase the user's state."""
+        names = (_history(user_id), _digest(user_id), _feedback(user_id), _digests(user_id))
+        await self._client.call(lambda redis: redis.delete(*names))
+
+
+_history_decoder = msgspec.json.Decoder(HistoryEntry)
+_plan_decoder = msgspec.json.Decoder(Plan)
+
+
+async def _create_group(redis: Redis, key: str) -> None:
+    try:
+        await redis.xgroup_create(key, GROUP, id="0", mkstream=True)
+    except ResponseError as error:
+        if "BUSYGROUP" not in str(error):
+            raise
+
+
+def _decoded(raw: Sequence[Any]) -> list[ChannelEntry]:
+    """Return the entries that can be decoded; one deleted while it was pending comes without fields."""
+    found = {}
+    for id_, fields in raw:
+        entry = decode_or_skip("channel entry", {**fields, b"id": id_}, _entry) if fields else None
+        if entry is not None:
+            found[entry.id] = entry
+    return sorted(found.values(), key=_order)
+
+
+def _entry(fields: Mapping[bytes, bytes]) -> ChannelEntry:
+    return _from_fields(fields, ChannelEntry)
+
+
+def _from_fields(fields: Mapping[bytes, bytes], type_: type[T]) -> T:
+    """Return the fields of a Redis hash or stream entry as `type_`; unknown fields are ignored."""
+    texts = {name.decode(): value.decode() for name, value in fields.items()}
+    return msgspec.convert(texts, type_, strict=False)
+
+
+def _order(entry: ChannelEntry) -> tuple[int, int]:
+    milliseconds, _, number = entry.id.partition("-")
+    return int(milliseconds), int(number)
+
+
+def _done(plan: Plan, number: int) -> str:
+    return f"done:{plan.id}:{number}"
+
+
+def _inbox(user_id: str) -> str:
+    return f"user:{user_id}:inbox"
+
+
+def _history(user_id: str) -> str:
+    return f"user:{user_id}:thoughts"
+
+
+def _digest(user_id: str) -> str:
+    return f"user:{user_id}:digest"
+
+
+def _feedback(user_id: str) -> str:
+    return f"user:{user_id}:feedback"
+
+
+def _digests(user_id: str) -> str:
+    return f"user:{user_id}:digests"
