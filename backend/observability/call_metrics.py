@@ -16,6 +16,8 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from backend.observability.recent import Recent
+from backend.runtime.faults import listener_failures, skipped_records
+from backend.runtime.supervisor import restarts
 
 OTHER = "other"
 END_REASONS = frozenset(
@@ -51,6 +53,7 @@ class Metrics:
         self._define(self.registry)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
+        self.registry.register(_Faults())
 
     def __repr__(self) -> str:
         return f"Metrics({len(self._domains)} domains)"
@@ -111,6 +114,23 @@ class Metrics:
             registry=registry,
         )
         self._queues = Gauge("voice_queue_depth", "Items waiting in a bounded queue.", ["queue"], registry=registry)
+
+
+class _Faults(Collector):
+    """The faults this process has survived, read at every scrape."""
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Yield one family for each counter."""
+        yield _counted("voice_loop_restarts", "Loops that failed and were started again.", "loop", restarts)
+        yield _counted("voice_skipped_records", "Records that could not be decoded.", "kind", skipped_records)
+        yield _counted("voice_listener_failures", "Listeners that raised.", "listener", listener_failures)
+
+
+def _counted(name: str, meaning: str, label: str, counts: Mapping[str, int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, meaning, labels=[label])
+    for value, count in dict(counts).items():
+        family.add_metric([value], count)
+    return family
 
 
 class _Losses(Collector):

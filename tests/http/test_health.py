@@ -10,7 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.http import health
 from backend.observability.call_metrics import Metrics
+from backend.runtime.faults import call_listener, decode_or_skip
+from backend.runtime.supervisor import supervised
 from tests.http.world import SDP, place_call, world
+from tests.support.waiting import until
 
 Figures = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -39,7 +42,30 @@ async def test_a_server_whose_checks_are_all_ok_is_ready(tmp_path: Path) -> None
     async with world(tmp_path) as here, here.browser() as browser:
         response = await browser.get("/readyz")
         assert response.status_code == 200
-        assert response.json() == {"status": "ready", "checks": {"memory": "ok", "responder": "ok"}}
+        answer = response.json()
+        assert (answer["status"], answer["checks"]) == ("ready", {"memory": "ok", "responder": "ok"})
+
+
+async def test_a_loop_that_keeps_failing_is_shown_and_counted_and_the_server_stays_ready(tmp_path: Path) -> None:
+    runs = 0
+
+    async def loop() -> None:
+        nonlocal runs
+        runs += 1
+        raise ValueError("one bad record")
+
+    looping = supervised("test.keeps_failing", loop)
+    await until(lambda: runs >= 2)
+    decode_or_skip("test.record", b"no number", int)
+    call_listener("test.listener", lambda: int("no number"))
+    async with world(tmp_path) as here, here.browser() as browser:
+        response = await browser.get("/readyz")
+        assert (response.status_code, response.json()["failing_loops"]["test.keeps_failing"]) == (200, "ValueError")
+        figures = figures_of((await browser.get("/metrics")).text)
+        assert (figure(figures, "voice_loop_restarts_total", loop="test.keeps_failing") or 0) >= 2
+        assert figure(figures, "voice_skipped_records_total", kind="test.record") == 1
+        assert figure(figures, "voice_listener_failures_total", listener="test.listener") == 1
+    looping.cancel()
 
 
 async def test_one_failed_check_makes_it_503_and_says_which(tmp_path: Path) -> None:
