@@ -8,7 +8,7 @@ the Responder's guide and the page's labels are derived from the manifest.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from backend.agent.context import SourceMode
@@ -66,11 +66,6 @@ class ThinkerProgress:
     detail: str
     """Empty: the detail shown last still holds."""
     tool: ToolStep | None = None
-
-    def shown(self) -> dict[str, Any]:
-        """Return the fields it adds to a `thinker` page event."""
-        detail = {"detail": self.detail} if self.detail else {}
-        return detail | ({"tool": asdict(self.tool)} if self.tool else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import logging
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from backend.agent.context import local_day
@@ -115,7 +115,11 @@ class ThinkerCall:
             shown |= {"source": self.answer.source, "citations": list(self.answer.citations)}
         if self.error:
             shown["error"] = self.error
-        return shown | (progress.shown() if progress else {})
+        if progress and progress.detail:
+            shown["detail"] = progress.detail
+        if progress and progress.tool:
+            shown["tool"] = asdict(progress.tool)
+        return shown
 
 
 class ThinkerDispatcher:

@@ -198,7 +198,8 @@ class ThinkerRun:
         prepared: Prepared
         profile, history, prepared = await asyncio.gather(self._profile(), self._history(), self._prepared())
         summary_chars = SUMMARY_LIMIT if self.manifest.summary else 0
-        profile = profile.narrowed(self.manifest.preferences, summary_chars=summary_chars)
+        if self.question.user_id:
+            profile = profile.narrowed(self.manifest.preferences, summary_chars=summary_chars)
         return prepared.add_to(Situation(profile, history=history))
 
     async def _prepared(self) -> Prepared:

@@ -142,6 +142,7 @@ async def placed_call(
     remembering: FakeMemory | None = None,
     model: ChatModel = ScriptedModel(),  # noqa: B008 - without scenes it only fails
     conversation: str | None = None,
+    user: str = "ada",
     **line: Any,
 ) -> AsyncIterator[PlacedCall]:
     """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for."""
@@ -186,7 +187,7 @@ async def placed_call(
         metrics=Metrics(manifest.domain for manifest in thinkers.registry.manifests),
     )
     whole = replace(whole, **line)
-    session, transport = Session("ada", "fake", conversation), FakeTransport()
+    session, transport = Session(user, "fake", conversation), FakeTransport()
     task = asyncio.create_task(Call(whole, session, transport).run())
     placed = PlacedCall(session, transport, whole, responders, histories, jobs, task)
     reading = asyncio.create_task(_read(placed))
