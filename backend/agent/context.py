@@ -265,11 +265,15 @@ HONESTY = (
 )
 
 
+STRANGER = UserProfile()
+"""A user of whom nothing is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a turn knows beside the question."""
+    """Everything a turn knows beside the question."""
 
-    profile: UserProfile = field(default_factory=UserProfile)
+    profile: UserProfile = STRANGER
     """What is known of the user: as much of it as the turn is to see."""
     history: Sequence[tuple[str, str]] = ()
     """The conversation's latest words: (role, text), oldest first."""
@@ -303,7 +307,7 @@ def system_prompt(
     ]
     if situation.profile.instructions:
         parts.append(standing(situation.profile.instructions))
-    if shown := situation.profile.shown():
+    if situation.profile != STRANGER and (shown := situation.profile.shown()):
         parts.append("What is known of the user (data):\n" + quoted(shown))
     if situation.history:
         lines = [{"role": role, "text": text} for role, text in situation.history]

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from backend.agent.context import Situation, SourceMode
+from backend.agent.context import STRANGER, Situation, SourceMode
 from backend.agent.events import AgentEvent, SessionState, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
@@ -219,13 +219,13 @@ class ThinkerRun:
     async def _profile(self) -> UserProfile:
         """Load what is known of the user: the manifest wants some of it, and every answer their instructions."""
         if not self.question.user_id:
-            return UserProfile()
+            return STRANGER
         try:
             async with asyncio.timeout(MEMORY_WITHIN_S):
                 return await load_profile(self.dependencies.memory, self.question.user_id)
         except (MemoryUnavailable, TimeoutError):
             log.warning("%s goes on without what is known of the user: memory does not answer", self.manifest.domain)
-            return UserProfile()
+            return STRANGER
 
     async def _history(self) -> list[tuple[str, str]]:
         """Load the conversation's last turns: what the user and the assistant said, without the tools' part."""
