@@ -95,7 +95,7 @@ class ReminderDelivery:
 
     async def deliver(self, owner: str, reminder_id: str) -> Outcome:
         """Do what is to be done about one reminder. Raises `MemoryUnavailable`."""
-        async with self._reminders.lease(owner, reminder_id) as ours:
+        async with self._reminders.lease(owner, reminder_id).held() as ours:
             return await self._begin(owner, reminder_id) if ours else "elsewhere"
 
     async def withdraw(self, owner: str, reminder_id: str, *, but: str = "") -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Literal
@@ -19,6 +18,9 @@ from typing import Any, Literal
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeRepository, spoken_text
+from backend.runtime.faults import call_listener
+from backend.runtime.supervisor import supervised
+from backend.storage.lease import Lease
 from backend.storage.pubsub import PubSub
 
 log = logging.getLogger(__name__)
@@ -43,7 +45,7 @@ class Subscription:
 
     def __init__(self, dispatcher: NotificationDispatcher, user_id: str, on_event: OnNoticeEvent) -> None:
         self.user_id = user_id
-        self.id = secrets.token_hex(8)
+        self.lease = dispatcher.lease_of(user_id)
         self._dispatcher = dispatcher
         self._on_event = on_event
         self._passed_on: dict[str, Notice] = {}
@@ -51,7 +53,7 @@ class Subscription:
         self._delivered: set[str] = set()
         self._changed = asyncio.Event()
         self._closed = False
-        self._task = asyncio.create_task(self._run(), name="notices of a call")
+        self._task = supervised("notices of a call", self._run)
 
     def __repr__(self) -> str:
         return f"Subscription({len(self._passed_on)} passed on, {len(self._delivered)} delivered)"
@@ -79,13 +81,13 @@ class Subscription:
         self._dispatcher.unsubscribe(self)
 
     async def _run(self) -> None:
-        activated = False
+        renew_at = 0.0
         while not self._closed:
             self._changed.clear()
             try:
-                if not activated:
-                    await self._dispatcher.activate(self)
-                    activated = True
+                if time.monotonic() >= renew_at:
+                    await (self.lease.renew() if renew_at else self._dispatcher.activate(self))
+                    renew_at = time.monotonic() + REFRESH_S
                 self._pass_on(await self._dispatcher.pending_for(self))
             except MemoryUnavailable:
                 log.debug("notices are out of reach for a call")
@@ -176,16 +178,19 @@ class NotificationDispatcher:
 
     # --- what a subscription needs --------------------------------------------------------------------
 
+    def lease_of(self, user_id: str) -> Lease:
+        """Return a new call's claim to be the active one of its user."""
+        return self._repository.call_lease(user_id)
+
     async def activate(self, subscription: Subscription) -> None:
-        """Make its call the one that speaks; an older call of the user stops."""
-        await self._repository.activate(subscription.user_id, subscription.id)
+        """Make its call the active one, since the newest call is where the user is; an older one stops speaking."""
+        await subscription.lease.take_over()
         await self._pubsub.publish_news(subscription.user_id)
 
     async def pending_for(self, subscription: Subscription) -> list[Notice]:
         """Return what its call has to speak: nothing while another call is the active one."""
-        if not await self._repository.keep_active(subscription.user_id, subscription.id):
-            return []
-        return await self.waiting(subscription.user_id)
+        waiting = await self._repository.waiting_for(subscription.user_id, subscription.lease)
+        return [notice for notice in waiting if (subscription.user_id, notice.id) not in self._deleting]
 
     def acknowledge(self, user_id: str, notice_id: str) -> None:
         """Delete what was delivered, however long Redis is away."""
@@ -202,7 +207,7 @@ class NotificationDispatcher:
         self._subscriptions[user_id] = others
         if not others:
             del self._subscriptions[user_id]
-        self._start(self._deactivate(user_id, subscription.id))
+        self._start(self._deactivate(user_id, subscription.lease))
 
     async def _delete(self, user_id: str, notice_id: str) -> None:
         while True:
@@ -217,11 +222,11 @@ class NotificationDispatcher:
 
     def _report_delivered(self, user_id: str, notice_id: str, way: Literal["call", "page"]) -> None:
         for listener in self._on_delivered:
-            listener(user_id, notice_id, way)
+            call_listener("delivered notices", listener, user_id, notice_id, way)
 
-    async def _deactivate(self, user_id: str, call: str) -> None:
+    async def _deactivate(self, user_id: str, lease: Lease) -> None:
         with contextlib.suppress(MemoryUnavailable):
-            await self._repository.deactivate(user_id, call)
+            await lease.release()
             await self._pubsub.publish_news(user_id)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:

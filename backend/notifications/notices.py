@@ -5,22 +5,23 @@
     user:{id}:teller          the active call, which alone speaks notices, under a lease it renews
 
 A notice is added once per id, however often its maker tries; it is deleted when it was delivered, and not before. When
-there are too many the oldest goes, which the log says. Every method may raise `MemoryUnavailable`.
+there are too many the oldest goes, which the log says. One that cannot be decoded is skipped and counted; fields that
+only a newer version knows are ignored, so a new field needs a default. Every method may raise `MemoryUnavailable`.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterable
 from typing import Any, Literal, Protocol
 
 import msgspec
 from redis.asyncio import Redis
-from redis.exceptions import WatchError
 
-from backend.errors import MemoryUnavailable
-from backend.storage.guard import Guard
+from backend.runtime.faults import decode_or_skip
+from backend.storage.client import Pipe, RedisClient
+from backend.storage.lease import Lease
 
 log = logging.getLogger(__name__)
 
@@ -75,53 +76,69 @@ class NoticeRepository:
     """The notices of all users."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._guard = Guard()
+        self._client = RedisClient(redis)
 
     def __repr__(self) -> str:
-        return f"NoticeRepository({self._guard})"
+        return f"NoticeRepository({self._client})"
 
     async def add(self, user_id: str, notice: Notice) -> bool:
         """Keep a notice until it is delivered. Return False when it waits already, or was delivered."""
-        added: bool = await self._guard(lambda: self._add(user_id, _cut(notice)))
-        return added
+        waiting, delivered, notice = _waiting(user_id), _delivered(user_id), _cut(notice)
+
+        async def read(pipe: Pipe) -> tuple[bool, list[Notice]]:
+            known = await pipe.zscore(delivered, notice.id) is not None or await pipe.hexists(waiting, notice.id)
+            return known, _decoded(await pipe.hvals(waiting))
+
+        def write(pipe: Pipe, found: tuple[bool, list[Notice]]) -> bool:
+            known, kept = found
+            if known:
+                return False
+            for old in kept[: max(0, len(kept) + 1 - NOTICES_LIMIT)]:
+                log.warning("a user's oldest notice was dropped undelivered: more than %d wait", NOTICES_LIMIT)
+                pipe.hdel(waiting, old.id)
+            pipe.hset(waiting, notice.id, msgspec.json.encode(notice))
+            pipe.expire(waiting, NOTICE_TTL_S)
+            return True
+
+        return await self._client.transact(waiting, delivered, read=read, write=write)
 
     async def waiting(self, user_id: str) -> list[Notice]:
         """Return all that waits to be delivered, oldest first."""
-        raw = await self._guard(lambda: self._redis.hvals(_waiting(user_id)))
-        return sorted((_decode(value) for value in raw), key=lambda notice: notice.at)
+        return _decoded(await self._client.call(lambda redis: redis.hvals(_waiting(user_id))))
+
+    async def waiting_for(self, user_id: str, call: Lease) -> list[Notice]:
+        """Return what waits for the user's active call, which `call` becomes when there is none; else nothing."""
+        pipe = self._client.pipeline(transaction=False)
+        pipe.get(_active(user_id))
+        pipe.hvals(_waiting(user_id))
+        active, waiting = await self._client.execute(pipe)
+        if active is None:
+            ours = await call.acquire()
+        else:
+            ours = active == call.token.encode()
+        return _decoded(waiting) if ours else []
 
     async def remove(self, user_id: str, notice_id: str) -> bool:
         """Delete a notice that was delivered, or need not be. Return whether it was there."""
         now = time.time()
-        pipe = self._redis.pipeline(transaction=True)
+        pipe = self._client.pipeline()
         pipe.hdel(_waiting(user_id), notice_id)
         pipe.zadd(_delivered(user_id), {notice_id: now + DELIVERED_TTL_S})
         pipe.zremrangebyscore(_delivered(user_id), "-inf", now)
         pipe.expire(_delivered(user_id), DELIVERED_TTL_S)
-        removed = await self._guard(pipe.execute)
-        return bool(removed[0])
+        return bool((await self._client.execute(pipe))[0])
 
     async def is_delivered(self, user_id: str, notice_id: str) -> bool:
         """Return whether a notice was delivered, or removed for another reason."""
-        return await self._guard(lambda: self._redis.zscore(_delivered(user_id), notice_id)) is not None
+        return await self._client.call(lambda redis: redis.zscore(_delivered(user_id), notice_id)) is not None
 
-    async def activate(self, user_id: str, call: str) -> None:
-        """Make `call` the active one: the newest call is where the user is."""
-        await self._guard(lambda: self._redis.set(_active(user_id), call, ex=LEASE_S))
-
-    async def keep_active(self, user_id: str, call: str) -> bool:
-        """Renew the lease of `call`, or take it when no call has it. Return whether `call` is the active one."""
-        held: bool = await self._guard(lambda: self._hold(user_id, call))
-        return held
+    def call_lease(self, user_id: str) -> Lease:
+        """Return a new call's claim to be the user's active one, which alone speaks notices."""
+        return Lease(self._client, _active(user_id), LEASE_S)
 
     async def has_active_call(self, user_id: str) -> bool:
         """Return whether a call of that user is there to speak notices."""
-        return bool(await self._guard(lambda: self._redis.exists(_active(user_id))))
-
-    async def deactivate(self, user_id: str, call: str) -> None:
-        """Release the lease of `call`, if it has it."""
-        await self._guard(lambda: self._leave(user_id, call))
+        return bool(await self._client.call(lambda redis: redis.exists(_active(user_id))))
 
     async def export(self, user_id: str) -> list[dict[str, Any]]:
         """Return all notices of a user as JSON data, for the user to take away."""
@@ -129,66 +146,8 @@ class NoticeRepository:
 
     async def erase(self, user_id: str) -> None:
         """Delete all notices of a user, and that there were any."""
-        await self._guard(lambda: self._redis.delete(_waiting(user_id), _delivered(user_id), _active(user_id)))
-
-    async def _add(self, user_id: str, notice: Notice) -> bool:
-        waiting, delivered = _waiting(user_id), _delivered(user_id)
-
-        async def change(pipe: Any) -> bool:
-            if await pipe.zscore(delivered, notice.id) is not None or await pipe.hexists(waiting, notice.id):
-                return False
-            kept = [_decode(value) for value in await pipe.hvals(waiting)]
-            surplus = sorted(kept, key=lambda old: old.at)[: max(0, len(kept) + 1 - NOTICES_LIMIT)]
-            pipe.multi()
-            for old in surplus:
-                log.warning("a user's oldest notice was dropped undelivered: more than %d wait", NOTICES_LIMIT)
-                pipe.hdel(waiting, old.id)
-            pipe.hset(waiting, notice.id, msgspec.json.encode(notice))
-            pipe.expire(waiting, NOTICE_TTL_S)
-            return True
-
-        return await self._watched((waiting, delivered), change)
-
-    async def _hold(self, user_id: str, call: str) -> bool:
-        key = _active(user_id)
-        if await self._redis.get(key) == call.encode():  # as always; who takes over just now is renewed instead
-            return bool(await self._redis.expire(key, LEASE_S))
-
-        async def change(pipe: Any) -> bool:
-            holder = await pipe.get(key)
-            pipe.multi()
-            if holder is not None and holder.decode() != call:
-                return False
-            pipe.set(key, call, ex=LEASE_S)
-            return True
-
-        return await self._watched((key,), change)
-
-    async def _leave(self, user_id: str, call: str) -> bool:
-        key = _active(user_id)
-
-        async def change(pipe: Any) -> bool:
-            holder = await pipe.get(key)
-            pipe.multi()
-            if holder is None or holder.decode() != call:
-                return False
-            pipe.delete(key)
-            return True
-
-        return await self._watched((key,), change)
-
-    async def _watched(self, names: tuple[str, ...], change: Callable[[Any], Awaitable[bool]]) -> bool:
-        """`change` reads, then queues what it wants done; again when somebody else wrote in between."""
-        while True:
-            async with self._redis.pipeline(transaction=True) as pipe:
-                await pipe.watch(*names)
-                try:
-                    changed = await change(pipe)
-                    if changed:
-                        await pipe.execute()
-                except WatchError:
-                    continue
-                return changed
+        keys = (_waiting(user_id), _delivered(user_id), _active(user_id))
+        await self._client.call(lambda redis: redis.delete(*keys))
 
 
 def _cut(notice: Notice) -> Notice:
@@ -197,11 +156,10 @@ def _cut(notice: Notice) -> Notice:
     return msgspec.structs.replace(notice, text=notice.text[: TEXT_LIMIT - 1] + "…")
 
 
-def _decode(raw: bytes) -> Notice:
-    try:
-        return msgspec.json.decode(raw, type=Notice)
-    except msgspec.DecodeError as error:
-        raise MemoryUnavailable("Memory holds a notice this server cannot read.") from error
+def _decoded(raw: Iterable[bytes]) -> list[Notice]:
+    """Return the notices that can be decoded, oldest first."""
+    found = (decode_or_skip("notice", value, _decoder.decode) for value in raw)
+    return sorted((notice for notice in found if notice is not None), key=lambda notice: notice.at)
 
 
 def _waiting(user_id: str) -> str:
@@ -214,3 +172,6 @@ def _delivered(user_id: str) -> str:
 
 def _active(user_id: str) -> str:
     return f"user:{user_id}:teller"
+
+
+_decoder = msgspec.json.Decoder(Notice)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
-from backend.storage.guard import Guard
+from backend.storage.client import RedisClient
 
 LAPSES_S = 40
 """Seconds a page counts as open after it was last marked so: more than two heartbeats of its stream."""
@@ -21,30 +21,29 @@ class Presence:
     """The open pages of all users."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self._guard = Guard()
+        self._client = RedisClient(redis)
 
     def __repr__(self) -> str:
-        return f"Presence({self._guard})"
+        return f"Presence({self._client})"
 
     async def mark_open(self, user_id: str, stream: str) -> None:
         """Count that stream as open for now. Never fails: a heartbeat marks it again when Redis was away."""
         now = time.time()
-        pipe = self._redis.pipeline(transaction=True)
+        pipe = self._client.pipeline()
         pipe.zremrangebyscore(_pages(user_id), "-inf", now)
         pipe.zadd(_pages(user_id), {stream: now + LAPSES_S})
         pipe.expire(_pages(user_id), LAPSES_S)
         with suppress(MemoryUnavailable):
-            await self._guard(pipe.execute)
+            await self._client.execute(pipe)
 
     async def mark_closed(self, user_id: str, stream: str) -> None:
         """Forget a stream that is over. Never fails: it lapses anyway."""
         with suppress(MemoryUnavailable):
-            await self._guard(lambda: self._redis.zrem(_pages(user_id), stream))
+            await self._client.call(lambda redis: redis.zrem(_pages(user_id), stream))
 
     async def is_open(self, user_id: str) -> bool:
         """Return whether that user has a page open in any process. Raises `MemoryUnavailable`."""
-        return bool(await self._guard(lambda: self._redis.zcount(_pages(user_id), time.time(), "+inf")))
+        return bool(await self._client.call(lambda redis: redis.zcount(_pages(user_id), time.time(), "+inf")))
 
 
 def _pages(user_id: str) -> str:

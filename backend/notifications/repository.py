@@ -5,27 +5,23 @@
     reminders:due                     sorted set: user and id → the second at which something is to be done about it
 
 A record and its place in the sorted set change in one transaction. Every change is an `update`: read, decide (in pure
-code, see `reminders`), write unless somebody else wrote meanwhile. Every method may raise `MemoryUnavailable`.
+code, see `reminders`), write unless somebody else wrote meanwhile. Fields that only a newer version knows are ignored,
+so a new field needs a default. Every method may raise `MemoryUnavailable`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 from redis.asyncio import Redis
-from redis.exceptions import WatchError
 
 from backend.errors import MemoryUnavailable, TooMany
 from backend.notifications.reminders import Reminder
-from backend.storage.guard import Guard
-
-log = logging.getLogger(__name__)
+from backend.runtime.faults import decode_or_skip
+from backend.storage.client import Pipe, RedisClient
+from backend.storage.lease import Lease
 
 DUE = "reminders:due"
 BUSY_S = 86_400
@@ -38,34 +34,55 @@ Update = Callable[[Reminder], Reminder | None]
 _decoder = msgspec.json.Decoder(Reminder)
 
 
+class UnreadableReminder(MemoryUnavailable):
+    """A stored reminder cannot be decoded by this version; it is left as it is, for a version that can."""
+
+
 class ReminderRepository:
     """The reminders, as one process has them."""
 
     def __init__(self, redis: Redis, *, per_user: int = 100, lease_s: float = 10.0) -> None:
-        self._redis = redis
+        self._client = RedisClient(redis)
         self._per_user = per_user
-        self._lease_ms = round(lease_s * 1000)
-        self._holder = secrets.token_hex(6)
-        self._guard = Guard()
+        self._lease_s = lease_s
 
     def __repr__(self) -> str:
-        return f"ReminderRepository({self._holder}, {self._guard})"
+        return f"ReminderRepository({self._client})"
 
     # --- what users do ----------------------------------------------------------------------------------
 
     async def add(self, reminder: Reminder) -> Reminder:
         """Keep it and return it; a kept one of the same id stays and is returned instead. Raises `TooMany`."""
-        kept: Reminder = await self._guard(lambda: self._add(reminder))
-        return kept
+        key = _records(reminder.owner)
+
+        async def read(pipe: Pipe) -> tuple[bytes | None, int]:
+            return await pipe.hget(key, reminder.id), await pipe.hlen(key)
+
+        def write(pipe: Pipe, found: tuple[bytes | None, int]) -> Reminder:
+            there, count = found
+            if there is not None:
+                return _decode(there)
+            if count >= self._per_user:
+                raise TooMany(
+                    f"There are {self._per_user} reminders already.",
+                    retry_after_s=BUSY_S,
+                    hint="Cancel some that are not needed any more.",
+                )
+            _write(pipe, reminder)
+            return reminder
+
+        return await self._client.transact(key, read=read, write=write)
 
     async def all_of(self, owner: str) -> list[Reminder]:
         """Return all of a user's, the next one first."""
-        raw = await self._guard(lambda: self._redis.hvals(_records(owner)))
-        return sorted((_decode(value) for value in raw), key=lambda reminder: reminder.due or reminder.at)
+        raw = await self._client.call(lambda redis: redis.hvals(_records(owner)))
+        found = (decode_or_skip("reminder", value, _decoder.decode) for value in raw)
+        reminders = (reminder for reminder in found if reminder is not None)
+        return sorted(reminders, key=lambda reminder: reminder.due or reminder.at)
 
     async def get(self, owner: str, reminder_id: str) -> Reminder | None:
         """Return one of them; None when there is no such one."""
-        raw = await self._guard(lambda: self._redis.hget(_records(owner), reminder_id))
+        raw = await self._client.call(lambda redis: redis.hget(_records(owner), reminder_id))
         return None if raw is None else _decode(raw)
 
     async def remove(self, owner: str, reminder_id: str) -> Reminder | None:
@@ -80,100 +97,42 @@ class ReminderRepository:
 
     async def erase(self, owner: str) -> None:
         """Delete everything of that user."""
-        ids = [key.decode() for key in await self._guard(lambda: self._redis.hkeys(_records(owner)))]
-        pipe = self._redis.pipeline(transaction=True)
+        ids = [key.decode() for key in await self._client.call(lambda redis: redis.hkeys(_records(owner)))]
+        pipe = self._client.pipeline()
         pipe.delete(_records(owner), *(_lease(owner, each) for each in ids))
         if ids:
             pipe.zrem(DUE, *(_member(owner, each) for each in ids))
-        await self._guard(pipe.execute)
+        await self._client.execute(pipe)
 
     # --- what their delivery does -----------------------------------------------------------------------
 
     async def due(self, now: float, limit: int) -> tuple[list[ReminderKey], float | None]:
         """Return those about which something is to be done by `now`, and when the next one after them is."""
-        pipe = self._redis.pipeline(transaction=False)
+        pipe = self._client.pipeline(transaction=False)
         pipe.zrangebyscore(DUE, "-inf", now, start=0, num=limit)
         pipe.zrangebyscore(DUE, f"({now}", "+inf", start=0, num=1, withscores=True)
-        ready, later = await self._guard(pipe.execute)
+        ready, later = await self._client.execute(pipe)
         return [_key(member) for member in ready], float(later[0][1]) if later else None
 
     async def update(self, owner: str, reminder_id: str, update: Update) -> Reminder | None:
         """Change a record and return what it has become; None when it is gone, or was not there."""
-        changed: Reminder | None = await self._guard(lambda: self._update(owner, reminder_id, update))
-        return changed
-
-    @asynccontextmanager
-    async def lease(self, owner: str, reminder_id: str) -> AsyncIterator[bool]:
-        """Hold the lease of its delivery until the block is left. Yields False when another process holds it."""
-        key = _lease(owner, reminder_id)
-        ours = bool(await self._guard(lambda: self._redis.set(key, self._holder, nx=True, px=self._lease_ms)))
-        if not ours:
-            yield False
-            return
-        renewing = asyncio.create_task(self._renew(key), name="a reminder's lease")
-        try:
-            yield True
-        finally:
-            renewing.cancel()
-            await asyncio.wait([renewing])
-            with suppress(MemoryUnavailable):
-                await self._guard(lambda: self._release(key))
-
-    async def _add(self, reminder: Reminder) -> Reminder:
-        key = _records(reminder.owner)
-        while True:
-            async with self._redis.pipeline(transaction=True) as pipe:
-                await pipe.watch(key)
-                there = await pipe.hget(key, reminder.id)
-                if there is not None:
-                    return _decode(there)
-                if await pipe.hlen(key) >= self._per_user:
-                    raise TooMany(
-                        f"There are {self._per_user} reminders already.",
-                        retry_after_s=BUSY_S,
-                        hint="Cancel some that are not needed any more.",
-                    )
-                pipe.multi()  # type: ignore[no-untyped-call]
-                _write(pipe, reminder)
-                with suppress(WatchError):
-                    await pipe.execute()
-                    return reminder
-
-    async def _update(self, owner: str, reminder_id: str, update: Update) -> Reminder | None:
         key = _records(owner)
-        while True:
-            async with self._redis.pipeline(transaction=True) as pipe:
-                await pipe.watch(key)
-                raw = await pipe.hget(key, reminder_id)
-                before = None if raw is None else _decode(raw)
-                after = None if before is None else update(before)
-                if before is not None and after == before:
-                    return after
-                pipe.multi()  # type: ignore[no-untyped-call]
-                if after is None:
-                    pipe.hdel(key, reminder_id)
-                    pipe.zrem(DUE, _member(owner, reminder_id))
-                else:
-                    _write(pipe, after)
-                with suppress(WatchError):
-                    await pipe.execute()
-                    return after
 
-    async def _renew(self, key: str) -> None:
-        while True:
-            await asyncio.sleep(self._lease_ms / 4_000)
-            with suppress(MemoryUnavailable):
-                await self._guard(lambda: self._redis.pexpire(key, self._lease_ms))
+        def write(pipe: Pipe, raw: bytes | None) -> Reminder | None:
+            before = None if raw is None else _decode(raw)
+            after = None if before is None else update(before)
+            if after is None:
+                pipe.hdel(key, reminder_id)
+                pipe.zrem(DUE, _member(owner, reminder_id))
+            elif after != before:
+                _write(pipe, after)
+            return after
 
-    async def _release(self, key: str) -> None:
-        async with self._redis.pipeline(transaction=True) as pipe:
-            await pipe.watch(key)
-            if await pipe.get(key) != self._holder.encode():
-                return
-            pipe.multi()  # type: ignore[no-untyped-call]
-            pipe.delete(key)
-            with suppress(WatchError):
-                await pipe.execute()
+        return await self._client.transact(key, read=lambda pipe: pipe.hget(key, reminder_id), write=write)
+
+    def lease(self, owner: str, reminder_id: str) -> Lease:
+        """Return this process's claim to deliver a reminder alone."""
+        return Lease(self._client, _lease(owner, reminder_id), self._lease_s)
 
 
 def exported(reminders: Sequence[Reminder]) -> list[dict[str, Any]]:
@@ -186,11 +145,12 @@ def _write(pipe: Any, reminder: Reminder) -> None:
     pipe.zadd(DUE, {_member(reminder.owner, reminder.id): reminder.wakes_at})
 
 
-def _decode(raw: bytes | str) -> Reminder:
-    try:
-        return _decoder.decode(raw)
-    except msgspec.DecodeError as error:
-        raise MemoryUnavailable("Memory holds a reminder this server cannot read.") from error
+def _decode(raw: bytes) -> Reminder:
+    """Return the decoded record. Raises `UnreadableReminder`, since one that cannot be read must not be changed."""
+    reminder = decode_or_skip("reminder", raw, _decoder.decode)
+    if reminder is None:
+        raise UnreadableReminder("This server cannot read the reminder.", hint="A newer version may have written it.")
+    return reminder
 
 
 def _member(owner: str, reminder_id: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from backend.errors import MemoryUnavailable, VoiceError
 from backend.notifications.delivery import Outcome, ReminderDelivery
-from backend.notifications.repository import ReminderKey, ReminderRepository
+from backend.notifications.repository import ReminderKey, ReminderRepository, UnreadableReminder
 from backend.runtime.supervisor import supervised
 
 log = logging.getLogger(__name__)
@@ -26,6 +26,8 @@ AT_ONCE = 32
 """Reminders one process delivers at the same time."""
 REST_S = 0.5
 """Seconds a reminder is left alone that another process has, or that could not be begun."""
+UNREADABLE_REST_S = 60.0
+"""Seconds a reminder is left alone that cannot be decoded here: a newer version, which can, may share this Redis."""
 EXECUTE_LIMIT = 200
 """Reminders one `execute` delivers."""
 
@@ -91,7 +93,7 @@ class ReminderScheduler:
         """Begin to deliver what is due. Return the seconds until the next look."""
         now = self._clock()
         self._resting = {key: until for key, until in self._resting.items() if until > now}
-        ready, later = await self._reminders.due(now, 2 * AT_ONCE)
+        ready, later = await self._reminders.due(now, 2 * AT_ONCE + len(self._resting))
         for key in ready:
             if len(self._working) < AT_ONCE and key not in self._resting:
                 self._begin(key)
@@ -109,7 +111,10 @@ class ReminderScheduler:
         del self._working[key]
         error = None if task.cancelled() else task.exception()
         if error is not None or task.cancelled() or task.result() == "elsewhere":
-            self._resting[key] = self._clock() + REST_S
+            unreadable = isinstance(error, UnreadableReminder)
+            self._resting[key] = self._clock() + (UNREADABLE_REST_S if unreadable else REST_S)
+        if isinstance(error, UnreadableReminder):
+            return  # counted and logged where it was decoded
         if isinstance(error, VoiceError):
             log.warning("a reminder could not be delivered, and is tried again: %s", type(error).__name__)
         elif error is not None:

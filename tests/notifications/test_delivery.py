@@ -221,7 +221,7 @@ async def test_what_a_process_had_taken_when_it_died_is_delivered_by_another_aft
     async with Process(world) as one, Process(world) as two:
         reminder = await one.set()
         world.now = reminder.at
-        async with one.reminders.lease(USER, "r1") as ours:
+        async with one.reminders.lease(USER, "r1").held() as ours:
             assert ours
             assert await two.delivery.deliver(USER, "r1") == "elsewhere"
         assert await two.delivery.deliver(USER, "r1") == "webhook"
