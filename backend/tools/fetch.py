@@ -1,12 +1,12 @@
-"""Asking a service over HTTP, with its failures in our terms."""
+"""Requests to a service over HTTP: answers as types, and failures as errors of this server."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.errors import ToolFailed
 
@@ -17,25 +17,35 @@ BODY_LIMIT = 2_000_000
 
 
 class ServiceUnreachable(ToolFailed):
-    """No usable answer came: no connection, silence, 5xx, a rate limit, or something that is not what is documented.
+    """No usable answer came: no connection, silence, 5xx, a rate limit, or an answer in an undocumented form.
 
-    `str(error)` says which, in words for the user.
+    `str(error)` gives the reason in words for the user.
     """
 
 
-async def fetch_json(
+class Answer(BaseModel):
+    """The documented form of a service's answer, as far as it is used; further fields are ignored."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+
+A = TypeVar("A", bound=Answer)
+
+
+async def fetch_answer(
     http: httpx2.AsyncClient,
     service: str,
     url: str,
+    form: type[A],
     params: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
-) -> Any:
-    """The JSON at `url`. `service` names it in errors. Raises as `fetch_text` does."""
+) -> A:
+    """Return the JSON at `url` as a `form`. `service` names the service in errors. Raise as `fetch_text` does."""
     text = await fetch_text(http, service, url, params, {"accept": "application/json", **(headers or {})})
     try:
-        return json.loads(text, parse_constant=_no_constant)
-    except ValueError as error:
-        raise ServiceUnreachable(f"{service} answers with something that is not JSON.") from error
+        return form.model_validate_json(text)
+    except ValidationError as error:
+        raise ServiceUnreachable(f"{service} sent an answer that cannot be read.") from error
 
 
 async def fetch_text(
@@ -45,9 +55,9 @@ async def fetch_text(
     params: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> str:
-    """The text at `url`, read as UTF-8.
+    """Return the text at `url`, decoded as UTF-8.
 
-    Raises `ServiceUnreachable`, or `ToolFailed` (not retryable) when the service refuses the request itself.
+    Raise `ServiceUnreachable`, or `ToolFailed` (not retryable) when the service refuses the request itself.
     """
     try:
         async with http.stream("GET", url, params=params, headers=headers, timeout=TIMEOUT_S) as response:
@@ -58,31 +68,26 @@ async def fetch_text(
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise ServiceUnreachable(f"{service} cannot be reached.") from error
     if status == 429:
-        raise ServiceUnreachable(f"{service} has had too many requests from us.")
+        raise ServiceUnreachable(f"{service} accepts no more requests from us for now.")
     if status >= 500:
-        raise ServiceUnreachable(f"{service} has a fault of its own ({status}).")
+        raise ServiceUnreachable(f"{service} has an error of its own ({status}).")
     if status >= 300:
         raise refused(f"{service} refuses the request ({status}).")
     return body.decode("utf-8", "replace")
 
 
 def refused(message: str) -> ToolFailed:
-    """A failure that asking again will not mend."""
+    """Return a failure that another attempt will not repair."""
     error = ToolFailed(message)
     error.retryable = False
     return error
 
 
-def _no_constant(name: str) -> None:
-    """NaN and the infinities are no JSON, though Python would read them."""
-    raise ValueError(name)
-
-
 async def read_body(service: str, response: httpx2.Response) -> bytes:
-    """All of an answer. Raises `ServiceUnreachable` when it is over `BODY_LIMIT`."""
+    """Return the whole body. Raise `ServiceUnreachable` when it exceeds `BODY_LIMIT`."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > BODY_LIMIT:
-            raise ServiceUnreachable(f"{service} answers with far too much.")
+            raise ServiceUnreachable(f"{service} sent far too much data.")
     return bytes(body)

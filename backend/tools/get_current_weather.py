@@ -15,7 +15,7 @@ from pydantic import Field
 
 from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Json, Result, tool
-from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
+from backend.tools.fetch import Answer, ServiceUnreachable, fetch_answer, refused
 
 SERVICE = "The weather service"
 FAHRENHEIT_COUNTRIES = frozenset({"US", "BS", "BZ", "KY", "PW", "FM", "MH", "LR"})
@@ -61,7 +61,7 @@ ut=utah, vt=vermont, va=virginia, wa=washington, wv=west virginia, wi=wisconsin,
 """
 US_STATES = dict(pair.strip().split("=") for pair in _STATES.split(","))
 COUNTRIES = {"usa": "us", "u.s.": "us", "america": "us", "uk": "gb", "england": "gb", "great britain": "gb"}
-"""What people say for an ISO country code."""
+"""Spoken names of countries → ISO country code."""
 
 
 @tool(
@@ -83,10 +83,10 @@ async def get_current_weather(
     ] = "local",
     days: Annotated[int, Field(ge=1, le=7, description="Days of forecast, today included.")] = 3,
 ) -> Result:
-    """Raises `ToolFailed` when there is no such place. An unreachable service gives a labelled sample."""
+    """Return a labelled sample when the service is unreachable. Raise `ToolFailed` when there is no such place."""
     try:
         place = await _find_place(http, settings, location)
-        unit = _unit_for(unit, place.get("country_code", ""))
+        unit = _unit_for(unit, place.country_code)
         forecast = await _forecast(http, settings, place, unit, days)
         return Result(_report(place, forecast, unit), citations=("Open-Meteo (https://open-meteo.com)",))
     except ServiceUnreachable as error:
@@ -94,34 +94,66 @@ async def get_current_weather(
         return Result(sample_report(location, _unit_for(unit, "")), sample=True, note=note)
 
 
-async def _find_place(http: AsyncClient, settings: Settings, location: str) -> Json:
+class Place(Answer):
+    """A place found by the geocoding API."""
+
+    name: str = ""
+    latitude: float
+    longitude: float
+    admin1: str = ""
+    admin2: str = ""
+    country: str = ""
+    country_code: str = ""
+
+
+class _Places(Answer):
+    results: tuple[Place, ...] = ()
+
+
+class _Current(Answer):
+    time: str
+    temperature_2m: float
+    apparent_temperature: float
+    relative_humidity_2m: float
+    precipitation: float
+    weather_code: int
+    wind_speed_10m: float
+
+
+class _Daily(Answer):
+    time: list[date]
+    weather_code: list[int]
+    temperature_2m_max: list[float]
+    temperature_2m_min: list[float]
+    precipitation_probability_max: list[float | None]
+
+
+class _Forecast(Answer):
+    current: _Current
+    daily: _Daily
+
+
+async def _find_place(http: AsyncClient, settings: Settings, location: str) -> Place:
     for name, qualifiers in readings(location):
         params = {"name": name, "count": 10, "language": "en", "format": "json"}
-        answer = await fetch_json(http, SERVICE, settings.open_meteo_geocoding_url, params)
-        found = answer.get("results", []) if isinstance(answer, dict) else None
-        if not isinstance(found, list) or not all(isinstance(place, dict) for place in found):
-            raise ServiceUnreachable(f"{SERVICE} answers with places we cannot read.")
-        if place := best_match(found, qualifiers):
+        found = await fetch_answer(http, SERVICE, settings.open_meteo_geocoding_url, _Places, params)
+        if place := best_match(found.results, qualifiers):
             return place
     raise refused(f"No place called {location!r} was found. Ask the user which place is meant.")
 
 
-async def _forecast(http: AsyncClient, settings: Settings, place: Json, unit: str, days: int) -> Json:
-    imperial = unit == "fahrenheit"
+async def _forecast(http: AsyncClient, settings: Settings, place: Place, unit: str, days: int) -> _Forecast:
     params = {
-        "latitude": place.get("latitude"),
-        "longitude": place.get("longitude"),
+        "latitude": place.latitude,
+        "longitude": place.longitude,
         "current": "temperature_2m,apparent_temperature,relative_humidity_2m,precipitation,weather_code,wind_speed_10m",
         "daily": "weather_code,temperature_2m_max,temperature_2m_min,precipitation_probability_max",
         "temperature_unit": unit,
-        "wind_speed_unit": "mph" if imperial else "kmh",
+        "wind_speed_unit": "mph" if unit == "fahrenheit" else "kmh",
         "timezone": "auto",
         "forecast_days": days,
     }
-    answer = await fetch_json(http, SERVICE, settings.open_meteo_forecast_url, params)
-    if not isinstance(answer, dict):
-        raise ServiceUnreachable(f"{SERVICE} answers with a forecast we cannot read.")
-    return answer
+    return await fetch_answer(http, SERVICE, settings.open_meteo_forecast_url, _Forecast, params)
 
 
 def _unit_for(unit: str, country: str) -> Literal["celsius", "fahrenheit"]:
@@ -130,50 +162,50 @@ def _unit_for(unit: str, country: str) -> Literal["celsius", "fahrenheit"]:
     return "fahrenheit" if unit == "fahrenheit" else "celsius"
 
 
-def _report(place: Json, forecast: Json, unit: str) -> Json:
-    """What the model reads. Raises `ServiceUnreachable` when the answer is not as documented."""
-    try:
-        now, daily = forecast["current"], forecast["daily"]
-        return {
-            "place": {key: place.get(field) for key, field in _PLACE_FIELDS.items() if place.get(field)},
-            "unit": unit,
-            "wind_unit": "miles per hour" if unit == "fahrenheit" else "kilometers per hour",
-            "current": {
-                "local_time": str(now["time"]),
-                "temperature": round(now["temperature_2m"]),
-                "feels_like": round(now["apparent_temperature"]),
-                "conditions": _conditions(now["weather_code"]),
-                "humidity_percent": round(now["relative_humidity_2m"]),
-                "wind_speed": round(now["wind_speed_10m"]),
-                "precipitation": now["precipitation"],
-            },
-            "daily": [_day(daily, index) for index in range(len(daily["time"]))],
-        }
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-        raise ServiceUnreachable(f"{SERVICE} answers with a forecast we cannot read.") from error
-
-
-_PLACE_FIELDS = {"name": "name", "region": "admin1", "country": "country"}
-
-
-def _day(daily: Json, index: int) -> Json:
-    day = date.fromisoformat(daily["time"][index])
+def _report(place: Place, forecast: _Forecast, unit: str) -> Json:
+    now, daily = forecast.current, forecast.daily
+    names = {"name": place.name, "region": place.admin1, "country": place.country}
+    days = zip(
+        daily.time,
+        daily.temperature_2m_max,
+        daily.temperature_2m_min,
+        daily.weather_code,
+        daily.precipitation_probability_max,
+        strict=False,
+    )
     return {
-        "date": day.isoformat(),
-        "weekday": f"{day:%A}",
-        "high": round(daily["temperature_2m_max"][index]),
-        "low": round(daily["temperature_2m_min"][index]),
-        "conditions": _conditions(daily["weather_code"][index]),
-        "precipitation_chance_percent": daily["precipitation_probability_max"][index],
+        "place": {key: value for key, value in names.items() if value},
+        "unit": unit,
+        "wind_unit": "miles per hour" if unit == "fahrenheit" else "kilometers per hour",
+        "current": {
+            "local_time": now.time,
+            "temperature": round(now.temperature_2m),
+            "feels_like": round(now.apparent_temperature),
+            "conditions": _conditions(now.weather_code),
+            "humidity_percent": round(now.relative_humidity_2m),
+            "wind_speed": round(now.wind_speed_10m),
+            "precipitation": now.precipitation,
+        },
+        "daily": [
+            {
+                "date": day.isoformat(),
+                "weekday": f"{day:%A}",
+                "high": round(high),
+                "low": round(low),
+                "conditions": _conditions(code),
+                "precipitation_chance_percent": chance,
+            }
+            for day, high, low, code, chance in days
+        ],
     }
 
 
 def _conditions(code: int) -> str:
-    return CONDITIONS.get(int(code), "unknown conditions")
+    return CONDITIONS.get(code, "unknown conditions")
 
 
 def sample_report(location: str, unit: str) -> Json:
-    """The made-up weather shown when there is no real one; without dates, so that it never looks current."""
+    """Return made-up weather for when there is no real one; without dates, so that it never looks current."""
     imperial = unit == "fahrenheit"
     return {
         "place": {"name": location},
@@ -191,7 +223,7 @@ def sample_report(location: str, unit: str) -> Json:
 
 
 def readings(location: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Ways to read a spoken place: the name to look up, and what tells it from its namesakes; likeliest first.
+    """Return ways to read a spoken place: the name to look up, and its qualifiers; the likeliest first.
 
     'Paris, TX' → ('Paris', ('tx',)); 'Seattle Washington' → itself, then ('Seattle', ('washington',)).
     """
@@ -204,14 +236,14 @@ def readings(location: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(name, ()), *shorter]
 
 
-def best_match(places: Sequence[Json], qualifiers: Sequence[str]) -> Json | None:
-    """The first place that fits all qualifiers; the service lists the best-known first.
+def best_match(places: Sequence[Place], qualifiers: Sequence[str]) -> Place | None:
+    """Return the first place that fits all qualifiers; the service lists the best-known first.
 
-    None when there is none: a namesake elsewhere is not what was asked for.
+    Return None when there is none: a namesake elsewhere is not what was asked for.
     """
     return next((place for place in places if all(_fits(place, qualifier) for qualifier in qualifiers)), None)
 
 
-def _fits(place: Json, qualifier: str) -> bool:
-    names = {str(place.get(field, "")).casefold() for field in ("admin1", "admin2", "country", "country_code")}
+def _fits(place: Place, qualifier: str) -> bool:
+    names = {name.casefold() for name in (place.admin1, place.admin2, place.country, place.country_code)}
     return bool({qualifier, US_STATES.get(qualifier, ""), COUNTRIES.get(qualifier, "")} & (names - {""}))

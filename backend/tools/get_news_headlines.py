@@ -6,14 +6,14 @@ Documented at newsapi.org/docs: `/everything` and `/top-headlines`.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from httpx2 import AsyncClient
 from pydantic import Field
 
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Clock, Result, tool
-from backend.tools.fetch import ServiceUnreachable, fetch_json
+from backend.tools.fetch import Answer, ServiceUnreachable, fetch_answer
 
 SERVICE = "The news service"
 WINDOW_DAYS = 3
@@ -36,14 +36,14 @@ async def get_news_headlines(
     category: Annotated[Category | None, "Used when there is no topic."] = None,
     count: Annotated[int, Field(ge=1, le=5, description="How many headlines.")] = 3,
 ) -> Result:
-    """No news of a topic is an empty list. Without a key, or a service, gives a labelled sample."""
+    """Return an empty list when there is no news of a topic, and a labelled sample without a key or a service."""
     if settings.newsapi_api_key is None:
         return _sample(topic or category or "general", count, "no NEWSAPI_API_KEY is set.")
     path, params = _request(topic, category, count, clock)
     headers = {"X-Api-Key": settings.newsapi_api_key.get_secret_value()}
     try:
-        answer = await fetch_json(http, SERVICE, settings.newsapi_url.rstrip("/") + path, params, headers)
-        headlines = _headlines(answer)[:count]
+        url = settings.newsapi_url.rstrip("/") + path
+        headlines = _headlines((await fetch_answer(http, SERVICE, url, _Articles, params, headers)).articles)[:count]
     except ServiceUnreachable as error:
         return _sample(topic or category or "general", count, str(error))
     citations = tuple(f"{one['title']} ({one['url']})" for one in headlines if one["url"])
@@ -51,7 +51,7 @@ async def get_news_headlines(
 
 
 def _request(topic: str | None, category: str | None, count: int, clock: Clock) -> tuple[str, dict[str, str]]:
-    wanted = str(count * 3)  # some are withdrawn or told twice
+    wanted = str(count * 3)  # some are withdrawn or repeated
     if topic and topic.strip():
         since = (clock.now() - timedelta(days=WINDOW_DAYS)).date().isoformat()
         params = {"q": topic.strip(), "from": since, "sortBy": "relevancy", "language": "en", "pageSize": wanted}
@@ -59,34 +59,42 @@ def _request(topic: str | None, category: str | None, count: int, clock: Clock) 
     return "/top-headlines", {"category": category or "general", "country": "us", "pageSize": wanted}
 
 
-def _headlines(answer: Any) -> list[dict[str, str]]:
-    """The articles in the order given, without withdrawn and repeated ones."""
-    articles = answer.get("articles") if isinstance(answer, dict) else None
-    if not isinstance(articles, list):
-        raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+class _Source(Answer):
+    name: str | None = None
+
+
+class _Article(Answer):
+    title: str | None = None
+    source: _Source = _Source()
+    description: str | None = None
+    published: str | None = Field(None, alias="publishedAt")
+    url: str | None = None
+
+
+class _Articles(Answer):
+    articles: list[_Article]
+
+
+def _headlines(articles: list[_Article]) -> list[dict[str, str]]:
+    """Return the articles in the order given, without withdrawn and repeated ones."""
     headlines: dict[str, dict[str, str]] = {}
     for article in articles:
-        title = article.get("title") if isinstance(article, dict) else None
-        if not isinstance(title, str) or not title.strip() or title == "[Removed]":
-            continue
-        source = article.get("source")
-        name = str(source.get("name") or "") if isinstance(source, dict) else ""
-        title = title.removesuffix(f" - {name}").strip()
-        headlines.setdefault(
-            title.casefold(),
-            {
+        name = article.source.name or ""
+        title = (article.title or "").removesuffix(f" - {name}").strip()
+        if title and title != "[Removed]":
+            headline = {
                 "title": title,
                 "source": name,
-                "summary": str(article.get("description") or "")[:300],
-                "published": str(article.get("publishedAt") or ""),
-                "url": str(article.get("url") or ""),
-            },
-        )
+                "summary": (article.description or "")[:300],
+                "published": article.published or "",
+                "url": article.url or "",
+            }
+            headlines.setdefault(title.casefold(), headline)
     return list(headlines.values())
 
 
 def _sample(about: str, count: int, reason: str) -> Result:
-    """Headlines nobody could take for news."""
+    """Return headlines that nobody could take for news."""
     headlines = [{"title": f"Sample headline {n} about {about}", "source": "sample"} for n in range(1, count + 1)]
     note = f"These are sample headlines, not real news, because {reason[0].lower()}{reason[1:]} Say so to the user."
     return Result({"headlines": headlines}, sample=True, note=note)

@@ -1,4 +1,4 @@
-"""A share's price now, from Finnhub (a free key does): quote, company profile, search by name.
+"""The price of a share, from Finnhub (a free key is enough): quote, company profile, search by name.
 
 Documented at finnhub.io/docs/api: `/quote`, `/stock/profile2`, `/search`.
 """
@@ -6,7 +6,6 @@ Documented at finnhub.io/docs/api: `/quote`, `/stock/profile2`, `/search`.
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 from datetime import UTC, datetime
 from typing import Annotated
@@ -17,7 +16,7 @@ from pydantic import Field
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Json, Result, tool
-from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
+from backend.tools.fetch import A, Answer, ServiceUnreachable, fetch_answer, refused
 
 SERVICE = "The stock service"
 TICKER = re.compile(r"[A-Z]{1,5}(?:\.[A-Z]{1,3})?")
@@ -37,7 +36,7 @@ async def get_stock_price(
         str, Field(min_length=1, max_length=80, description="A company's name, e.g. 'Apple', or a symbol, e.g. 'AAPL'.")
     ],
 ) -> Result:
-    """Raises `ToolFailed` when there is no such share. Without a key, or a service, gives a labelled sample."""
+    """Return a labelled sample without a key or a service. Raise `ToolFailed` when there is no such share."""
     if settings.finnhub_api_key is None:
         return _sample(company, "no FINNHUB_API_KEY is set.")
     finnhub = _Finnhub(http, settings.finnhub_url, settings.finnhub_api_key.get_secret_value())
@@ -47,94 +46,109 @@ async def get_stock_price(
         return _sample(company, str(error))
 
 
+class _Quote(Answer):
+    price: float = Field(alias="c")
+    change: float | None = Field(None, alias="d")
+    percent: float | None = Field(None, alias="dp")
+    open: float | None = Field(None, alias="o")
+    high: float | None = Field(None, alias="h")
+    low: float | None = Field(None, alias="l")
+    previous_close: float | None = Field(None, alias="pc")
+    traded_at: float | None = Field(None, alias="t")
+
+
+class _Profile(Answer):
+    name: str = ""
+    currency: str = ""
+    exchange: str = ""
+
+
+class Share(Answer):
+    """A search result of Finnhub."""
+
+    symbol: str = Field(min_length=1)
+    description: str = ""
+    type: str = ""
+
+
+class _Shares(Answer):
+    result: list[Share]
+
+
 class _Finnhub:
-    """The three requests, each answer checked for its documented form."""
+    """The three requests of Finnhub's API."""
 
     def __init__(self, http: AsyncClient, url: str, key: str) -> None:
         self._http = http
         self._url = url.rstrip("/")
         self._key = key
 
-    async def quote(self, symbol: str) -> Json | None:
-        """The quote; None for a symbol the service does not know (it answers with zeros)."""
-        quote = await self._get("/quote", symbol=symbol)
-        numbers = [quote.get("c"), quote.get("d") or 0, quote.get("dp") or 0]
-        if not all(isinstance(one, (int, float)) and math.isfinite(one) for one in numbers):
-            raise ServiceUnreachable(f"{SERVICE} answers with a quote we cannot read.")
-        return quote if quote["c"] else None
+    async def quote(self, symbol: str) -> _Quote | None:
+        """Return the quote; None for a symbol the service does not know, which it answers with zeros."""
+        quote = await self._get("/quote", _Quote, symbol=symbol)
+        return quote if quote.price else None
 
-    async def profile(self, symbol: str) -> Json:
-        """Name, currency, exchange; empty where the key's plan does not cover the market."""
+    async def profile(self, symbol: str) -> _Profile:
+        """Return name, currency and exchange; empty where the key's plan does not cover the market."""
         try:
-            return await self._get("/stock/profile2", symbol=symbol)
+            return await self._get("/stock/profile2", _Profile, symbol=symbol)
         except ToolFailed:
-            return {}
+            return _Profile()
 
-    async def search(self, name: str) -> list[Json]:
-        """Symbols whose company's name fits, best first."""
-        found = (await self._get("/search", q=name)).get("result")
-        if not isinstance(found, list) or not all(isinstance(one, dict) and one.get("symbol") for one in found):
-            raise ServiceUnreachable(f"{SERVICE} answers with a list we cannot read.")
-        return found
+    async def search(self, name: str) -> list[Share]:
+        """Return the shares whose company's name fits, best first."""
+        return (await self._get("/search", _Shares, q=name)).result
 
-    async def _get(self, path: str, **params: str) -> Json:
+    async def _get(self, path: str, form: type[A], **params: str) -> A:
         # the key goes in a header: addresses end up in logs
-        answer = await fetch_json(self._http, SERVICE, self._url + path, params, {"X-Finnhub-Token": self._key})
-        if not isinstance(answer, dict):
-            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
-        return answer
+        return await fetch_answer(self._http, SERVICE, self._url + path, form, params, {"X-Finnhub-Token": self._key})
 
 
 async def _look_up(finnhub: _Finnhub, company: str) -> Json:
-    """The report on the share meant by `company`."""
+    """Return the report on the share that `company` means."""
     if TICKER.fullmatch(company):
         quote, profile = await asyncio.gather(finnhub.quote(company), finnhub.profile(company))
         if quote:
             return _report(company, "", quote, profile)
-    best = best_symbol(await finnhub.search(company), company)
+    best = best_share(await finnhub.search(company), company)
     if best is None:
         raise refused(f"No share of {company!r} was found. Ask the user which company is meant.")
-    symbol = str(best["symbol"])
-    quote, profile = await asyncio.gather(finnhub.quote(symbol), finnhub.profile(symbol))
+    quote, profile = await asyncio.gather(finnhub.quote(best.symbol), finnhub.profile(best.symbol))
     if quote is None:
-        raise refused(f"There is no price for {symbol}.")
-    return _report(symbol, str(best.get("description", "")), quote, profile)
+        raise refused(f"There is no price for {best.symbol}.")
+    return _report(best.symbol, best.description, quote, profile)
 
 
-def best_symbol(found: list[Json], company: str) -> Json | None:
-    """The share most likely meant: that very symbol, else a common stock of a main market, else the first."""
+def best_share(found: list[Share], company: str) -> Share | None:
+    """Return the share most likely meant: that very symbol, else a common stock of a main market, else the first."""
 
-    def rank(one: Json) -> tuple[bool, bool, bool]:
-        symbol = str(one["symbol"])
-        return symbol != company.upper(), one.get("type") != "Common Stock", "." in symbol
+    def rank(one: Share) -> tuple[bool, bool, bool]:
+        return one.symbol != company.upper(), one.type != "Common Stock", "." in one.symbol
 
     return min(found, key=rank, default=None)
 
 
-def _report(symbol: str, name: str, quote: Json, profile: Json) -> Json:
-    change, percent = quote.get("d") or 0, quote.get("dp") or 0
-    report = {
+def _report(symbol: str, name: str, quote: _Quote, profile: _Profile) -> Json:
+    change, percent = quote.change or 0, quote.percent or 0
+    report: Json = {
         "symbol": symbol,
-        "company": profile.get("name") or name.title() or symbol,
-        "price": round(quote["c"], 2),
-        "currency": profile.get("currency") or "USD",
+        "company": profile.name or name.title() or symbol,
+        "price": round(quote.price, 2),
+        "currency": profile.currency or "USD",
         "change": round(change, 2),
         "change_percent": round(percent, 2),
         "direction": "up" if change > 0 else "down" if change < 0 else "unchanged",
-        "open": quote.get("o"),
-        "high": quote.get("h"),
-        "low": quote.get("l"),
-        "previous_close": quote.get("pc"),
+        **quote.model_dump(include={"open", "high", "low", "previous_close"}),
     }
-    if exchange := profile.get("exchange"):
-        report["exchange"] = exchange
-    if isinstance(traded_at := quote.get("t"), (int, float)) and traded_at:
-        report["as_of"] = datetime.fromtimestamp(traded_at, UTC).isoformat(timespec="minutes")
+    if profile.exchange:
+        report["exchange"] = profile.exchange
+    if quote.traded_at:
+        report["as_of"] = datetime.fromtimestamp(quote.traded_at, UTC).isoformat(timespec="minutes")
     return report
 
 
 def _sample(company: str, reason: str) -> Result:
-    """Made-up numbers, round enough to look it."""
+    """Return made-up numbers, round enough to be recognised as such."""
     data = {
         "symbol": company.upper()[:12],
         "company": company,

@@ -183,7 +183,7 @@ def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
         case 301 | 302 | 307 | 308:
             return refused(f"The {what} has moved to another place.")
         case _ if status >= 500:
-            return ServiceUnreachable(f"{SERVICE} has a fault of its own ({status}).")
+            return ServiceUnreachable(f"{SERVICE} has an error of its own ({status}).")
         case _ if status >= 300:
             return refused(f"{SERVICE} refuses the request ({status}).{said}")
         case _:

@@ -1,4 +1,4 @@
-"""Search in the medical literature: PubMed, through NCBI's E-utilities (no key needed, three requests a second).
+"""The search in medical literature: PubMed, through NCBI's E-utilities (no key needed, three requests a second).
 
 Documented at ncbi.nlm.nih.gov/books/NBK25499: `esearch` finds ids, `esummary` describes them, `efetch` gives the
 abstracts, which exist as XML only.
@@ -16,7 +16,7 @@ from pydantic import Field
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Json, Result, tool
-from backend.tools.fetch import ServiceUnreachable, fetch_json, fetch_text
+from backend.tools.fetch import A, Answer, fetch_answer, fetch_text
 
 SERVICE = "PubMed"
 ABSTRACT_LIMIT = 900
@@ -46,7 +46,7 @@ async def pubmed_search(
     since_year: Annotated[int | None, Field(ge=1900, le=2100, description="Published in this year or later.")] = None,
     count: Annotated[int, Field(ge=1, le=5, description="How many articles.")] = 3,
 ) -> Result:
-    """No match is an empty list. Raises `ServiceUnreachable` or `ToolFailed`: medical findings are never made up."""
+    """Return an empty list when nothing matches. Raise `ServiceUnreachable` or `ToolFailed`: no sample is made up."""
     pubmed = _Pubmed(http, settings)
     ids = await pubmed.ids(_term(query, kind, since_year), count)
     if not ids:
@@ -56,8 +56,33 @@ async def pubmed_search(
     return Result({"articles": articles}, citations=tuple(map(_citation, articles)))
 
 
+class _Ids(Answer):
+    idlist: list[Annotated[str, Field(pattern=r"^\d+$")]]
+
+
+class _Search(Answer):
+    esearchresult: _Ids
+
+
+class _Author(Answer):
+    name: str = ""
+
+
+class _Summary(Answer):
+    title: str = ""
+    source: str = ""
+    pubdate: str = ""
+    authors: tuple[_Author, ...] = ()
+    pubtype: tuple[str, ...] = ()
+
+
+class _Summaries(Answer):
+    result: dict[str, _Summary | list[str]]
+    """Id → summary; the key `uids` lists the ids."""
+
+
 class _Pubmed:
-    """The three requests, each answer checked for its documented form."""
+    """The three requests of NCBI's E-utilities."""
 
     def __init__(self, http: AsyncClient, settings: Settings) -> None:
         self._http = http
@@ -67,23 +92,17 @@ class _Pubmed:
             self._params["api_key"] = settings.ncbi_api_key.get_secret_value()
 
     async def ids(self, term: str, count: int) -> list[str]:
-        """The ids of the best articles."""
-        answer = await self._json("esearch", term=term, retmax=str(count), sort="relevance")
-        found = answer.get("esearchresult")
-        ids = found.get("idlist") if isinstance(found, dict) else None
-        if not isinstance(ids, list) or not all(isinstance(id_, str) and id_.isdecimal() for id_ in ids):
-            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
-        return ids
+        """Return the ids of the best articles."""
+        found = await self._get("esearch", _Search, term=term, retmax=str(count), sort="relevance")
+        return found.esearchresult.idlist
 
-    async def summaries(self, ids: list[str]) -> dict[str, Json]:
-        """What each article is, by id."""
-        result = (await self._json("esummary", id=",".join(ids))).get("result")
-        if not isinstance(result, dict):
-            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
-        return {id_: result[id_] for id_ in ids if isinstance(result.get(id_), dict)}
+    async def summaries(self, ids: list[str]) -> dict[str, _Summary]:
+        """Return the bibliographic data of each article, by id."""
+        result = (await self._get("esummary", _Summaries, id=",".join(ids))).result
+        return {id_: found for id_ in ids if isinstance(found := result.get(id_), _Summary)}
 
     async def abstracts(self, ids: list[str]) -> dict[str, str]:
-        """The abstracts, by id; none when they cannot be had, since titles alone are of use."""
+        """Return the abstracts by id, or none when they cannot be had, since titles alone are useful."""
         params = {**self._params, "id": ",".join(ids), "retmode": "xml"}
         try:
             text = await fetch_text(self._http, SERVICE, f"{self._url}/efetch.fcgi", params)
@@ -91,16 +110,13 @@ class _Pubmed:
         except (ToolFailed, ElementTree.ParseError):
             return {}
 
-    async def _json(self, utility: str, **params: str) -> Json:
+    async def _get(self, utility: str, form: type[A], **params: str) -> A:
         params = {**self._params, **params, "retmode": "json"}
-        answer = await fetch_json(self._http, SERVICE, f"{self._url}/{utility}.fcgi", params)
-        if not isinstance(answer, dict):
-            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
-        return answer
+        return await fetch_answer(self._http, SERVICE, f"{self._url}/{utility}.fcgi", form, params)
 
 
 def _term(query: str, kind: str, since_year: int | None) -> str:
-    """The query with its filters, in PubMed's own language."""
+    """Return the query with its filters, in PubMed's own syntax."""
     parts = [f"({query})"]
     if kind in KINDS:
         parts.append(KINDS[kind])
@@ -120,15 +136,15 @@ def _abstract(article: ElementTree.Element) -> tuple[str, str]:
     return article.findtext(".//PMID", ""), text
 
 
-def _article(id_: str, summary: Json, abstract: str) -> Json:
-    authors = [str(one.get("name")) for one in summary.get("authors") or [] if isinstance(one, dict)]
+def _article(id_: str, summary: _Summary, abstract: str) -> Json:
+    authors = [author.name for author in summary.authors]
     return {
         "pmid": id_,
-        "title": str(summary.get("title", "")).rstrip("."),
-        "journal": str(summary.get("source", "")),
-        "year": str(summary.get("pubdate", ""))[:4],
+        "title": summary.title.rstrip("."),
+        "journal": summary.source,
+        "year": summary.pubdate[:4],
         "authors": f"{authors[0]} and others" if len(authors) > 1 else "".join(authors),
-        "kinds": summary.get("pubtype") or [],
+        "kinds": list(summary.pubtype),
         "abstract": abstract,
     }
 

@@ -1,21 +1,21 @@
-"""Search on the web, through a SearXNG server of the operator's or Brave Search.
+"""The web search, through a SearXNG server of the operator or Brave Search.
 
-Documented at docs.searxng.org/dev/search_api.html and api-dashboard.search.brave.com. Where neither is set up, or
-the one set up does not answer, the call fails and says so: there is no such thing as a sample of the web.
+The APIs are documented at docs.searxng.org/dev/search_api.html and api-dashboard.search.brave.com. Where neither is set
+up, or the one set up does not answer, the call fails: there is no such thing as a sample of the web.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 from httpx2 import AsyncClient
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
-from backend.tools.fetch import ServiceUnreachable, fetch_json, refused
+from backend.tools.fetch import Answer, fetch_answer, refused
 
 SERVICE = "The web search"
 
@@ -32,7 +32,7 @@ async def web_search(
     query: Annotated[str, Field(min_length=1, max_length=400, description="What to search for.")],
     count: Annotated[int, Field(ge=1, le=10, description="How many results.")] = 5,
 ) -> Result:
-    """Raises `ToolFailed` when no provider is set up, `ServiceUnreachable` when it gives no usable answer."""
+    """Raise `ToolFailed` when no provider is set up, `ServiceUnreachable` when it gives no usable answer."""
     if settings.searxng_url:
         found = await _searxng(http, settings.searxng_url, query)
     elif settings.brave_api_key:
@@ -43,36 +43,41 @@ async def web_search(
     return Result({"results": results}, citations=tuple(f"{one['title']} ({one['url']})" for one in results))
 
 
-async def _searxng(http: AsyncClient, url: str, query: str) -> list[dict[str, str]]:
+class _Page(Answer):
+    title: str = ""
+    url: str = ""
+    excerpt: str = Field("", validation_alias=AliasChoices("content", "description"))
+
+
+class _Pages(Answer):
+    results: list[_Page]
+
+
+class _Brave(Answer):
+    type: Literal["search"]
+    web: _Pages = _Pages(results=[])  # left out when nothing was found
+
+
+async def _searxng(http: AsyncClient, url: str, query: str) -> list[_Page]:
     params = {"q": query, "format": "json", "safesearch": 1}
-    answer = await fetch_json(http, SERVICE, f"{url.rstrip('/')}/search", params)
-    return _results(answer.get("results") if isinstance(answer, dict) else None, "content")
+    return (await fetch_answer(http, SERVICE, f"{url.rstrip('/')}/search", _Pages, params)).results
 
 
-async def _brave(http: AsyncClient, url: str, key: str, query: str, count: int) -> list[dict[str, str]]:
+async def _brave(http: AsyncClient, url: str, key: str, query: str, count: int) -> list[_Page]:
     params = {"q": query, "count": count, "safesearch": "moderate"}
     headers = {"X-Subscription-Token": key}
-    answer = await fetch_json(http, SERVICE, f"{url.rstrip('/')}/web/search", params, headers)
-    if not isinstance(answer, dict) or answer.get("type") != "search":
-        raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
-    web = answer.get("web", {"results": []})  # left out when nothing was found
-    return _results(web.get("results") if isinstance(web, dict) else None, "description")
+    return (await fetch_answer(http, SERVICE, f"{url.rstrip('/')}/web/search", _Brave, params, headers)).web.results
 
 
-def _results(found: Any, excerpt: str) -> list[dict[str, str]]:
-    """Title, address, excerpt of each result, without the markup that highlights matches."""
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
-    return [
-        {"title": _plain(one.get("title")), "url": str(one["url"]), "excerpt": _plain(one.get(excerpt))[:600]}
-        for one in found
-        if str(one.get("url", "")).startswith(("http://", "https://"))
-    ]
+def _distinct(pages: list[_Page]) -> list[dict[str, str]]:
+    """Return title, address and excerpt of each page once, without the markup that highlights matches."""
+    found: dict[str, dict[str, str]] = {}
+    for page in pages:
+        if page.url.startswith(("http://", "https://")):
+            shown = {"title": _plain(page.title), "url": page.url, "excerpt": _plain(page.excerpt)[:600]}
+            found.setdefault(page.url.rstrip("/"), shown)
+    return list(found.values())
 
 
-def _plain(text: Any) -> str:
-    return html.unescape(re.sub(r"<[^<>]*>", "", str(text or ""))).strip()
-
-
-def _distinct(results: list[dict[str, str]]) -> list[dict[str, str]]:
-    return list({one["url"].rstrip("/"): one for one in reversed(results)}.values())[::-1]
+def _plain(text: str) -> str:
+    return html.unescape(re.sub(r"<[^<>]*>", "", text)).strip()

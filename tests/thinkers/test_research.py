@@ -105,7 +105,7 @@ async def test_a_source_that_fails_is_told_and_the_others_count() -> None:
     scenes = plan(("bikes", ["web", "medicine"])), NOTHING_MORE, ["Partly."]
     async with serving(handler) as server, world(*scenes, settings=settings_for(server.url)) as w:
         answer = await w.ask("research", "x")
-        assert "has a fault of its own" in w.model.requests[-1]["messages"][-1]["content"]
+        assert "has an error of its own" in w.model.requests[-1]["messages"][-1]["content"]
     assert answer.source == "live"
     assert any(line.startswith("could not search the web") for line in w.progress)
 

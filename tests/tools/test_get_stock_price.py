@@ -9,7 +9,7 @@ from backend.errors import ToolFailed
 from backend.settings.settings import Settings, load_settings
 from backend.tools import fetch
 from backend.tools.base import Result
-from backend.tools.get_stock_price import best_symbol, get_stock_price
+from backend.tools.get_stock_price import Share, best_share, get_stock_price
 from demo.services import finnhub
 from demo.services.server import ApiServer, Handler, Reply, json_reply, serving, text_reply
 from tests.support.troubles import every_trouble
@@ -54,9 +54,9 @@ async def test_a_name_finds_its_common_stock(name: str) -> None:
 
 
 def test_the_very_symbol_goes_before_everything() -> None:
-    found = [{"symbol": "F", "type": "Common Stock"}, {"symbol": "FORD.L", "type": "ETP"}]
-    assert best_symbol(found, "ford.l") == found[1]
-    assert best_symbol([], "x") is None
+    found = [Share(symbol="F", type="Common Stock"), Share(symbol="FORD.L", type="ETP")]
+    assert best_share(found, "ford.l") == found[1]
+    assert best_share([], "x") is None
 
 
 async def test_no_such_company_is_said_and_never_made_up() -> None:
