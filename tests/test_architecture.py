@@ -37,7 +37,7 @@ ARROWS: dict[str, set[str]] = {
     "notifications": {"calendar", "conversation", "runtime", "settings", "storage", "users"},
     "tools": {"calendar", "models", "settings", "storage", "users"},
     "agent": {"models", "observability", "storage", "tools", "users"},
-    "mcp": {"settings", "tools"},
+    "mcp": {"runtime", "settings", "tools"},
     "middleware": {"agent", "models", "notifications", "storage", "tools", "users"},
     "reasoning": {"agent", "models", "settings", "tools"},
     "thinkers": {

@@ -23,7 +23,7 @@ from backend.chat.chat import Chat
 from backend.http.app import build_app
 from backend.http.limits import Buckets
 from backend.http.services import Keeper, Services
-from backend.mcp.tokens import Tokens
+from backend.mcp.endpoint import Tokens
 from backend.observability.call_metrics import Metrics
 from backend.sessions.handles import LocalSwitchboard
 from backend.settings.settings import Settings
@@ -56,7 +56,7 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
     notifications = subsystems.tasks.notifications
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
     take = Buckets(settings.mcp.per_minute, what="requests of this token").taker(time.monotonic)
-    async with served_tools(settings.mcp, toolbox, settings.allowed_origins, take=take) as endpoints:
+    async with served_tools(settings.mcp, toolbox, settings.allowed_origins, rate_limit=take) as endpoints:
         services = Services(
             settings=settings,
             directory=calls.directory,

@@ -7,18 +7,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from backend.mcp.endpoint import PATHS, Door, Served, Take
-from backend.mcp.tokens import Tokens
+from starlette.types import ASGIApp
+
+from backend.mcp.endpoint import PATHS, Endpoint, RateLimit, Tokens
 from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolSource
 
 
 def mcp_summary(settings: McpSettings) -> str:
-    """Who is served and who is used, for the operator; empty when nobody is."""
+    """Return for the operator which clients are served and which servers are used; empty when there are none."""
     tokens, others = Tokens(settings), ", ".join(settings.entries)
-    doors = ", ".join(path for client, path in PATHS.items() if tokens.configured(client))
-    parts = [f"tools served at {doors}" if doors else "", f"tools used of {others}" if others else ""]
+    served = ", ".join(path for client, path in PATHS.items() if tokens.configured(client))
+    parts = [f"tools served at {served}" if served else "", f"tools used of {others}" if others else ""]
     return "; ".join(filter(None, parts))
 
 
@@ -37,10 +38,10 @@ async def other_servers(settings: McpSettings) -> AsyncIterator[OtherServers | N
     if not entries:
         yield None
         return
-    from backend.mcp.servers import Servers
+    from backend.mcp.remote_servers import RemoteServers
 
     _keep_words_out()
-    servers = Servers(entries)
+    servers = RemoteServers(entries)
     try:
         yield servers
     finally:
@@ -49,22 +50,26 @@ async def other_servers(settings: McpSettings) -> AsyncIterator[OtherServers | N
 
 @asynccontextmanager
 async def served_tools(
-    settings: McpSettings, registry: Registry, origins: Sequence[str] = (), *, take: Take = lambda token: None
-) -> AsyncIterator[Mapping[str, Served]]:
-    """The doors by path; `take` says whether a token may knock once more.
+    settings: McpSettings,
+    registry: Registry,
+    origins: Sequence[str] = (),
+    *,
+    rate_limit: RateLimit = lambda token: None,
+) -> AsyncIterator[Mapping[str, ASGIApp]]:
+    """Yield the endpoints by path; `rate_limit` bounds the requests of each token.
 
-    Those without tokens say what to set; the SDK runs as long as the block.
+    Endpoints without tokens answer with the setting to set; the SDK runs as long as the block.
     """
     tokens = Tokens(settings)
     if not settings.served:
-        yield {path: Door(client, tokens, None) for client, path in PATHS.items()}
+        yield {path: Endpoint(client, tokens, None) for client, path in PATHS.items()}
         return
     from backend.mcp.server import session_manager, tool_server
 
     _keep_words_out()
     manager = session_manager(tool_server(registry), settings.hosts, origins)
     async with manager.run():
-        yield {path: Door(client, tokens, manager.handle_request, take) for client, path in PATHS.items()}
+        yield {path: Endpoint(client, tokens, manager.handle_request, rate_limit) for client, path in PATHS.items()}
 
 
 def _keep_words_out() -> None:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
 from backend.http.page_streams import Pages
-from backend.mcp.tokens import Bearer
+from backend.mcp.endpoint import Bearer
 from backend.models.embedding import Embedder
 from backend.notifications.notices import Notice
 from backend.notifications.service import ReminderService

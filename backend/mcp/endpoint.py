@@ -1,108 +1,143 @@
-"""The doors at `/mcp/`, `/mcp/copilot/` and `/mcp/external/`: who comes in, as whom, and on whose behalf.
+"""The endpoints `/mcp/`, `/mcp/copilot/` and `/mcp/external/`: authentication, and the user a client acts for.
 
-The token decides. Each door takes the tokens of its kind of client, and no others: a program that was given a token for
-strangers cannot knock at the inner door. A token may be bound to a user (`user:token` in the settings). One of the
-internal kind that is not may name a user itself, in `X-On-Behalf-Of`: it belongs to a program of the operator, which
-has asked the user who they are. Nobody else may.
+The token decides. Each endpoint accepts the tokens of its kind of client and no others: a program with a token for
+third parties cannot use the internal endpoint. A token may be bound to a user (`user:token` in the settings). An
+internal token that is not bound may name a user itself, in `X-On-Behalf-Of`: it belongs to a program of the operator,
+which has asked the user who they are. No other token may.
 
-Cookies mean nothing here, and a page that was tricked into calling has no token; beside that the SDK refuses foreign
-`Host` and `Origin` headers. Each token may knock so often a minute (`Take`), whoever holds it.
+Cookies are ignored here, and a page that was tricked into calling has no token; in addition the SDK refuses foreign
+`Host` and `Origin` headers. Requests per token and minute are limited (`RateLimit`). Only digests of tokens are kept,
+and all of them are compared in constant time, so that the duration of a refusal reveals nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, Response
-from starlette.types import Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.errors import TooMany
-from backend.mcp.tokens import Bearer, Tokens
+from backend.settings.mcp import McpSettings, pairs
 from backend.tools.base import Client
 
 PATHS: dict[Client, str] = {"internal": "/mcp/", "copilot": "/mcp/copilot/", "external": "/mcp/external/"}
 ON_BEHALF_OF = "x-on-behalf-of"
 USER_ID = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 BEARER = "mcp.bearer"
-"""Where the request's scope says who shows the token."""
+"""The key of the request's scope that holds the `Bearer`."""
+TOKEN_LIMIT = 512
+"""Characters of a token that are read."""
+
+RateLimit = Callable[[str], None]
+"""Spend one of a token's requests, named by its id. Raise `TooMany`."""
 
 
-Take = Callable[[str], None]
-"""Spend one of a token's requests, named by its id. Raises `TooMany`."""
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """The owner of a token. `id` identifies the token without revealing it; `user_id` is empty where it is bound to
+    nobody."""
+
+    client: Client
+    id: str
+    user_id: str
 
 
-class Served(Protocol):
-    """What stands behind the doors."""
+class Tokens:
+    """The tokens of each kind of client."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+    def __init__(self, settings: McpSettings) -> None:
+        each: list[tuple[Client, str, str]] = [
+            *(("internal", *pair) for pair in pairs(settings.internal_tokens)),
+            *(("copilot", *pair) for pair in pairs(settings.copilot_tokens)),
+            *(("external", *pair) for pair in pairs(settings.external_tokens)),
+        ]
+        self._known = [
+            (_digest(token), Bearer(client, _digest(token).hex()[:12], user)) for client, user, token in each
+        ]
+
+    def __repr__(self) -> str:
+        return f"Tokens({len(self._known)})"
+
+    def configured(self, client: Client) -> bool:
+        """Return True if this kind of client has any token."""
+        return any(bearer.client == client for _, bearer in self._known)
+
+    def bearer(self, token: str) -> Bearer | None:
+        """Return the token's owner; None for an unknown token."""
+        digest = _digest(token[:TOKEN_LIMIT])
+        matches = [bearer for known, bearer in self._known if hmac.compare_digest(known, digest)]
+        return matches[0] if matches else None
 
 
-class Refused(Exception):
-    """Why somebody does not come in."""
+class AccessDenied(Exception):
+    """The refusal of a request, as an HTTP status with a message and a hint."""
 
     def __init__(self, status: int, message: str, hint: str, retry_after_s: int = 0) -> None:
         super().__init__(message)
-        self.status = status
-        self.retry_after_s = retry_after_s
-        self.message = message
-        self.hint = hint
+        self.status, self.message, self.hint, self.retry_after_s = status, message, hint, retry_after_s
 
-    def response(self) -> Response:
-        """In the one shape of errors."""
+    def response(self) -> JSONResponse:
+        """Return the refusal in the server's one form of errors."""
         headers = {"www-authenticate": "Bearer"} if self.status == 401 else {}
         if self.retry_after_s:
             headers["retry-after"] = str(self.retry_after_s)
         return JSONResponse({"error": {"message": self.message, "hint": self.hint}}, self.status, headers)
 
 
-class Door:
-    """One path, for one kind of client."""
+class Endpoint:
+    """One path, for one kind of client. `served` is the SDK's application; None: no tools are served."""
 
-    def __init__(self, client: Client, tokens: Tokens, served: Served | None, take: Take = lambda token: None) -> None:
+    def __init__(
+        self, client: Client, tokens: Tokens, served: ASGIApp | None, rate_limit: RateLimit = lambda token: None
+    ) -> None:
         self._client: Client = client
         self._tokens = tokens
-        self._served = served
-        self._take = take
+        self._served = served if tokens.configured(client) else None
+        self._rate_limit = rate_limit
 
     def __repr__(self) -> str:
-        return f"Door({self._client}, {'open' if self._tokens.configured(self._client) else 'walled up'})"
+        return f"Endpoint({self._client}, {'open' if self._served else 'closed'})"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._served is None or not self._tokens.configured(self._client):
-            setting = f"MCP__{self._client.upper()}_TOKENS"
-            refused = Refused(
-                404, "No tools are served here.", f"Set {setting} to serve them to {self._client} clients."
-            )
-            await refused.response()(scope, receive, send)
-            return
         try:
-            bearer = self._admit(Headers(scope=scope))
-        except Refused as refused:
-            await refused.response()(scope, receive, send)
-            return
-        await self._served({**scope, BEARER: bearer}, receive, send)
+            if self._served is None:
+                setting = f"MCP__{self._client.upper()}_TOKENS"
+                raise AccessDenied(
+                    404, "No tools are served here.", f"Set {setting} to serve them to {self._client} clients."
+                )
+            bearer = self._authenticate(Headers(scope=scope))
+        except AccessDenied as denied:
+            await denied.response()(scope, receive, send)
+        else:
+            await self._served({**scope, BEARER: bearer}, receive, send)
 
-    def _admit(self, headers: Headers) -> Bearer:
-        """Raises `Refused`."""
+    def _authenticate(self, headers: Headers) -> Bearer:
+        """Return the token's owner, with the user the request is for. Raise `AccessDenied`."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         bearer = self._tokens.bearer(token.strip()) if scheme.lower() == "bearer" else None
         if bearer is None:
-            raise Refused(401, "A token is needed.", "Send one of this server's tokens as Authorization: Bearer ….")
+            raise AccessDenied(401, "A token is needed.", "Send a token of this server as Authorization: Bearer ….")
         if bearer.client != self._client:
-            raise Refused(403, "This token is for another door.", f"It is good for {PATHS[bearer.client]}.")
+            raise AccessDenied(403, "This token is for another path.", f"It is valid for {PATHS[bearer.client]}.")
         try:
-            self._take(bearer.id)
+            self._rate_limit(bearer.id)
         except TooMany as error:
-            raise Refused(429, str(error), error.hint, error.retry_after_s) from None
+            raise AccessDenied(429, str(error), error.hint, error.retry_after_s) from None
         named = headers.get(ON_BEHALF_OF, "").strip()
         if not named or named == bearer.user_id:
             return bearer
         if bearer.client != "internal" or bearer.user_id:
-            raise Refused(403, "This token may not act for somebody else.", f"Leave {ON_BEHALF_OF} out.")
+            raise AccessDenied(403, "This token may not act for another user.", f"Leave {ON_BEHALF_OF} out.")
         if not USER_ID.fullmatch(named):
-            raise Refused(422, f"{ON_BEHALF_OF} holds no user id.", "Send the id as GET /api/me/export shows it.")
+            raise AccessDenied(422, f"{ON_BEHALF_OF} holds no user id.", "Send the id as GET /api/me/export shows it.")
         return replace(bearer, user_id=named)
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

@@ -1,11 +1,11 @@
-"""Our tools, served over the Model Context Protocol by the official SDK.
+"""The server's tools, served over the Model Context Protocol by the official SDK.
 
-One SDK server stands behind all doors; each request says who asks, so that what is listed and what may be called are
-looked up per request. It keeps no sessions: any process may answer any request. Every rule about calls is the
-registry's; here its results are only put into the protocol's words.
+One SDK server answers at all endpoints; each request carries its `Bearer`, so that what is listed and what may be
+called are looked up per request. It keeps no sessions: any process may answer any request. The toolbox enforces every
+rule about calls; here its results are only translated into the protocol.
 
-A tool that needs the user's consent answers the first call with an error that says so and what to do: tell the user
-what would be done, and make the same call again once they agree: within five minutes, and not within two seconds.
+A tool that needs the user's consent answers the first call with an error that explains what to do: tell the user what
+would be done, and make the same call again once they agree, after two seconds at the earliest and within five minutes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from mcp_types import (
 )
 from starlette.requests import Request
 
-from backend.mcp.endpoint import BEARER
-from backend.mcp.tokens import Bearer
+from backend.mcp.endpoint import BEARER, Bearer
 from backend.tools.base import Json, Principal
 from backend.tools.registry import Registry
 
@@ -46,7 +45,7 @@ Context = ServerRequestContext[Any, Request]
 
 
 def tool_server(registry: Registry) -> Server[Any]:
-    """The SDK's server over `registry`."""
+    """Return the SDK's server over `registry`."""
 
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[Tool.model_validate(shown) for shown in visible(registry, _bearer(context))])
@@ -63,7 +62,7 @@ def tool_server(registry: Registry) -> Server[Any]:
 
 
 def visible(registry: Registry, bearer: Bearer) -> list[Json]:
-    """What the bearer may use: a tool that needs a user is not shown to one who acts for nobody."""
+    """Return the tools the bearer may use; those that need a user are hidden from one without a user."""
     shown = registry.get_mcp_tools(bearer.client)
     if bearer.user_id:
         return shown
@@ -71,12 +70,14 @@ def visible(registry: Registry, bearer: Bearer) -> list[Json]:
 
 
 def principal(bearer: Bearer) -> Principal:
-    """On whose behalf a call runs. Each call is a turn: who asks the user in between is the client."""
+    """Return the principal of a call. Each call is a turn of its own: asking the user in between is the client's
+    part."""
     return Principal(bearer.user_id, f"mcp:{bearer.id}", secrets.token_hex(8), bearer.client)
 
 
 def session_manager(server: Server[Any], hosts: Sequence[str], origins: Sequence[str]) -> StreamableHTTPSessionManager:
-    """The SDK's HTTP side. `hosts` are names we are reached by, beside our own machine's; `origins` foreign pages."""
+    """Return the SDK's HTTP application. `hosts` are further names of this server, `origins` the pages allowed to
+    call."""
     names = [*LOOPBACK, *hosts]
     return StreamableHTTPSessionManager(
         server,

@@ -31,9 +31,9 @@ async def world(folder: Path, registry: Registry, **settings: Any) -> AsyncItera
     """A server whose doors lead to `registry`; `settings` of MCP, the tokens above unless given."""
     made = McpSettings(**TOKENS | settings)
     now = [0.0]
-    take = Buckets(made.per_minute, what="requests of this token").taker(lambda: now[0])
+    rate_limit = Buckets(made.per_minute, what="requests of this token").taker(lambda: now[0])
     async with (
-        served_tools(made, registry, take=take) as doors,
+        served_tools(made, registry, rate_limit=rate_limit) as doors,
         http_world(folder, services_with={"doors": doors}) as here,
     ):
         here.now = now

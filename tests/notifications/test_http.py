@@ -17,7 +17,7 @@ from fakeredis import FakeAsyncRedis, FakeServer
 from backend.app.notifications import Notifications, open_notifications
 from backend.http.page_streams import Pages
 from backend.http.services import Keeper
-from backend.mcp.tokens import Tokens
+from backend.mcp.endpoint import Tokens
 from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
 from backend.settings.mcp import McpSettings

@@ -9,8 +9,7 @@ from mcp_types import CallToolResult, ImageContent, TextContent
 from mcp_types import Tool as Listed
 
 from backend.errors import BadRequest, ToolFailed
-from backend.mcp.offered import NAME_LIMIT, Origin, our_name, result_of, tools_of, usable
-from backend.mcp.schema import SchemaArguments
+from backend.mcp.remote_tools import NAME_LIMIT, Origin, SchemaArguments, our_name, result_of, tools_of, usable
 from backend.settings.mcp import McpServerEntry
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}

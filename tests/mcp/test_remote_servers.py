@@ -16,8 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from backend.mcp.remote import wait_s
-from backend.mcp.servers import Servers
+from backend.mcp.remote_servers import RemoteServers, wait_s
 from backend.settings.mcp import McpServerEntry
 from backend.tools.base import Principal
 from backend.tools.registry import Registry
@@ -60,8 +59,8 @@ async def serving(port: int) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 @asynccontextmanager
-async def joined(**entries: McpServerEntry) -> AsyncIterator[tuple[Servers, Registry]]:
-    servers = Servers(entries, wait=lambda failures: 0.1)
+async def joined(**entries: McpServerEntry) -> AsyncIterator[tuple[RemoteServers, Registry]]:
+    servers = RemoteServers(entries, wait=lambda failures: 0.1)
     try:
         yield servers, toolbox(echo, sources=(servers,))
     finally:
@@ -78,7 +77,7 @@ async def call(registry: Registry, name: str, turn: str = "1", **arguments: Any)
 
 
 @asynccontextmanager
-async def peer(way: str, **options: Any) -> AsyncIterator[tuple[Servers, Registry]]:
+async def peer(way: str, **options: Any) -> AsyncIterator[tuple[RemoteServers, Registry]]:
     """The peer joined, `stdio` or `http`, its tools there."""
     if way == "stdio":
         async with joined(peer=program(**options)) as (servers, registry):
@@ -138,7 +137,7 @@ async def test_a_program_that_dies_loses_its_tools_and_comes_back_as_another() -
     async with peer("stdio") as (servers, registry):
         pid = (await call(registry, "peer__whoami"))[1]["pid"]
         result, content = await call(registry, "peer__die")
-        assert result.error == "failed" and "went away" in content["error"]["message"]
+        assert result.error == "failed" and "has stopped" in content["error"]["message"]
         await until(lambda: registry.get_tool("peer__add") is None, 5)
         assert servers.states()["peer"] != "ok"
         await there(registry)

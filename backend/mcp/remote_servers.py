@@ -1,11 +1,11 @@
-"""One other server: connected to, listened to, and connected to again when it is gone.
+"""Connections to other servers: each is connected, its tools are listed, and it is reconnected after a failure.
 
-connect ─▶ list its tools ─▶ they are there ─▶ listed again now and then, and whenever something seems wrong
+connect ─▶ list its tools ─▶ tools available ─▶ listed again periodically, and whenever something seems wrong
    ▲                                              │ no answer, or its process ended
-   └── wait, longer each time ◀── its tools vanish ┘
+   └── wait, longer each time ◀── tools removed ──┘
 
-It has one task, which owns the connection and, of a server that is a program, the process. Nobody ever waits for it: a
-turn sees the tools that are there.
+Each server has one supervised task, which owns the connection and, for a server that is a program, the process. Nothing
+ever waits for it: a turn sees the tools that are available.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import logging
 import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, TextIO
 
 import anyio
@@ -29,25 +29,26 @@ from mcp_types import Tool as Listed
 from pydantic import ValidationError
 
 from backend.errors import ToolFailed
-from backend.mcp.offered import ERROR_LIMIT, Origin, tools_of
+from backend.mcp.remote_tools import ERROR_LIMIT, Origin, tools_of
+from backend.runtime.supervisor import supervised
 from backend.settings.mcp import McpServerEntry
 from backend.tools.base import Json, Tool
 
 log = logging.getLogger(__name__)
 
 CONNECT_WITHIN_S = 20.0
-"""Seconds a server may take to start and to shake hands."""
+"""Seconds a server may take to start and to complete the handshake."""
 LIST_WITHIN_S = 10.0
 PAGES_LIMIT = 20
 REFRESH_S = 30.0
-"""Seconds between two looks at what a server offers, which also tell whether it is still there."""
+"""Seconds between two listings of a server's tools, which also show whether it still answers."""
 SLACK_S = 2.0
-"""How much longer than the tool's deadline a call may take on the wire: the deadline is the registry's to enforce."""
+"""Seconds that a request may outlast the tool's deadline, which the toolbox enforces."""
 LONGEST_WAIT_S = 60.0
 STEADY_S = 30.0
-"""A connection that held this long is a good one: what comes after it counts from the beginning."""
+"""Seconds after which a connection counts as stable: failures are counted from zero again."""
 CLOSE_WITHIN_S = 10.0
-"""Seconds its end may take; a program gets two to end by itself, then a signal, then no choice."""
+"""Seconds a server may take to end; a program gets two to end by itself, then SIGTERM, then SIGKILL."""
 LOST = (
     OSError,
     httpx2.HTTPError,
@@ -56,18 +57,18 @@ LOST = (
     anyio.EndOfStream,
     ValidationError,
 )
-"""How a call fails when the server or the way to it is at fault."""
+"""The errors of a call when the server or the connection to it is at fault."""
 
 Streams = AbstractAsyncContextManager[Any]
 
 
 def wait_s(failures: int, spread: Callable[[], float] = random.random) -> float:
-    """Seconds before the next attempt: 1, 2, 4 … 60, each up to a quarter more, so that many do not come at once."""
+    """Return the seconds before the next attempt: 1, 2, 4 … 60, plus up to a quarter so that not all come at once."""
     return float(min(LONGEST_WAIT_S, 2.0 ** max(0, failures - 1)) * (1 + spread() / 4))
 
 
 class RemoteServer:
-    """See above. `run` is its task."""
+    """One other server. `run` is the task that keeps it connected."""
 
     def __init__(self, name: str, entry: McpServerEntry, *, wait: Callable[[int], float] = wait_s) -> None:
         self.name = name
@@ -76,7 +77,7 @@ class RemoteServer:
         self._client: Client | None = None
         self._tools: Mapping[str, Tool] = {}
         self._trouble = "connecting"
-        self._look = asyncio.Event()
+        self._changed = asyncio.Event()
         self._scope = anyio.CancelScope()
         self._starting = self._ending = False
 
@@ -85,64 +86,64 @@ class RemoteServer:
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """Those that are there now."""
+        """The tools that are available now, by name."""
         return self._tools
 
     @property
     def state(self) -> str:
-        """`ok`, or what is wrong."""
+        """The state for the operator: `ok`, or what is wrong."""
         return self._trouble or "ok"
 
     async def run(self) -> None:
-        """Keep connected until `end`."""
+        """Stay connected until `end`."""
         failures = 0
         with self._scope:
             while not self._ending:
                 began = asyncio.get_running_loop().time()
                 try:
                     await self._connected()
-                except Exception as error:  # noqa: BLE001 - whatever a stranger's server does costs its tools, nothing else
+                except Exception as error:  # noqa: BLE001 - a foreign server's fault costs its tools, nothing else
                     reason = why(error)
                 finally:
                     self._client, self._tools = None, {}
                 failures = 1 if asyncio.get_running_loop().time() - began > STEADY_S else failures + 1
                 pause = self._wait(failures)
                 self._trouble = f"{reason}; next attempt in {pause:.0f} s"
-                log.warning("the tools of %s are gone: %s", self.name, self._trouble)
+                log.warning("the tools of %s are unavailable: %s", self.name, self._trouble)
                 await asyncio.sleep(pause)
 
     def end(self) -> None:
-        """Close the connection and end the process; `run` returns then. A program is not left while it is begun."""
+        """Close the connection and end the process, then `run` returns. A program that is starting is not abandoned."""
         self._ending = True
         if not self._starting:
             self._scope.cancel()
 
     async def call(self, tool: str, values: Json) -> CallToolResult:
-        """One call, by the server's own name for the tool. Raises `ToolFailed`."""
+        """Call a tool by the server's own name for it. Raise `ToolFailed`."""
         if self._client is None:
             raise ToolFailed(f"{self.name} is not connected.", hint="Answer without it, or try again later.")
         try:
             return await self._client.call_tool(tool, values, read_timeout_seconds=self._entry.deadline_s + SLACK_S)
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
-                self._look.set()
-                raise ToolFailed(f"{self.name} went away.", hint="Answer without it, or try again later.") from error
+                self._changed.set()
+                raise ToolFailed(f"{self.name} has stopped.", hint="Answer without it, or try again later.") from error
             raise ToolFailed(f"{self.name} refused: {error.message[:ERROR_LIMIT]}") from error
         except LOST as error:
-            self._look.set()
+            self._changed.set()
             raise ToolFailed(f"{self.name} does not answer.", hint="Answer without it, or try again later.") from error
         except RuntimeError as error:  # the SDK's: closed meanwhile, or the server asks the user for more and more
             raise ToolFailed(f"{self.name} could not be used.") from error
 
     async def _connected(self) -> None:
-        """One connection, from its beginning to its end. Always ends by an exception."""
-        self._look.clear()
+        """Hold one connection from its beginning to its end, which is always an exception."""
+        self._changed.clear()
         async with AsyncExitStack() as stack:
             client = Client(
-                await self._way_to_it(stack),
+                await self._streams(stack),
                 cache=None,
                 client_info=Implementation(name="responder-thinker", version="1"),
-                message_handler=self._heard,
+                message_handler=self._on_message,
                 read_timeout_seconds=LIST_WITHIN_S,
             )
             async with asyncio.timeout(CONNECT_WITHIN_S):
@@ -150,20 +151,20 @@ class RemoteServer:
             while True:
                 self._offer(await self._listed(client))
                 self._client = client
-                await self._something_or(REFRESH_S)
+                await self._wait_for_change(REFRESH_S)
 
-    async def _way_to_it(self, stack: AsyncExitStack) -> Streams:
+    async def _streams(self, stack: AsyncExitStack) -> Streams:
         entry = self._entry
         if entry.url:
             timeout = httpx2.Timeout(LIST_WITHIN_S, read=entry.deadline_s + LIST_WITHIN_S)
             http = await stack.enter_async_context(httpx2.AsyncClient(headers=entry.headers, timeout=timeout))
             return streamable_http_client(entry.url, http_client=http)
         parameters = StdioServerParameters(command=entry.command, args=entry.args, env=entry.env, cwd=entry.cwd)
-        return self._noticed(self._program(parameters))
+        return self._watched(self._program(parameters))
 
     @asynccontextmanager
-    async def _noticed(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
-        """The same streams; when the program's output ends, so does it, and that is looked into at once."""
+    async def _watched(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
+        """Yield the same streams, but have the server checked at once when the program's output ends."""
         async with streams as (read, write), anyio.create_task_group() as group:
             send, receive = anyio.create_memory_object_stream[Any](0)
 
@@ -171,7 +172,7 @@ class RemoteServer:
                 async with send:
                     async for message in read:
                         await send.send(message)
-                self._look.set()
+                self._changed.set()
 
             group.start_soon(forward)
             async with receive:
@@ -180,10 +181,10 @@ class RemoteServer:
 
     @asynccontextmanager
     async def _program(self, parameters: StdioServerParameters) -> AsyncIterator[tuple[Any, Any]]:
-        """A server that is a program, its complaints passed on or dropped."""
-        self._starting = True  # cancelled in between, its process would belong to nobody
+        """Run a server that is a program, with its error output passed on or dropped."""
+        self._starting = True  # a process cancelled in between would have no owner
         try:
-            with _complaints(self._entry.stderr) as errors:
+            with _error_output(self._entry.stderr) as errors:
                 async with stdio_client(parameters, errlog=errors) as streams:
                     self._starting = False
                     if self._ending:
@@ -209,26 +210,61 @@ class RemoteServer:
             log.info("%s offers %d tools", self.name, len(fresh))
         self._tools, self._trouble = fresh, ""
 
-    async def _something_or(self, seconds: float) -> None:
-        """Until there is reason to look, or for so long."""
+    async def _wait_for_change(self, seconds: float) -> None:
+        """Wait until there is reason to list the tools again, or for this long."""
         try:
             async with asyncio.timeout(seconds):
-                await self._look.wait()
+                await self._changed.wait()
         except TimeoutError:
             return
-        self._look.clear()
+        self._changed.clear()
 
-    async def _heard(self, message: IncomingMessage) -> None:
+    async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
-            self._look.set()
+            self._changed.set()
 
 
-def _complaints(passed_on: bool) -> TextIO:
+class RemoteServers:
+    """All other servers as one `ToolSource`, connected in the background; `close` ends every connection and process."""
+
+    def __init__(self, entries: Mapping[str, McpServerEntry], *, wait: Callable[[int], float] = wait_s) -> None:
+        self._servers = {name: RemoteServer(name, entry, wait=wait) for name, entry in entries.items()}
+        self._tasks = [supervised(f"mcp server {name}", server.run) for name, server in self._servers.items()]
+
+    def __repr__(self) -> str:
+        return f"RemoteServers({', '.join(map(repr, self._servers.values()))})"
+
+    def owns(self, name: str) -> bool:
+        """Return True if a tool of this name would belong to one of the servers."""
+        server, separator, tool = name.partition("__")
+        return bool(separator and tool) and server in self._servers
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Return the tools of all servers that are available now, by name."""
+        return {name: tool for server in self._servers.values() for name, tool in server.tools.items()}
+
+    def states(self) -> dict[str, str]:
+        """Return each server's name with its state: `ok`, or what is wrong."""
+        return {name: server.state for name, server in self._servers.items()}
+
+    async def close(self) -> None:
+        """End all servers in parallel; what does not end in time is left to the operating system."""
+        for server in self._servers.values():
+            server.end()
+        if self._tasks:
+            _, slow = await asyncio.wait(self._tasks, timeout=CLOSE_WITHIN_S)
+            for task in slow:
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(*slow, return_exceptions=True)
+
+
+def _error_output(passed_on: bool) -> TextIO:
     return os.fdopen(os.dup(2), "w") if passed_on else open(os.devnull, "w")  # noqa: PTH123 - a device, not a path
 
 
 def why(error: BaseException) -> str:
-    """What went wrong, without addresses or anybody's words."""
+    """Return what went wrong, without addresses or anybody's words."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:

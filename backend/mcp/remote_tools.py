@@ -1,0 +1,190 @@
+"""Another server's tools as tools of this one: named, described, checked and bounded like any other. Pure.
+
+A server's description of its tools is not trusted: names are made to fit, descriptions cut, and a tool whose schema
+cannot be used is left out. It is believed only where it makes us more careful: a tool that calls itself destructive
+needs consent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from jsonschema.exceptions import ValidationError as SchemaViolation
+from mcp_types import CallToolResult, TextContent
+from mcp_types import Tool as Listed
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from backend.errors import BadRequest
+from backend.settings.mcp import McpServerEntry
+from backend.tools.base import Json, Result, Tool
+from backend.tools.fetch import refused
+
+log = logging.getLogger(__name__)
+
+NAME_LIMIT = 64
+"""Characters that model APIs accept for a function's name."""
+DESCRIPTION_LIMIT = 1_000
+SCHEMA_LIMIT = 16_000
+"""Characters of JSON a schema may have: it is sent with every request to a model."""
+TOOLS_LIMIT = 100
+"""Tools taken from one server at most."""
+ERROR_LIMIT = 500
+"""Characters of a server's error message that are passed on."""
+NOT_CHECKED = frozenset({"pattern", "patternProperties", "format", "$dynamicRef", "$recursiveRef"})
+"""Keywords left to the tool's own server: a foreign regular expression could block this one for minutes."""
+PROBLEMS_LIMIT = 5
+
+CallRemote = Callable[[str, Json], Awaitable[CallToolResult]]
+"""(The server's own name for the tool, arguments) → its result. Raises `ToolFailed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The server that tools come from, and the operator's rules for their use."""
+
+    server: str
+    entry: McpServerEntry
+    call: CallRemote
+
+
+def tools_of(origin: Origin, listed: Iterable[Listed]) -> dict[str, Tool]:
+    """Return the tools that are wanted and usable, by the names they have here."""
+    tools: dict[str, Tool] = {}
+    wanted = origin.entry.tools
+    for each in listed:
+        if wanted is not None and each.name not in wanted:
+            continue
+        name = our_name(origin.server, each.name)
+        if name in tools or len(tools) == TOOLS_LIMIT or not usable(each.input_schema):
+            log.warning("a tool of %s is left out: its schema cannot be used, or there are too many", origin.server)
+            continue
+        tools[name] = _tool(origin, name, each)
+    return tools
+
+
+def our_name(server: str, tool: str) -> str:
+    """Return `{server}__{tool}`, in the characters and the length that model APIs accept."""
+    name = f"{server}__{re.sub(r'[^A-Za-z0-9_-]', '_', tool)}"
+    if len(name) <= NAME_LIMIT:
+        return name
+    return f"{name[: NAME_LIMIT - 9]}_{hashlib.sha256(tool.encode()).hexdigest()[:8]}"
+
+
+def usable(schema: Mapping[str, Any]) -> bool:
+    """Return True if a model can be asked to fill in this schema."""
+    if schema.get("type") != "object" or len(json.dumps(schema, default=str)) > SCHEMA_LIMIT:
+        return False
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, RecursionError):
+        return False
+    return True
+
+
+def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
+    entry = origin.entry
+
+    async def function(**values: Any) -> Result:
+        return result_of(await origin.call(listed.name, values))
+
+    destructive = listed.annotations is not None and listed.annotations.destructive_hint is True
+    named = entry.confirm if isinstance(entry.confirm, bool) else listed.name in entry.confirm
+    return Tool(
+        name=name,
+        description=(listed.description or listed.title or listed.name)[:DESCRIPTION_LIMIT],
+        function=function,
+        arguments=SchemaArguments(listed.input_schema),
+        parameters={"properties": {}} | listed.input_schema,
+        requires_auth=entry.requires_auth,
+        confirm=named or destructive,
+        cache=False,
+        clients=frozenset(entry.clients),
+        source=origin.server,
+        deadline_s=entry.deadline_s,
+        output_cap=entry.output_cap,
+    )
+
+
+def result_of(result: CallToolResult) -> Result:
+    """Return a tool's result: its structured content, or its text, parsed as JSON where it is an object.
+
+    Raise `ToolFailed` with the server's own words for an error.
+    """
+    text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+    if result.is_error:
+        raise refused(text.strip()[:ERROR_LIMIT] or "It failed without a message.")  # it answered: no second attempt
+    data = result.structured_content if isinstance(result.structured_content, dict) else _object(text)
+    others = [block.type for block in result.content if not isinstance(block, TextContent)]
+    note = f"Parts that are not text were left out: {', '.join(others)}." if others else ""
+    return Result(data, sample=data.get("sample") is True, note=note)
+
+
+def _object(text: str) -> Json:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"text": text}
+    return value if isinstance(value, dict) else {"text": text}
+
+
+@dataclass(frozen=True)
+class SchemaArguments:
+    """Arguments described by a foreign JSON Schema: nothing is fetched for it, and no regular expression is run."""
+
+    schema: Json
+
+    def read(self, text: str) -> Json:
+        """Return the argument values; `Arguments.read` documents the errors."""
+        try:
+            values = json.loads(text.strip() or "{}")
+        except (ValueError, RecursionError):
+            raise BadRequest("arguments: not valid JSON") from None
+        if not isinstance(values, dict):
+            raise BadRequest("arguments: must be a JSON object")
+        try:
+            problems = [_described(problem) for problem in self._validator.iter_errors(values)]
+        except (Unresolvable, RecursionError):
+            return values  # a schema we cannot follow: its own server checks
+        if problems:
+            raise BadRequest("; ".join(problems[:PROBLEMS_LIMIT]))
+        return values
+
+    @cached_property
+    def _validator(self) -> Draft202012Validator:
+        return Draft202012Validator(_checkable(self.schema), registry=Registry())
+
+
+def _checkable(schema: Any) -> Any:
+    """Return the schema without the keywords in `NOT_CHECKED`; properties of those names stay."""
+    if isinstance(schema, list):
+        return [_checkable(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: {name: _checkable(part) for name, part in value.items()}
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict)
+        else _checkable(value)
+        for key, value in schema.items()
+        if key not in NOT_CHECKED
+    }
+
+
+def _described(problem: SchemaViolation) -> str:
+    """Return the place of a problem and what is required; jsonschema's own message would repeat the value."""
+    where = ".".join(str(part) for part in problem.absolute_path) or "arguments"
+    if problem.validator == "required":
+        missing = [name for name in problem.validator_value if name not in problem.instance]
+        return f"{where}: {', '.join(missing)} missing"
+    if problem.validator == "additionalProperties":
+        return f"{where}: has properties that are not known"
+    return f"{where}: must satisfy {problem.validator} {json.dumps(problem.validator_value, default=str)[:200]}"
