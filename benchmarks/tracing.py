@@ -12,6 +12,7 @@ import multiprocessing
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from statistics import median, quantiles
@@ -33,6 +34,7 @@ from backend.agent.events import (
 from backend.agent.trace import AgentTrace
 from backend.call.call_trace import CallTrace
 from backend.conversation.events import SpeechStopped
+from backend.conversation.page_events import ThinkerChanged, ThinkerWork, TranscriptCompleted, TurnMeasured
 from backend.observability.langsmith import LangSmithTracer
 from backend.observability.langsmith_runs import payload
 from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span
@@ -47,7 +49,7 @@ MESSAGES: list[dict[str, Any]] = [
     {"role": "system", "content": "x" * 3000},
     *({"role": "user", "content": "y" * 200} for _ in range(8)),
 ]
-LEGS = {"turn": 1, "hangover_ms": 300, "commit_ms": 1, "reply_started_ms": 50, "first_audio_ms": 100, "played_ms": 20}
+LEGS = TurnMeasured(1, 300, 1, 50, 100, 20, 471, 60)
 EVENTS: list[AgentEvent] = [
     StateChanged(SessionState.PROCESSING),
     ModelAsked("a-model", MESSAGES, 2),
@@ -105,19 +107,20 @@ def timed(tracer: Tracer) -> list[float]:
 
 def one_turn(trace: CallTrace, number: int) -> None:
     """Everything a call tells its trace in a turn."""
-    call = {"call_id": f"c{number}", "domain": "weather", "query": "weather in Seattle"}
+    call = f"c{number}"
+    work = ThinkerWork("weather", "Weather", "weather in Seattle", 80, number, 700)
     trace.turn_is(number, SpeechStopped(900, 300))
-    trace.published("transcript", {"role": "user", "content": "What is the weather in Seattle?"})
-    with trace.thinker(call["call_id"]):
-        trace.published("thinker", call | {"event": "routed"})
+    trace.published(TranscriptCompleted("user", "u1", "What is the weather in Seattle?"))
+    with trace.thinker(call):
+        trace.published(ThinkerChanged(call, "routed", work))
         current_span().note(domain="weather", tier="fast", cache="off")
         current_span().note(cache="miss")
         agent = AgentTrace()
         for event in EVENTS:
             agent.follow(event)
-    trace.published("thinker", call | {"event": "complete", "source": "live", "citations": []})
-    trace.published("turn_metrics", LEGS)
-    trace.published("transcript", {"role": "assistant", "content": "It is mild in Seattle."})
+    trace.published(ThinkerChanged(call, "complete", replace(work, source="live")))
+    trace.published(LEGS)
+    trace.published(TranscriptCompleted("assistant", "a1", "It is mild in Seattle."))
     for _ in range(30):
         trace.turn_is(number, None)
 

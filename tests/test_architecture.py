@@ -25,14 +25,14 @@ ARROWS: dict[str, set[str]] = {
     "conversation": set(),
     "runtime": set(),
     "models": set(),
-    "observability": {"runtime"},
+    "observability": {"conversation", "runtime"},
     "settings": set(),
     "storage": {"runtime"},
     "calendar": {"settings"},
     "media": {"conversation", "settings"},
     "responders": {"conversation", "media"},
     "transports": {"conversation", "media", "runtime"},
-    "sessions": {"media", "observability", "runtime", "storage", "transports"},
+    "sessions": {"conversation", "media", "observability", "runtime", "storage", "transports"},
     "users": {"models", "observability", "responders", "runtime", "storage"},
     "notifications": {"calendar", "conversation", "runtime", "settings", "storage", "users"},
     "tools": {"calendar", "models", "settings", "storage", "users"},
@@ -42,6 +42,7 @@ ARROWS: dict[str, set[str]] = {
     "reasoning": {"agent", "models", "settings", "tools"},
     "thinkers": {
         "agent",
+        "conversation",
         "middleware",
         "models",
         "observability",
@@ -51,7 +52,7 @@ ARROWS: dict[str, set[str]] = {
         "tools",
         "users",
     },
-    "tasks": {"models", "notifications", "runtime", "storage", "thinkers"},
+    "tasks": {"conversation", "models", "notifications", "runtime", "storage", "thinkers"},
     "call": {
         "agent",
         "conversation",
@@ -70,6 +71,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "coordinator": {
         "agent",
+        "conversation",
         "models",
         "notifications",
         "observability",
@@ -81,6 +83,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "chat": {
         "agent",
+        "conversation",
         "middleware",
         "observability",
         "responders",
@@ -92,6 +95,7 @@ ARROWS: dict[str, set[str]] = {
     },
     "http": {
         "chat",
+        "conversation",
         "coordinator",
         "mcp",
         "media",

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from prometheus_client import generate_latest
 
@@ -18,9 +17,10 @@ from backend.app.observability import open_load
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
 from backend.app.thinkers import ThinkerSubsystem
-from backend.call.engine import Line, run_call
+from backend.call.engine import Line, ResponderInfo, run_call
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
+from backend.conversation.page_events import PageEvent
 from backend.errors import ResponderUnavailable
 from backend.http.page_streams import Pages
 from backend.media.endpointing import choose_engine, open_endpointing
@@ -32,6 +32,7 @@ from backend.responders.realtime import RealtimeEndpoint, connect_realtime
 from backend.sessions.cluster.cluster import Cluster, ClusterRedis, open_cluster
 from backend.sessions.load import Load
 from backend.sessions.offers import AcceptOffer
+from backend.sessions.page_json import PageMessage, page_message
 from backend.sessions.registry import QUEUES, Directory
 from backend.settings.settings import Settings
 from backend.storage.client import or_default
@@ -80,8 +81,7 @@ class CallSubsystem:
 
     directory: Directory
     responder: ResponderEndpoint
-    about: dict[str, Any]
-    """The Responder as pages show it: its name, its model, and whether it is the offline demonstration."""
+    about: ResponderInfo
     accept_offer: AcceptOffer
     pages: Pages
     """The event streams of open pages, outside of calls."""
@@ -142,11 +142,11 @@ def _dependencies(
         open_endpointing=partial(open_endpointing, settings.vad),
         limits=limits,
         max_s=settings.session_max_minutes * 60,
-        about={
-            "responder": OFFLINE_NAME if settings.offline else "OpenAI Realtime API",
-            "model": OFFLINE_NAME if settings.offline else settings.realtime_model,
-            "offline": settings.offline,
-        },
+        about=(
+            ResponderInfo(OFFLINE_NAME, OFFLINE_NAME, offline=True)
+            if settings.offline
+            else ResponderInfo("OpenAI Realtime API", settings.realtime_model, offline=False)
+        ),
         metrics=metrics,
         tracer=tracer,
         subscribe=tasks.notifications.dispatcher.subscribe,
@@ -180,7 +180,7 @@ def _directory(settings: Settings, line: Line, load: Load, metrics: Metrics) -> 
     directory = Directory(
         partial(run_call, line),
         cap=settings.session_cap,
-        responder=str(line.about["responder"]),
+        responder=line.about.responder,
         on_lapse=partial(metrics.session_ended, "never_connected"),
         admit=load.admit,
     )
@@ -197,15 +197,18 @@ async def _listen(
     def here(owner: str) -> bool:
         return directory.is_here(owner) or pages.is_here(owner)
 
-    def publish(owner: str, type_: str, data: dict[str, Any]) -> None:
-        directory.publish(owner, type_, data)
-        pages.publish(owner, type_, data)
+    def show(owner: str, message: PageMessage) -> None:
+        directory.show(owner, message)
+        pages.show(owner, message)
+
+    def publish(owner: str, event: PageEvent) -> None:
+        show(owner, page_message(event))
 
     pubsub, memory = stores.pubsub, stores.memory
     if isinstance(memory, RedisMemory):
         await stack.enter_async_context(following_changes(pubsub, memory))
     await stack.enter_async_context(tasks.background.broadcasting(pubsub, here, publish))
-    pubsub.on_page_event(publish)
+    pubsub.on_page_event(lambda owner, type_, data: show(owner, PageMessage(type_, data)))
     pubsub.start()
     stack.push_async_callback(pubsub.close)
     await pubsub.wait_until_open(LISTENING_WITHIN_S)

@@ -16,6 +16,7 @@ from backend.coordinator.store import Channels, CoordinatorState
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.observability.tracing import Tracer
 from backend.runtime.supervisor import supervised
+from backend.sessions.page_json import shown_by
 from backend.settings.settings import Settings
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskService
@@ -38,7 +39,7 @@ async def open_coordinator(
         scope = models.model_calls.scope
         decider = ModelDecider(models.model, settings.thinker_model, scope, tasks.kinds, chosen, tracer)
     dependencies = CoordinatorDependencies(
-        channels, state, tasks, decider, notifier, notifier.is_on_call, stores.pubsub.publish_page_event
+        channels, state, tasks, decider, notifier, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
     )
     coordinator = Coordinator(dependencies, chosen)
     stores.pubsub.subscribe(EVENTS, coordinator.wake)

@@ -124,7 +124,7 @@ def _page_config(settings: Settings, subsystems: Subsystems) -> dict[str, Any]:
     """The answer of `GET /api/config`. It holds no secret but what browsers need for TURN."""
     about = subsystems.calls.about
     return {
-        "responder": {"name": about["responder"], "model": about["model"], "offline": about["offline"]},
+        "responder": {"name": about.responder, "model": about.model, "offline": about.offline},
         "memory": {"label": subsystems.stores.opened.label.partition(" (")[0]},  # without the path of its file
         "ice_servers": [server.model_dump(exclude_none=True) for server in settings.ice_servers],
         "thinkers": [

@@ -18,6 +18,7 @@ from backend.notifications.repository import ReminderRepository
 from backend.notifications.scheduler import ReminderScheduler
 from backend.notifications.service import ReminderService
 from backend.notifications.webhooks import WebhookClient, split_hosts
+from backend.sessions.page_json import shown_by
 from backend.settings.notifications import NotificationSettings
 from backend.storage.memory import Memory
 from backend.storage.pubsub import PubSub
@@ -60,7 +61,7 @@ async def open_notifications(
         stack.push_async_callback(dispatcher.close)
         delivery = ReminderDelivery(
             reminders,
-            Routes(dispatcher, pubsub.publish_page_event, presence.is_open, webhook),
+            Routes(dispatcher, shown_by(pubsub.publish_page_event), presence.is_open, webhook),
             metrics,
             settings,
             clock,

@@ -7,10 +7,21 @@ go stale. What a Thinker does inside opens its own spans under the one `thinker`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
 
 from backend.conversation import events as ev
+from backend.conversation.page_events import (
+    ErrorShown,
+    IdleDisconnected,
+    IdleNudged,
+    PageEvent,
+    PlaybackFinished,
+    ThinkerChanged,
+    ThinkerWork,
+    TranscriptCompleted,
+    TranscriptInterrupted,
+    TurnMeasured,
+)
 from backend.observability.tracing import Outcome, Span, Tracer, within
 from backend.sessions.registry import Session
 
@@ -89,30 +100,30 @@ class CallTrace:
         self._turn.works[call] = _Work(span)
         return within(span)
 
-    def published(self, type_: str, data: dict[str, Any]) -> None:
-        """The page is told this."""
+    def published(self, event: PageEvent) -> None:
+        """Note in the spans what `event` says of a turn or a Thinker."""
         turn = self._turn
-        match type_:
-            case "thinker":
-                self._worked(data)
-            case "turn_metrics":
-                turn.span.note(**data)
+        match event:
+            case ThinkerChanged():
+                self._thinker_changed(event)
+            case TurnMeasured():
+                turn.span.note(**asdict(event))
                 turn.heard = True
                 turn.touch()
-            case "transcript" if data["role"] == "user":
-                turn.span.asked(data["content"])
-            case "transcript" if not turn.idle:
-                turn.span.said(data["content"])
+            case TranscriptCompleted("user", _, content):
+                turn.span.asked(content)
+            case TranscriptCompleted("assistant", _, content) if not turn.idle:
+                turn.span.said(content)
                 turn.touch()
-            case "transcript_interrupted" if not turn.idle:
-                turn.span.said(data["heard"])
+            case TranscriptInterrupted(_, heard) if not turn.idle:
+                turn.span.said(heard)
                 turn.span.note(interrupted=True)
                 turn.touch()
-            case "audio_playback_finished" if not turn.idle:
+            case PlaybackFinished() if not turn.idle:
                 turn.touch()
-            case "session_idle_nudge" | "session_idle_disconnect":
+            case IdleNudged() | IdleDisconnected():
                 turn.idle = True
-            case "error":
+            case ErrorShown():
                 turn.failed = True
 
     def close(self, reason: str) -> None:
@@ -124,21 +135,21 @@ class CallTrace:
         self._span.note(**self._session.counts)
         self._span.end("failed" if reason in FAULTS else "complete")
 
-    def _worked(self, data: dict[str, Any]) -> None:
-        turn = next((turn for turn in (self._turn, *self._earlier) if data["call_id"] in turn.works), None)
+    def _thinker_changed(self, event: ThinkerChanged) -> None:
+        turn = next((turn for turn in (self._turn, *self._earlier) if event.call_id in turn.works), None)
         if turn is None:
             return
-        work, event = turn.works[data["call_id"]], data["event"]
-        if event == "routed":
-            work.span.rename(data["domain"])
-            work.span.asked(data["query"])
-        elif event in ("complete", "failed", "stale", "cancelled"):
-            first = work.outcome is None
-            work.outcome = event
-            if first:
-                work.at = work.span.now()
-                turn.active_at = work.at
-                _describe(work.span, data)
+        traced = turn.works[event.call_id]
+        match event.stage:
+            case "routed" if event.work:
+                traced.span.rename(event.work.domain)
+                traced.span.asked(event.work.query)
+            case "complete" | "failed" | "stale" | "cancelled":
+                first = traced.outcome is None
+                traced.outcome = event.stage
+                if first:
+                    traced.at = turn.active_at = traced.span.now()
+                    _describe(traced.span, event.work)
 
     def _hand_over_earlier(self) -> None:
         for turn in [turn for turn in self._earlier if not turn.working]:
@@ -146,8 +157,8 @@ class CallTrace:
             turn.hand_over()
 
 
-def _describe(span: Span, data: dict[str, Any]) -> None:
-    """What a Thinker came to. An error's text may repeat words, so it is treated as such."""
-    span.note(source=data.get("source"), citations=len(data.get("citations", ())))
-    if error := data.get("error"):
-        span.said(error)
+def _describe(span: Span, work: ThinkerWork | None) -> None:
+    """Note what a Thinker found. The text of an error may repeat the caller's words, so it is treated as such."""
+    span.note(source=work.source or None if work else None, citations=len(work.citations) if work else 0)
+    if work and work.error:
+        span.said(work.error)

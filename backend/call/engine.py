@@ -14,7 +14,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Literal
 
 from backend.call.call_trace import CallTrace
 from backend.call.clips import clip_audio
@@ -28,6 +28,16 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
+from backend.conversation.page_events import (
+    ErrorShown,
+    NoticeChanged,
+    PageEvent,
+    SessionStarted,
+    ThinkerChanged,
+    ThinkerWork,
+    TurnMeasured,
+    UserContextChanged,
+)
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, NeverConnected, ResponderUnavailable, TransportLost
 from backend.media.endpointing import Endpointing
@@ -54,6 +64,16 @@ EARLY_LIMIT = 16
 
 
 @dataclass(frozen=True, slots=True)
+class ResponderInfo:
+    """The names of the Responder and its model, as the page shows them when a call begins."""
+
+    responder: str
+    model: str
+    offline: bool
+    """Whether it is the demonstration, which needs no key."""
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """What every call of this server shares."""
 
@@ -73,8 +93,7 @@ class Line:
     limits: TurnLimits
     max_s: float
     """Seconds a call may last; 0: any."""
-    about: dict[str, Any]
-    """Told to the page when the call begins: responder, model, offline."""
+    about: ResponderInfo
     metrics: Metrics
     tracer: Tracer = NO_TRACER
     subscribe: Subscribe | None = None
@@ -115,7 +134,7 @@ class Call:
             mode=lambda: self._mode,
             keep=self._keep,
         )
-        self._recalled = "kept"
+        self._recalled: Literal["kept", "unavailable"] = "kept"
         self._subscription: Subscription | None = None
         self._mode = line.mode(UserProfile())
         self._briefing: Briefing | None = None
@@ -190,7 +209,7 @@ class Call:
                 for task in tasks:
                     task.cancel()
         except* Exception:
-            self._publish("error", {"message": "The call failed.", "hint": "Call again; the server's log says why."})
+            self._publish(ErrorShown("The call failed.", "Call again; the server's log says why."))
             raise
         finally:
             await self._clean_up()
@@ -243,7 +262,7 @@ class Call:
 
     async def _answer_the_line(self) -> None:
         self._responder = await self._dial()
-        self._publish("session_started", self._started())
+        self._publish(self._started())
         self._tell(ev.CallStarted())
         self._ready.set()
         while self._early:
@@ -280,7 +299,7 @@ class Call:
 
     def _brief_anew(self, profile: UserProfile) -> None:
         """What is known of the caller has changed: the page hears that it did, the Responder what matters to it."""
-        self._session.feed.publish("user_context", {})
+        self._publish(UserContextChanged())
         briefing = self._line.brief(replace(self._background, profile=profile))
         self._mode = self._line.mode(profile)
         if briefing == self._briefing:
@@ -372,7 +391,7 @@ class Call:
             case do.Play(item, pcm):
                 if not transport.play(item, pcm) and item != self._cut_item:
                     self._cut_item = item
-                    self._publish("error", {"message": "The reply is too long.", "hint": "Its end was cut."})
+                    self._publish(ErrorShown("The reply is too long.", "Its end was cut."))
             case do.PlayClip(clip):
                 transport.play(f"clip:{clip}", clip_audio(clip))
             case do.HoldPlayback():
@@ -393,8 +412,8 @@ class Call:
             case do.NoticeDelivered(notice):
                 if self._subscription:
                     self._subscription.mark_delivered(notice)
-            case do.Publish(type_, data):
-                self._publish(type_, data)
+            case do.Publish(event):
+                self._publish(event)
             case do.HangUp(reason):
                 self._reason = reason
                 self._over.set()
@@ -406,33 +425,34 @@ class Call:
 
     # --- the page -------------------------------------------------------------------------------------
 
-    def _publish(self, type_: str, data: dict[str, Any]) -> None:
-        session = self._session
-        match type_:
-            case "transcript_delta":
-                session.transcript.place(data["role"], data["item_id"])
-            case "transcript":
-                session.transcript.write(data["role"], data["item_id"], data["content"])
-            case "transcript_interrupted":
-                session.transcript.write("assistant", data["item_id"], data["heard"], interrupted=True)
-            case "thinker" if "domain" not in data:
-                data = self._tool_calls.settled(data["call_id"], data["event"])
-            case "thinker" if data["event"] == "routed":
-                self._knowing.asked(data["domain"])
-            case "notice" if self._subscription:
-                data = self._subscription.shown(data)
-            case "turn_metrics":
-                self._line.metrics.turn_measured(data)
-        if type_ == "thinker":
-            self._turns_over.thinker(data["call_id"], data["event"], data.get("domain", ""))
-        session.count(type_, data)
-        self._trace.published(type_, data)
-        session.feed.publish(type_, data)
+    def _publish(self, event: PageEvent) -> None:
+        """Report `event` to the metrics, the hooks, the trace and the page, completed with what the machine lacks."""
+        match event:
+            case ThinkerChanged(work=None):
+                event = self._tool_calls.settled(event)
+            case ThinkerChanged(stage="routed", work=ThinkerWork(domain)):
+                self._knowing.asked(domain)
+            case NoticeChanged() if self._subscription:
+                event = self._subscription.shown(event)
+            case TurnMeasured():
+                self._line.metrics.turn_measured(event)
+        if isinstance(event, ThinkerChanged):
+            self._turns_over.thinker_changed(event)
+        self._trace.published(event)
+        self._session.publish(event)
 
-    def _started(self) -> dict[str, Any]:
-        session = self._session
-        about = {"session_id": session.id, "conversation_id": session.conversation_id, "history": self._recalled}
-        return about | {"transport": session.transport, "hearing": self._endpointing.name} | self._line.about
+    def _started(self) -> SessionStarted:
+        session, about = self._session, self._line.about
+        return SessionStarted(
+            session.id,
+            session.conversation_id,
+            self._recalled,
+            session.transport,
+            self._endpointing.name,
+            about.responder,
+            about.model,
+            about.offline,
+        )
 
 
 _SPEECH_NAMES: dict[type[ev.Event], str] = {

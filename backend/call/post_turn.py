@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from backend.conversation.page_events import ThinkerChanged
 from backend.middleware.base import Asked, WholeTurn
 from backend.middleware.pipeline import Pipeline
 from backend.storage.memory import Memory
@@ -73,14 +74,14 @@ class TurnsOver:
             self._turn.messages.append(message_id)
         self._wait()
 
-    def thinker(self, call: str, event: str, domain: str) -> None:
-        """Where a Thinker's work stands, as the page is told."""
+    def thinker_changed(self, event: ThinkerChanged) -> None:
+        """Note which Thinkers work for the turn; it is not over before they are."""
         turn = self._turn
-        if event in WORKING and turn.asked:
-            turn.thinkers[call] = domain
-            turn.working.add(call)
-        elif call in turn.working:
-            turn.working.discard(call)
+        if event.stage in WORKING and event.work and turn.asked:
+            turn.thinkers[event.call_id] = event.work.domain
+            turn.working.add(event.call_id)
+        else:
+            turn.working.discard(event.call_id)
         self._wait()
 
     def close(self, reason: str) -> None:

@@ -6,13 +6,13 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
+from backend.conversation.page_events import ThinkerChanged, ThinkerStage
 from backend.errors import BadRequest, NotFound
 from backend.observability.call_metrics import Metrics
-from backend.thinkers.base import Answer, Question, ThinkerProgress
-from backend.thinkers.dispatcher import CallStage, ThinkerCall, ThinkerDispatcher
+from backend.thinkers.base import Answer, Question
+from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 
 CALL_LIMIT = 16
 """Thinkers working for one call at the same time; more are refused with a sentence the model can act on."""
@@ -45,7 +45,7 @@ class CallView:
     """How far into that turn we are, in milliseconds."""
     dispatch: Callable[[ThinkerEvent], None]
     """Gives an outcome to the turn machine."""
-    publish: Callable[[str, dict[str, Any]], None]
+    publish: Callable[[ThinkerChanged], None]
     """Shows an event on the page."""
 
 
@@ -57,7 +57,7 @@ class ToolCallDispatcher:
         self._call = call
         self._metrics = metrics
         self._calls: dict[str, ThinkerCall] = {}
-        self._states: dict[str, str] = {}
+        self._states: dict[str, ThinkerStage] = {}
         """Tool call → how the turn machine took its outcome."""
         self._dismissed: set[str] = set()
 
@@ -74,7 +74,7 @@ class ToolCallDispatcher:
             call_id,
             self._call.question("", ""),
             name[:64],
-            self._on_stage,
+            self._call.publish,
             self._on_end,
             turn=self._call.turn(),
             into_turn_ms=self._call.turn_age_ms(),
@@ -89,7 +89,7 @@ class ToolCallDispatcher:
         call.question = self._call.question(route.manifest.domain, route.query)
         call.label, call.background = route.manifest.label, route.background
         if is_full:
-            self._on_stage(call, "routed", None)
+            self._call.publish(call.changed("routed"))
             self._refuse(call, TOO_MANY)
             return
         self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
@@ -124,15 +124,18 @@ class ToolCallDispatcher:
         working = self._working
         return self._thinkers.registry.manifest_of(working[-1].question.domain).filler if working else ""
 
-    def settled(self, call_id: str, event: str) -> dict[str, Any]:
-        """Note how the turn machine took the outcome; return the page's data. An answer can go stale after all."""
-        call = self._calls.get(call_id)
+    def settled(self, event: ThinkerChanged) -> ThinkerChanged:
+        """Note how the turn machine took an outcome; return its event with what is known of the call.
+
+        An answer can be complete, and go stale unspoken after all. A call that is not remembered changes nothing.
+        """
+        call, stage = self._calls.get(event.call_id), event.stage
         if call is None:
-            return {"call_id": call_id, "event": event}
-        if event in OUTCOMES and self._states.get(call_id) not in OUTCOMES:
-            self._metrics.thinker_finished(call.question.domain, event, call.elapsed_s)
-        self._states[call_id] = event
-        return call.shown(event)
+            return event
+        if stage in OUTCOMES and self._states.get(event.call_id) not in OUTCOMES:
+            self._metrics.thinker_finished(call.question.domain, stage, call.elapsed_s)
+        self._states[event.call_id] = stage
+        return call.changed(stage)
 
     async def close(self, *, go_on: bool = False) -> None:
         """Cancel every call, and wait until they have stopped, but not long for one that does not stop.
@@ -165,9 +168,6 @@ class ToolCallDispatcher:
     def _refuse(self, call: ThinkerCall, error: str) -> None:
         call.error = error
         self._on_end(call)
-
-    def _on_stage(self, call: ThinkerCall, stage: CallStage, progress: ThinkerProgress | None) -> None:
-        self._call.publish("thinker", call.shown(stage, progress))
 
     def _on_end(self, call: ThinkerCall) -> None:
         """Dispatch the outcome; of an answer that is late, and that nobody wants then, only that it is not wanted."""

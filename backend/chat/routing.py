@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from backend.conversation.page_events import ThinkerChanged
 from backend.errors import NoAnswer
 from backend.observability.tracing import opened
 from backend.thinkers.base import Question
@@ -25,7 +26,7 @@ answer yourself. The specialists:
 {guide}"""
 NOTE = "Give this in your own words, briefly; if it is sample data, say so."
 
-Publish = Callable[[str, dict[str, Any]], None]
+Publish = Callable[[ThinkerChanged], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class ThinkerRouting:
             f"thinker_{next(self._numbers)}",
             replace(self._asked, domain=domain, query=route.query, user_id=principal.user_id),
             route.manifest.label,
-            on_stage=lambda call, stage, progress: self._publish("thinker", call.shown(stage, progress)),
+            on_change=self._publish,
             background=route.background,
         )
         self.domains.append(domain)
@@ -89,7 +90,7 @@ class ThinkerRouting:
                 span.end("failed")
             else:
                 span.note(source=answer.source, citations=len(answer.citations))
-        self._publish("thinker", call.shown("failed" if answer is None else "complete"))
+        self._publish(call.changed("failed" if answer is None else "complete"))
         if answer is None:
             raise NoAnswer(call.error)
         data = {"domain": domain, "answer": answer.text, "source": answer.source}

@@ -14,8 +14,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+from backend.conversation.page_events import ChatTurnFinished, ErrorShown, PageEvent
 from backend.errors import VoiceError
-from backend.sessions.event_log import Feed, PageEvent
+from backend.sessions.event_log import EventLog, LoggedEvent
 from backend.storage.memory import new_message_id
 
 
@@ -81,7 +82,7 @@ class ChatTurn:
 
     def __init__(self, asked: ChatRequest) -> None:
         self.asked = asked
-        self.feed = Feed(EVENT_LIMIT)
+        self.event_log = EventLog(EVENT_LIMIT)
         self.began = time.perf_counter()
         self.stop: Callable[[], None] = lambda: None
         """Ends the turn in order, within 100 ms; set by whoever runs it."""
@@ -105,23 +106,23 @@ class ChatTurn:
         """Whether it has ended with a whole reply: cancelled and failed turns are tried again when sent again."""
         return self.over and self._end.exception() is None and self._end.result().state == "complete"
 
-    def publish(self, type_: str, data: dict[str, Any]) -> None:
-        """Tell all readers."""
-        self.feed.publish(type_, data)
+    def publish(self, event: PageEvent) -> None:
+        """Show `event` to all readers."""
+        self.event_log.publish(event)
 
     def finish(self, reply: ChatReply) -> None:
         """It has come to this."""
         if not self.over:
-            self.publish("final", reply.shown())
+            self.publish(ChatTurnFinished(reply.shown()))
             self._end.set_result(reply)
-            self.feed.close()
+            self.event_log.close()
 
     def fail(self, error: VoiceError) -> None:
         """It has come to nothing."""
         if not self.over:
-            self.publish("error", {"message": str(error), "hint": error.hint})
+            self.publish(ErrorShown(str(error), error.hint))
             self._end.set_exception(error)
-            self.feed.close()
+            self.event_log.close()
 
     def cancel(self) -> bool:
         """Stop it; False when there is nothing left to stop."""
@@ -136,11 +137,11 @@ class ChatTurn:
         self._waits += 1
         return await asyncio.shield(self._end)
 
-    async def follow(self, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
-        """All events from the first, to the end; see `Feed.follow`. The last reader to leave early cancels the turn."""
+    async def follow(self, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
+        """Yield all events from the first, see `EventLog.follow`; the last reader to leave early cancels the turn."""
         self._streams += 1
         try:
-            async with aclosing(self.feed.follow(quiet_s=quiet_s)) as stream:
+            async with aclosing(self.event_log.follow(quiet_s=quiet_s)) as stream:
                 async for events in stream:
                     yield events
         finally:

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from backend.agent.context import ContextMessage, Situation
@@ -27,6 +27,13 @@ from backend.agent.session import Agent, ContextStore, ThinkerSession
 from backend.chat.peer_turns import NO_PEERS, PeerTurns
 from backend.chat.routing import ThinkerRouting
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
+from backend.conversation.page_events import (
+    ChatStateChanged,
+    ChatTurnStarted,
+    TokenGenerated,
+    ToolCallFinished,
+    ToolCallStarted,
+)
 from backend.errors import NoAnswer, PeerError
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
@@ -153,8 +160,7 @@ class TurnRunner:
             if asked.mode
             else self._dependencies.shared.modes.chosen(profile)
         )
-        opening = {"conversation_id": asked.conversation_id, "message_id": asked.message_id, "mode": self._mode.name}
-        self._turn.publish("turn", opening)
+        self._turn.publish(ChatTurnStarted(asked.conversation_id, asked.message_id, self._mode.name))
         self._prepared = await self._dependencies.pipeline.before(self._pipeline_view(), names=self._mode.steps)
         return self._prepared.add_to(Situation(profile))
 
@@ -255,14 +261,15 @@ class TurnRunner:
         """The loop's events, as a stream shows them."""
         match event:
             case Token(text):
-                self._turn.publish("token", {"text": text})
+                self._turn.publish(TokenGenerated(text))
             case StateChanged(state):
-                self._turn.publish("state", {"state": state.value})
-            case ToolStarted(_, name):
+                self._turn.publish(ChatStateChanged(state.value))
+            case ToolStarted(call, name, arguments):
                 self._tools.append(name)
-                self._turn.publish("tool_call", asdict(event))
-            case ToolFinished():
-                self._turn.publish("tool_result", asdict(event) | {"content": event.content[:RESULT_SHOWN]})
+                self._turn.publish(ToolCallStarted(call, name, arguments))
+            case ToolFinished(call, name, content, error, sample, elapsed_ms):
+                shown = content[:RESULT_SHOWN]
+                self._turn.publish(ToolCallFinished(call, name, shown, error, sample, elapsed_ms))
 
 
 def _describe(span: Span, asked: ChatRequest, reply: ChatReply) -> None:

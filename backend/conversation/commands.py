@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+
+from backend.conversation.page_events import PageEvent
 
 
 class Purpose(StrEnum):
@@ -173,10 +174,9 @@ class NoticeDelivered:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Tell the page: one server-sent event."""
+    """Report `event` to the page, the metrics, the trace and the hooks."""
 
-    type: str
-    data: dict[str, Any] = field(default_factory=dict)
+    event: PageEvent
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from backend.conversation.commands import AddNote, Command, NoticeDelivered, Publish
+from backend.conversation.page_events import NoticeChanged, NoticeState
 from backend.conversation.spoken import SpokenItem
 
 HEARD_SHARE = 0.6
@@ -213,5 +214,5 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _shown(notice: str, state: str) -> Publish:
-    return Publish("notice", {"id": notice, "state": state})
+def _shown(notice: str, state: NoticeState) -> Publish:
+    return Publish(NoticeChanged(notice, state))

@@ -62,6 +62,7 @@ from backend.conversation.limits import TurnLimits
 from backend.conversation.machine import heard, leaving, line, replies, silence, speech, telling, thinkers
 from backend.conversation.machine.moves import close
 from backend.conversation.machine.state import Act, Deadlines, Floor, State
+from backend.conversation.page_events import ErrorShown
 
 __all__ = ["Floor", "TurnMachine"]
 
@@ -189,7 +190,7 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.ResponderGone():
             line.on_gone(s, now)
         case ev.ProviderComplained(code, message):
-            s.tell("error", message=message, hint=f"The Responder reported {code}; the call goes on.")
+            s.publish(ErrorShown(message, f"The Responder reported {code}; the call goes on."))
         case ev.HangUpRequested(reason):
             leaving.on_hang_up_requested(s, reason, now)
         case ev.TransportClosed(reason):

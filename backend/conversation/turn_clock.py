@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from backend.conversation.page_events import TurnMeasured
+
 LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "played_ms")
 """In order: waiting to be sure the caller has finished; until the reply was asked for; until the provider began
 it; until its first audio; until the first frame left. They add up to `total_ms`.
@@ -30,7 +34,7 @@ class TurnClock:
         self._marks = [self._began, now]
         self._token_at = None
 
-    def reach(self, leg: str, now: float) -> dict[str, int] | None:
+    def reach(self, leg: str, now: float) -> TurnMeasured | None:
         """Mark `leg`; returns the report when it was the last one. Legs out of order are ignored."""
         position = LEGS.index(leg) + 1
         if len(self._marks) != position:
@@ -47,9 +51,10 @@ class TurnClock:
         """This turn will have no report."""
         self._marks = []
 
-    def _report(self) -> dict[str, int]:
+    def _report(self) -> TurnMeasured:
         marks = [round((mark - self._marks[0]) * 1000) for mark in self._marks]
-        legs = {leg: marks[i + 1] - marks[i] for i, leg in enumerate(LEGS)}
+        legs = dict(zip(LEGS, (end - begin for begin, end in pairwise(marks)), strict=True))
         begun, sounded = self._marks[-3], self._marks[-2]
         token_at = sounded if self._token_at is None else self._token_at
-        return {"turn": self.turn, **legs, "total_ms": marks[-1], "first_token_ms": round((token_at - begun) * 1000)}
+        first_token_ms = round((token_at - begun) * 1000)
+        return TurnMeasured(self.turn, **legs, total_ms=marks[-1], first_token_ms=first_token_ms)

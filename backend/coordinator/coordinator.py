@@ -26,8 +26,8 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from backend.conversation.page_events import DecisionMade
 from backend.coordinator.decider import Decider, Decision, Digest, DigestItem, fallback_text
 from backend.coordinator.store import (
     Action,
@@ -73,8 +73,8 @@ class CoordinatorDependencies:
     notifier: Notifier
     is_listening: Callable[[str], Awaitable[bool]]
     """Returns whether that user is on a call now."""
-    publish: Callable[[str, str, dict[str, Any]], Awaitable[None]]
-    """Sends an event (user id, type, data) to that user's open pages, in all processes."""
+    publish: Callable[[str, DecisionMade], Awaitable[None]]
+    """Shows an event on every open page of the user with that id, in every process."""
 
 
 class Coordinator:
@@ -269,9 +269,9 @@ class Coordinator:
         kind: NoticeKind = "result" if plan.sources else "decision"
         notice = Notice(f"decision-{plan.id}", plan.decision, kind, source, plan.at)
         await self._on.notifier.notify(user_id, notice)
-        data = {"id": plan.id, "text": plan.decision, "tasks": list(plan.sources), "failure": plan.failure}
-        actions = [str(action.__struct_config__.tag) for action in plan.actions]
-        await self._on.publish(user_id, "decision", data | {"actions": actions})
+        actions = tuple(str(action.__struct_config__.tag) for action in plan.actions)
+        event = DecisionMade(plan.id, plan.decision, tuple(plan.sources), plan.failure, actions)
+        await self._on.publish(user_id, event)
 
 
 def due_at(

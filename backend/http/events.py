@@ -13,7 +13,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Send
 
 from backend.http.context import Here, StreamedSession
-from backend.sessions.event_log import PageEvent
+from backend.sessions.event_log import LoggedEvent
 from backend.sessions.handles import Handle
 
 RETRY_MS = 2_000
@@ -83,12 +83,12 @@ async def with_heartbeat(events: AsyncIterator[T], every_s: float) -> AsyncGener
             await asyncio.wait([coming])
 
 
-def encode(events: Sequence[PageEvent]) -> bytes:
+def encode(events: Sequence[LoggedEvent]) -> bytes:
     """On the wire: what came together goes together; nothing is a heartbeat."""
     return b"".join(map(_encoded, events)) or HEARTBEAT
 
 
-def _encoded(event: PageEvent) -> bytes:
+def _encoded(event: LoggedEvent) -> bytes:
     """JSON has no line breaks, so the data is one line; `format_sse_event` looks for them, and costs more than all."""
     return b"event: %b\ndata: %b\nid: %d\n\n" % (event.type.encode(), msgspec.json.encode(event.data), event.id)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
-import msgspec
 from fastapi import APIRouter, Response
 from fastapi.sse import format_sse_event
 
+from backend.conversation.page_events import NoticeChanged, NoticeContent, UserContextChanged
 from backend.errors import MemoryUnavailable
 from backend.http.context import Caller, Context, Here
 from backend.http.events import RETRY_MS, EventStream, encode
@@ -38,13 +37,13 @@ async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bo
 
 
 async def _stream(page: Page, here: Context) -> AsyncGenerator[bytes, None]:
-    unwatch = here.services.memory.watch_user(page.user_id, lambda _: page.feed.publish("user_context", {}))
+    unwatch = here.services.memory.watch_user(page.user_id, lambda _: page.event_log.publish(UserContextChanged()))
     try:
         await page.enter()
         yield format_sse_event(retry=RETRY_MS)
         for notice in await _waiting(page, here):
-            page.feed.publish("notice", notice)
-        async with aclosing(page.feed.follow(quiet_s=here.heartbeat_s)) as stream:
+            page.event_log.publish(notice)
+        async with aclosing(page.event_log.follow(quiet_s=here.heartbeat_s)) as stream:
             async for events in stream:
                 if not events:
                     await page.still_open()
@@ -54,9 +53,12 @@ async def _stream(page: Page, here: Context) -> AsyncGenerator[bytes, None]:
         await page.leave()
 
 
-async def _waiting(page: Page, here: Context) -> list[dict[str, Any]]:
+async def _waiting(page: Page, here: Context) -> list[NoticeChanged]:
     try:
         waiting = await here.services.notices(page.user_id)
     except MemoryUnavailable:
         return []
-    return [msgspec.to_builtins(notice) | {"state": "waiting"} for notice in waiting]
+    return [
+        NoticeChanged(notice.id, "waiting", NoticeContent(notice.kind, notice.text, notice.source, notice.at))
+        for notice in waiting
+    ]

@@ -7,11 +7,11 @@ reminders, tasks, decisions. Nothing is kept for a page that comes later, since 
 from __future__ import annotations
 
 import secrets
-from typing import Any
 
 from backend.errors import TooMany
 from backend.notifications.presence import Presence
-from backend.sessions.event_log import Feed
+from backend.sessions.event_log import EventLog
+from backend.sessions.page_json import PageMessage
 
 PAGES_OF_ONE = 8
 """Streams one user may have in this process."""
@@ -27,7 +27,7 @@ class Pages:
 
     def __init__(self, presence: Presence) -> None:
         self._presence = presence
-        self._feeds: dict[str, dict[str, Feed]] = {}
+        self._feeds: dict[str, dict[str, EventLog]] = {}
         self._closing = False
 
     def __repr__(self) -> str:
@@ -42,10 +42,10 @@ class Pages:
         """Whether that user has one open in this process."""
         return user_id in self._feeds
 
-    def publish(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
-        """Tell it to all of that user's here."""
-        for feed in self._feeds.get(user_id, {}).values():
-            feed.publish(type_, data)
+    def show(self, user_id: str, message: PageMessage) -> None:
+        """Send `message` to each open page of that user in this process."""
+        for event_log in self._feeds.get(user_id, {}).values():
+            event_log.append(message)
 
     def stream(self, user_id: str) -> Page:
         """For a new one, which `enter`s when it is read. Raises `TooMany`."""
@@ -63,9 +63,9 @@ class Pages:
 
     async def enter(self, page: Page) -> None:
         """The page is there."""
-        self._feeds.setdefault(page.user_id, {})[page.id] = page.feed
+        self._feeds.setdefault(page.user_id, {})[page.id] = page.event_log
         if self._closing:
-            page.feed.close()
+            page.event_log.close()
         await self.still_open(page)
 
     async def still_open(self, page: Page) -> None:
@@ -88,11 +88,11 @@ class Page:
         self._pages = pages
         self.user_id = user_id
         self.id = secrets.token_hex(6)
-        self.feed = Feed(EVENTS_KEPT)
+        self.event_log = EventLog(EVENTS_KEPT)
         """What it is told, until it is left."""
 
     def __repr__(self) -> str:
-        return f"Page({self.id}, {self.feed})"
+        return f"Page({self.id}, {self.event_log})"
 
     async def enter(self) -> None:
         """From now on it is told what happens. `leave` it whatever comes."""
@@ -104,5 +104,5 @@ class Page:
 
     async def leave(self) -> None:
         """Its reader is gone."""
-        self.feed.close()
+        self.event_log.close()
         await self._pages.left(self)

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from backend.conversation.page_events import NoticeChanged, NoticeContent, PageEvent, ReminderChanged
 from backend.errors import MemoryUnavailable, PeerError
 from backend.notifications.metrics import ReminderMetrics
 from backend.notifications.notices import Notice, Notifier
@@ -35,8 +36,8 @@ SETTLING_LIMIT = 1_000
 Outcome = Literal["call", "page", "webhook", "waiting", "nothing", "elsewhere"]
 """call: a live call has it to speak; page, webhook: delivered there; waiting: tried again later; nothing: there was
 nothing to do; elsewhere: another process is delivering it."""
-Show = Callable[[str, str, dict[str, Any]], Awaitable[None]]
-"""User id, event type, data: to that user's pages in all processes."""
+Show = Callable[[str, PageEvent], Awaitable[None]]
+"""Shows an event on every open page of the user with that id, in every process."""
 
 
 class NoticeService(Notifier, Protocol):
@@ -112,7 +113,7 @@ class ReminderDelivery:
     async def report(self, owner: str, reminder_id: str, event: Literal["set", "canceled"]) -> None:
         """Count what a user did, and show it on the user's open pages."""
         self._metrics.count(event)
-        await self._routes.show(owner, "reminder", {"id": reminder_id, "event": event})
+        await self._routes.show(owner, ReminderChanged(reminder_id, event))
 
     async def close(self) -> None:
         """Stop; what is not settled is found delivered at its next attempt."""
@@ -171,8 +172,8 @@ class ReminderDelivery:
         if not await self._routes.has_page(reminder.owner):
             return False
         notice = notice_of(reminder)
-        data = {"id": notice.id, "kind": notice.kind, "text": notice.text, "source": notice.source, "state": "waiting"}
-        await self._routes.show(reminder.owner, "notice", data)
+        content = NoticeContent(notice.kind, notice.text, notice.source)
+        await self._routes.show(reminder.owner, NoticeChanged(notice.id, "waiting", content))
         try:
             async with asyncio.timeout(SHOWN_WITHIN_S):
                 while not await self._notices.is_delivered(reminder.owner, notice.id):  # noqa: ASYNC110 - in any process
@@ -218,7 +219,7 @@ class ReminderDelivery:
         await self._reminders.update(owner, reminder_id, settle)
         if settled:
             self._metrics.count(way)
-            await self._routes.show(owner, "reminder", {"id": reminder_id, "event": "delivered", "way": way})
+            await self._routes.show(owner, ReminderChanged(reminder_id, "delivered", way))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         async def quietly() -> None:

@@ -13,9 +13,11 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
+from backend.conversation.page_events import NoticeChanged, NoticeContent
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeRepository, spoken_text
 from backend.runtime.faults import call_listener
@@ -68,11 +70,10 @@ class Subscription:
         self._passed_on.pop(notice_id, None)
         self._dispatcher.acknowledge(self.user_id, notice_id)
 
-    def shown(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Return the data of a `notice` page event, of which the turn machine knows the id and the state only."""
-        notice = self._known.get(data["id"])
-        about = {"kind": notice.kind, "text": notice.text, "source": notice.source} if notice else {}
-        return {"id": data["id"], **about, "state": data["state"]}
+    def shown(self, event: NoticeChanged) -> NoticeChanged:
+        """Return `event` with the words of its notice, of which the turn machine knows the id only."""
+        notice = self._known.get(event.notice_id)
+        return replace(event, content=NoticeContent(notice.kind, notice.text, notice.source)) if notice else event
 
     def close(self) -> None:
         """End the subscription with its call. Returns at once; what was not delivered waits for another call."""

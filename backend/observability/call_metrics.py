@@ -15,6 +15,7 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from backend.conversation.page_events import TurnMeasured
 from backend.observability.recent import Recent
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.runtime.supervisor import restarts
@@ -35,7 +36,7 @@ END_REASONS = frozenset(
     }
 )
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "played", "total")
-"""The legs of a turn, as `turn_metrics` names them (there with `_ms` behind)."""
+"""The legs of a turn that are counted: fields of `TurnMeasured`, there with `_ms` behind."""
 VAD_DECISIONS = frozenset({"speech_started", "speech_paused", "speech_resumed", "speech_stopped"})
 THINKER_OUTCOMES = frozenset({"complete", "failed", "stale", "cancelled"})
 
@@ -66,12 +67,12 @@ class Metrics:
         """A session is over; `reason` as in the page event `session_ended`."""
         self._ended.labels(_known(reason, END_REASONS)).inc()
 
-    def turn_measured(self, legs: Mapping[str, object]) -> None:
-        """A turn's legs: the data of a `turn_metrics` event, in milliseconds. Legs it lacks are not counted."""
-        known = {leg: value for leg in LEGS if isinstance(value := legs.get(f"{leg}_ms"), int | float)}
-        for leg, value in known.items():
+    def turn_measured(self, turn: TurnMeasured) -> None:
+        """Count the legs of one turn."""
+        legs = {leg: getattr(turn, f"{leg}_ms") for leg in LEGS}
+        for leg, value in legs.items():
             self._legs.labels(leg).observe(value / 1000)
-        self.recent.turn(known)
+        self.recent.turn(legs)
 
     def vad_decided(self, decision: str) -> None:
         """The segmenter decided: speech started, paused, resumed or stopped."""

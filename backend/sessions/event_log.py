@@ -15,17 +15,19 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from backend.conversation.page_events import EventsMissed, PageEvent
 from backend.runtime.timer import Alarm
+from backend.sessions.page_json import PageMessage, page_message
 
-FEED_LIMIT = 2_000
+LOG_LIMIT = 2_000
 """Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""
 AT_ONCE = 100
 """Events a reader is given together."""
 
 
 @dataclass(frozen=True, slots=True)
-class PageEvent:
-    """One event: `id` counts from 1, `at` is Unix time in seconds."""
+class LoggedEvent:
+    """One event as the page receives it: `id` counts from 1, `at` is Unix time in seconds."""
 
     id: int
     type: str
@@ -33,27 +35,30 @@ class PageEvent:
     data: dict[str, Any]
 
 
-class Feed:
+class EventLog:
     """One session's events."""
 
-    def __init__(self, limit: int = FEED_LIMIT, on_event: Callable[[PageEvent], None] | None = None) -> None:
+    def __init__(self, limit: int = LOG_LIMIT, on_event: Callable[[LoggedEvent], None] | None = None) -> None:
         """`on_event` is told of every event, at once, and must not wait."""
         self._on_event = on_event
-        self._events: deque[PageEvent] = deque(maxlen=limit)
+        self._events: deque[LoggedEvent] = deque(maxlen=limit)
         self._last_id = 0
         self._closed = False
         self._readers: set[_Reader] = set()
 
     def __repr__(self) -> str:
-        return f"Feed({len(self._events)} events, last {self._last_id}{', closed' if self._closed else ''})"
+        return f"EventLog({len(self._events)} events, last {self._last_id}{', closed' if self._closed else ''})"
 
-    def publish(self, type_: str, data: dict[str, Any]) -> None:
-        """Add an event and wake the readers. After `close` it is dropped."""
-        if self._closed:
-            return
-        self.put(PageEvent(self._last_id + 1, type_, time.time(), data))
+    def publish(self, event: PageEvent) -> None:
+        """Add `event` in its JSON form and wake the readers. After `close` it is dropped."""
+        if not self._closed:
+            self.append(page_message(event))
 
-    def put(self, event: PageEvent) -> None:
+    def append(self, message: PageMessage) -> None:
+        """Add what is in JSON form already, e.g. from another process. After `close` it is dropped."""
+        self.restore(LoggedEvent(self._last_id + 1, message.type, time.time(), message.data))
+
+    def restore(self, event: LoggedEvent) -> None:
         """Add an event that has its number already, a higher one than all before. After `close` it is dropped."""
         if self._closed or event.id <= self._last_id:
             return
@@ -68,7 +73,7 @@ class Feed:
         self._closed = True
         self._wake()
 
-    async def follow(self, after: int = 0, quiet_s: float | None = None) -> AsyncGenerator[Sequence[PageEvent], None]:
+    async def follow(self, after: int = 0, quiet_s: float | None = None) -> AsyncGenerator[Sequence[LoggedEvent], None]:
         """Events numbered above `after`, then new ones as they come: all that are there together, at most `AT_ONCE`.
 
         Nothing, as an empty list, whenever none came for `quiet_s` seconds. Ends when the feed is closed. A number from
@@ -90,20 +95,21 @@ class Feed:
             self._readers.discard(reader)
             reader.close()
 
-    async def read(self, after: int = 0) -> AsyncGenerator[PageEvent, None]:
+    async def read(self, after: int = 0) -> AsyncGenerator[LoggedEvent, None]:
         """The same one by one."""
         async with aclosing(self.follow(after)) as batches:
             async for events in batches:
                 for event in events:
                     yield event
 
-    def _after(self, seen: int) -> list[PageEvent]:
+    def _after(self, seen: int) -> list[LoggedEvent]:
         """The next events, and what is missing before them. Most readers are one event behind, so from the end."""
         newer = list(takewhile(lambda event: event.id > seen, reversed(self._events)))
-        events: list[PageEvent] = []
+        events: list[LoggedEvent] = []
         for event in newer[: -AT_ONCE - 1 : -1]:
             if event.id > seen + 1:
-                events.append(PageEvent(event.id - 1, "gap", event.at, {"missed": event.id - 1 - seen}))
+                gap = page_message(EventsMissed(event.id - 1 - seen))
+                events.append(LoggedEvent(event.id - 1, gap.type, event.at, gap.data))
             seen = event.id
             events.append(event)
         return events

@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from backend.errors import BadRequest, NotFound
-from backend.sessions.event_log import PageEvent
+from backend.sessions.event_log import LoggedEvent
 from backend.sessions.registry import Directory, Session, SessionState
 
 NO_SESSION = "No such session."
@@ -63,7 +63,7 @@ class Handle(Protocol):
         """Whether it is over and nothing is left to read beyond event `after`."""
         ...
 
-    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
+    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
         """Events numbered above `after`, then new ones until the end; see `Feed.follow`."""
         ...
 
@@ -152,12 +152,12 @@ class LocalHandle:
         """See `Handle`."""
         if self.session.state is not SessionState.ENDED:
             return False
-        async with aclosing(self.session.feed.read(after)) as events:
+        async with aclosing(self.session.event_log.read(after)) as events:
             return await anext(events, None) is None
 
-    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
+    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
         """See `Handle`."""
-        return self.session.feed.follow(after, quiet_s)
+        return self.session.event_log.follow(after, quiet_s)
 
 
 class LocalSwitchboard:

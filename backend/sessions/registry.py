@@ -11,9 +11,19 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Protocol
 
+from backend.conversation.page_events import (
+    ErrorShown,
+    PageEvent,
+    ReplyWorded,
+    SessionEnded,
+    ThinkerChanged,
+    TranscriptCompleted,
+    TranscriptInterrupted,
+)
 from backend.errors import BadRequest, NotFound, Overloaded, TooMany
 from backend.media.endpointing import Levels
-from backend.sessions.event_log import Feed, PageEvent
+from backend.sessions.event_log import EventLog, LoggedEvent
+from backend.sessions.page_json import PageMessage
 from backend.sessions.transcript import Transcript
 from backend.transports.base import Transport
 
@@ -68,7 +78,7 @@ class Watcher(Protocol):
         """It is new, or its state is another."""
         ...
 
-    def told(self, session: Session, event: PageEvent) -> None:
+    def told(self, session: Session, event: LoggedEvent) -> None:
         """It told the page something."""
         ...
 
@@ -87,7 +97,7 @@ class Session:
         conversation_id: str | None = None,
         *,
         session_id: str | None = None,
-        on_event: Callable[[Session, PageEvent], None] | None = None,
+        on_event: Callable[[Session, LoggedEvent], None] | None = None,
     ) -> None:
         """`conversation_id` is one to go on with; None: a new one."""
         self.id = session_id or secrets.token_urlsafe(16)
@@ -100,7 +110,7 @@ class Session:
         self.ended_reason: str | None = None
         self.state = SessionState.RESERVED
         self.transport: str | None = None
-        self.feed = Feed(on_event=partial(on_event, self) if on_event else None)
+        self.event_log = EventLog(on_event=partial(on_event, self) if on_event else None)
         self.transcript = Transcript()
         self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
         self.call: LiveCall | None = None
@@ -120,19 +130,21 @@ class Session:
             raise BadRequest("This session has no live call.", hint="Connect first, then type.")
         return self.call
 
-    def count(self, type_: str, data: dict[str, Any]) -> None:
-        """Keep the counts that a page event changes."""
-        match type_:
-            case "transcript" if data["role"] == "user":
+    def publish(self, event: PageEvent) -> None:
+        """Enter `event` into the transcript and the counts, and log it for the page."""
+        self.transcript.record(event)
+        match event:
+            case TranscriptCompleted("user"):
                 self.counts["turns"] += 1
-            case "transcript_done":
+            case ReplyWorded():
                 self.counts["replies"] += 1
-            case "transcript_interrupted":
+            case TranscriptInterrupted():
                 self.counts["interruptions"] += 1
-            case "thinker" if data["event"] == "routed":
+            case ThinkerChanged(stage="routed"):
                 self.counts["thinkers"] += 1
-            case "error":
+            case ErrorShown():
                 self.counts["errors"] += 1
+        self.event_log.publish(event)
 
     def describe(self) -> dict[str, Any]:
         """What `GET /api/sessions/{id}` shows."""
@@ -224,7 +236,7 @@ class Directory:
             raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
         self._timers.pop(session.id).cancel()
         self._forget(session)
-        session.feed.close()
+        session.event_log.close()
         return {"session_id": session.id, "owner": session.owner, "conversation_id": session.conversation_id}
 
     def adopt(self, handed: dict[str, Any]) -> Session:
@@ -249,11 +261,11 @@ class Directory:
         """Whether the owner has a live session in this process."""
         return any(session.state is SessionState.LIVE for session in self.owned_by(owner))
 
-    def publish(self, owner: str, type_: str, data: dict[str, Any]) -> None:
-        """Tell the page something on all of the owner's live sessions here."""
+    def show(self, owner: str, message: PageMessage) -> None:
+        """Send `message` to the page through each of the owner's live sessions in this process."""
         for session in self.owned_by(owner):
             if session.state is SessionState.LIVE:
-                session.feed.publish(type_, data)
+                session.event_log.append(message)
 
     def newest(self, count: int) -> list[Session]:
         """The live sessions, then those lately ended, each newest first."""
@@ -332,8 +344,8 @@ class Directory:
         session.state = SessionState.ENDED
         session.ended_at = time.time()
         session.ended_reason = reason
-        session.feed.publish("session_ended", {"reason": reason})
-        session.feed.close()
+        session.event_log.publish(SessionEnded(reason))
+        session.event_log.close()
         self._changed(session)
         self._later(session, KEEP_ENDED_S, self._forget)
 
@@ -356,6 +368,6 @@ class Directory:
         if self.watcher is not None:
             self.watcher.changed(session)
 
-    def _told(self, session: Session, event: PageEvent) -> None:
+    def _told(self, session: Session, event: LoggedEvent) -> None:
         if self.watcher is not None:
             self.watcher.told(session, event)

@@ -10,6 +10,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from backend.conversation.page_events import (
+    PageEvent,
+    TranscriptCompleted,
+    TranscriptDelta,
+    TranscriptInterrupted,
+    UserItemAdded,
+)
+
 TRANSCRIPT_LIMIT = 1_000
 """Entries kept of one session."""
 
@@ -27,16 +35,17 @@ class Transcript:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (entry for entry in self._entries.values() if entry["content"])
 
-    def place(self, role: str, item_id: str) -> None:
-        """Keep a place for `item_id`, whose words will follow."""
-        self._entry(role, item_id)
-
-    def write(self, role: str, item_id: str, content: str, *, interrupted: bool = False) -> None:
-        """The final words of `item_id`: of an interrupted one, those that were heard."""
-        entry = self._entry(role, item_id)
-        entry["content"] = content
-        if interrupted:
-            entry["interrupted"] = True
+    def record(self, event: PageEvent) -> None:
+        """Take from `event` what it says of an item; most events say nothing."""
+        match event:
+            case UserItemAdded(item_id):
+                self._entry("user", item_id)
+            case TranscriptDelta(role, item_id):
+                self._entry(role, item_id)
+            case TranscriptCompleted(role, item_id, content):
+                self._entry(role, item_id)["content"] = content
+            case TranscriptInterrupted(item_id, heard):
+                self._entry("assistant", item_id).update(content=heard, interrupted=True)
 
     def _entry(self, role: str, item_id: str) -> dict[str, Any]:
         if item_id not in self._entries:

@@ -14,12 +14,12 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import msgspec
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from backend.conversation.page_events import TaskChanged, TaskFindings
 from backend.errors import MemoryUnavailable
 from backend.runtime.faults import decode_or_skip
 from backend.tasks.queue import DocketQueue
@@ -35,8 +35,8 @@ WAITING_LIMIT = 1_000
 """Changes that may wait to be sent; of more, the oldest are dropped."""
 EVENTS = ("queued", "running", "retrying", "done", "failed", "canceled")
 
-Publish = Callable[[str, str, dict[str, Any]], None]
-"""Owner, type and data of an event, to all of that owner's live sessions here."""
+Publish = Callable[[str, TaskChanged], None]
+"""Shows an event to the pages of that owner that this process serves."""
 _decoder = msgspec.json.Decoder(TaskChange)
 
 
@@ -121,10 +121,6 @@ class TaskBroadcaster:
         task = await self._repository.find(change.task_id)
         if task is None or task.owner != change.owner:
             return
-        data: dict[str, Any] = {"task_id": task.id, "event": change.event, "kind": task.kind}
-        data |= {"instruction": task.instruction}
-        if change.detail:
-            data["detail"] = change.detail
-        if change.event == "done":
-            data |= {"result": task.result, "source": task.source, "citations": list(task.citations)}
-        self._publish(task.owner, "task", data)
+        found = TaskFindings(task.result, task.source, tuple(task.citations)) if change.event == "done" else None
+        event = TaskChanged(task.id, change.event, task.kind, task.instruction, change.detail, found)
+        self._publish(task.owner, event)

@@ -17,10 +17,11 @@ import logging
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from backend.agent.context import local_day
+from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork, ToolProgress
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.tracing import current_span
 from backend.thinkers.base import Answer, Checkpoints, LocalCheckpoints, Manifest, Question, ThinkerProgress
@@ -33,8 +34,7 @@ log = logging.getLogger(__name__)
 STARTED = "I've started on it in the background. I'll tell you when it's done."
 GOES_ON = "It takes longer than expected, so I go on with it in the background. I'll tell you when it's done."
 
-CallStage = Literal["routed", "working"]
-OnStage = Callable[["ThinkerCall", CallStage, ThinkerProgress | None], None]
+OnChange = Callable[[ThinkerChanged], None]
 """Shows how far a call has got, and what its Thinker is doing. Returns at once."""
 
 
@@ -62,7 +62,7 @@ class ThinkerCall:
     question: Question
     label: str
     """The Thinker's name on the page."""
-    on_stage: OnStage
+    on_change: OnChange
     on_end: Callable[[ThinkerCall], None] = lambda call: None
     """Called once with the outcome; not for a call that was cancelled."""
     background: bool = False
@@ -97,29 +97,27 @@ class ThinkerCall:
         """Seconds since it began."""
         return time.monotonic() - self.started_at
 
-    def shown(self, event: str, progress: ThinkerProgress | None = None) -> dict[str, Any]:
-        """Return the data of a `thinker` page event."""
-        shown: dict[str, Any] = {
-            "call_id": self.id,
-            "event": event,
-            "domain": self.question.domain,
-            "label": self.label,
-            "query": self.question.query,
-            "elapsed_ms": round(self.elapsed_s * 1000),
-            "turn": self.turn,
-            "into_turn_ms": self.into_turn_ms,
-        }
-        if self.answer and self.answer.task_id:
-            shown["task_id"] = self.answer.task_id
-        elif self.answer:
-            shown |= {"source": self.answer.source, "citations": list(self.answer.citations)}
-        if self.error:
-            shown["error"] = self.error
-        if progress and progress.detail:
-            shown["detail"] = progress.detail
-        if progress and progress.tool:
-            shown["tool"] = asdict(progress.tool)
-        return shown
+    def changed(self, stage: ThinkerStage, progress: ThinkerProgress | None = None) -> ThinkerChanged:
+        """Return the event that reports this call at `stage`, and the step its Thinker is doing."""
+        answer = self.answer
+        found = answer if answer and not answer.task_id else None
+        work = ThinkerWork(
+            domain=self.question.domain,
+            label=self.label,
+            query=self.question.query,
+            elapsed_ms=round(self.elapsed_s * 1000),
+            turn=self.turn,
+            into_turn_ms=self.into_turn_ms,
+            source=found.source if found else "",
+            citations=found.citations if found else (),
+            task_id=answer.task_id if answer else "",
+            error=self.error,
+        )
+        if progress is None:
+            return ThinkerChanged(self.id, stage, work)
+        step = progress.tool
+        tool = ToolProgress(step.id, step.name, step.event) if step else None
+        return ThinkerChanged(self.id, stage, work, progress.detail, tool)
 
 
 class ThinkerDispatcher:
@@ -189,7 +187,7 @@ class ThinkerDispatcher:
 
     async def _run(self, call: ThinkerCall) -> None:
         try:
-            call.on_stage(call, "routed", None)
+            call.on_change(call.changed("routed"))
             call.answer = await self._outcome(call)
         except VoiceError as error:
             call.error = str(error)
@@ -199,13 +197,13 @@ class ThinkerDispatcher:
         call.on_end(call)
 
     async def _outcome(self, call: ThinkerCall) -> Answer:
-        call.on_stage(call, "working", None)
+        call.on_change(call.changed("working"))
         if call.background and self._may_go_on(call.question):
             return await self._handed_off(call, STARTED)
         try:
             return await self.answer(
                 call.question,
-                lambda progress: call.on_stage(call, "working", progress),
+                lambda progress: call.on_change(call.changed("working", progress)),
                 checkpoints=call.checkpoints,
             )
         except TookTooLong:

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
+from backend.conversation.page_events import TranscriptCompleted, TurnMeasured
 from tests.http.world import World, place_call
 from tests.support.browser import Tab, launched, tab_in
 from tests.support.page import page_world
@@ -66,8 +67,8 @@ async def test_the_figures_follow_the_server_by_themselves(browser: Browser, tmp
         await sign_in(tab, here)
         await tab.sees("tiles", "0 of 5")
         session = here.directory.find((await place_call(caller))["session_id"])
-        session.count("transcript", {"role": "user"})
-        here.metrics.turn_measured({"hangover_ms": 300, "first_audio_ms": 90, "total_ms": 420})
+        session.publish(TranscriptCompleted("user", "u1", "Hello"))
+        here.metrics.turn_measured(TurnMeasured(1, 300, 10, 10, 90, 10, 420, 40))
         here.metrics.thinker_finished("weather", "failed", 1.25)
         await tab.sees("tiles", "1 of 5")
         await tab.sees("sessions", session.id[:8])

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
+from backend.conversation.page_events import TurnMeasured
 from tests.browser.test_memory import known_user
 from tests.http.world import place_call
 from tests.support.axe import assert_accessible
@@ -120,7 +121,7 @@ async def test_the_admin_page_is_accessible(browser: Browser, look: dict[str, An
         session = here.directory.find((await place_call(caller))["session_id"])
         await here.directory.end(session, "idle")
         await place_call(caller)
-        here.metrics.turn_measured({"hangover_ms": 300, "total_ms": 420})
+        here.metrics.turn_measured(TurnMeasured(1, 300, 10, 10, 90, 10, 420, 40))
         here.metrics.thinker_finished("weather", "failed", 1.25)
         here.metrics.session_ended("idle")
         await tab.page.goto(f"{here.url}/admin")

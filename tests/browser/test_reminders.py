@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser
 
+from backend.sessions.page_json import PageMessage
 from tests.support.browser import launched, tab_in
 from tests.support.house import running_house
 from tests.support.standin import StandIn, standing_in
@@ -30,7 +31,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 def come_due(server: StandIn, number: int, text: str) -> None:
     data = {"id": f"reminder-{number}-1", "kind": "reminder", "text": f"A reminder: {text}", "source": str(number)}
-    server.news.publish("notice", data | {"state": "waiting"})
+    server.news.append(PageMessage("notice", data | {"state": "waiting"}))
 
 
 async def test_a_reminder_stands_on_the_page_until_it_is_put_away(browser: Browser) -> None:
@@ -75,7 +76,7 @@ async def test_reminders_that_are_set_are_listed_and_called_off(browser: Browser
         await tab.press("reminder-cancel")
         await tab.page.get_by_test_id("reminder-set").wait_for(state="detached")
         server.reminders = [{"id": "r2", "text": "call Tom", **about}]
-        server.news.publish("reminder", {"id": "r2", "event": "set"})
+        server.news.append(PageMessage("reminder", {"id": "r2", "event": "set"}))
         await tab.sees("reminder-set", "call Tom")
 
 

@@ -400,7 +400,7 @@ async def test_a_fault_that_the_transports_clock_brings_about_does_not_stop_that
         call.session.type_text("hello")
         await begin_reply(call)
         await finish_reply(call)
-        monkeypatch.setattr(call.session.transcript, "write", broken)
+        monkeypatch.setattr(call.session.transcript, "_entry", broken)
         assert call.transport.tick(20) == bytes(960)
         await crashed(call)
 

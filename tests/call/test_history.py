@@ -8,6 +8,7 @@ import pytest
 
 from backend.call.history import TAIL, History
 from backend.call.summary import keep_summary
+from backend.conversation.page_events import TranscriptCompleted
 from backend.responders.base import PastMessage
 from backend.sessions.registry import Session
 from backend.storage.memory import MemoryJob
@@ -65,7 +66,7 @@ async def test_the_summary_holds_how_it_went_and_counts_for_the_user() -> None:
     jobs: list[MemoryJob] = []
     session, memory = Session("ada", "fake"), FakeMemory()
     session.transport = "webrtc"
-    session.count("transcript", {"role": "user"})
+    session.publish(TranscriptCompleted("user", "u1", "Hello"))
     await memory.update_user_context("ada", lambda _: {"facts": ["has a dog"], "signals": {"session_count": 2}})
     keep_summary(jobs.append, session, "idle")
     await run(jobs, memory)
@@ -79,7 +80,7 @@ async def test_the_summary_holds_how_it_went_and_counts_for_the_user() -> None:
 async def test_the_summary_never_holds_words() -> None:
     jobs: list[MemoryJob] = []
     session, memory = Session("ada", "fake"), FakeMemory()
-    session.transcript.write("user", "u1", "my secret")
+    session.publish(TranscriptCompleted("user", "u1", "my secret"))
     keep_summary(jobs.append, session, "idle")
     await run(jobs, memory)
     assert "my secret" not in str(await memory.get_summary(session.id))

@@ -6,6 +6,7 @@ import asyncio
 
 from backend.agent.context import Note
 from backend.call.post_turn import TurnsOver
+from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.middleware.base import Amended, Asked, WholeTurn, step
 from backend.middleware.pipeline import Pipeline
 from backend.settings.settings import load_settings
@@ -22,6 +23,11 @@ from tests.call.world import placed_call
 from tests.middleware.world import pipeline
 from tests.support.minds import agent, toolbox
 from tests.support.waiting import until
+
+
+def weather(stage: ThinkerStage) -> ThinkerChanged:
+    """The Thinker for the weather at a stage of its work."""
+    return ThinkerChanged("c1", stage, ThinkerWork("weather", "Weather", "Will it rain?", 10, 1, 0))
 
 
 class Log:
@@ -56,8 +62,8 @@ async def test_a_turn_is_over_when_the_next_begins_and_when_the_call_ends() -> N
     turns.heard("assistant", "Hello, this is a machine.", "m0")
     turns.heard("user", "Will it rain?", "m1")
     turns.heard("assistant", "Let me check.", "m2")
-    turns.thinker("c1", "routed", "weather")
-    turns.thinker("c1", "complete", "weather")
+    turns.thinker_changed(weather("routed"))
+    turns.thinker_changed(weather("complete"))
     turns.heard("assistant", "It will.", "m3")
     turns.heard("user", "Oh", "m4")
     turns.heard("user", "no.", "m5")
@@ -76,10 +82,10 @@ async def test_a_quiet_while_ends_a_turn_but_not_while_a_thinker_works() -> None
     turns = log.over(quiet_s=0.03)
     turns.heard("user", "Will it rain?", "m1")
     turns.heard("assistant", "Let me check.", "m2")
-    turns.thinker("c1", "working", "weather")
+    turns.thinker_changed(weather("working"))
     await asyncio.sleep(0.06)
     assert log.turns == []
-    turns.thinker("c1", "complete", "weather")
+    turns.thinker_changed(weather("complete"))
     turns.heard("assistant", "It will.", "m3")
     async with asyncio.timeout(2):
         await until(lambda: len(log.turns) == 1)

@@ -6,13 +6,13 @@ import asyncio
 import json
 import logging
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from backend.call import tool_calls
 from backend.call.tool_calls import CALL_LIMIT, REMEMBERED_LIMIT, CallView, ThinkerEvent, ToolCallDispatcher
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
+from backend.conversation.page_events import ThinkerChanged, ToolProgress
 from backend.errors import NoAnswer
 from backend.observability.call_metrics import Metrics
 from backend.thinkers.base import Answer, Question, ToolStep
@@ -48,7 +48,7 @@ class OneCall:
     """The tool calls of one voice call: their outcomes, and what was shown on the page."""
 
     outcomes: list[ThinkerEvent] = field(default_factory=list)
-    shown: list[dict[str, Any]] = field(default_factory=list)
+    shown: list[ThinkerChanged] = field(default_factory=list)
     metrics: Metrics = field(default_factory=lambda: Metrics(["good", "slow"]))
 
     turn: int = 1
@@ -73,7 +73,7 @@ class OneCall:
             turn=lambda: self.turn,
             turn_age_ms=lambda: 740,
             dispatch=self.outcomes.append,
-            publish=lambda _type, data: self.shown.append(data),
+            publish=self.shown.append,
         )
         return ToolCallDispatcher(thinkers, view, self.metrics)
 
@@ -116,19 +116,16 @@ async def test_an_answer_is_told_once_with_its_source_and_citations() -> None:
 async def test_the_page_can_place_a_question_and_its_tools_in_the_turn() -> None:
     call = OneCall()
     await call.call("steps")
-    assert {(shown["turn"], shown["into_turn_ms"]) for shown in call.shown} == {(1, 740)}
-    tools = [(shown["tool"], shown.get("detail")) for shown in call.shown if "tool" in shown]
-    assert tools == [
-        ({"id": "t1", "name": "atlas", "event": "started"}, None),
-        ({"id": "t1", "name": "atlas", "event": "finished"}, None),
-    ]
+    assert {(shown.work.turn, shown.work.into_turn_ms) for shown in call.shown if shown.work} == {(1, 740)}
+    tools = [(shown.tool, shown.detail) for shown in call.shown if shown.tool]
+    assert tools == [(ToolProgress("t1", "atlas", "started"), ""), (ToolProgress("t1", "atlas", "finished"), "")]
 
 
 async def test_the_page_sees_the_way_of_a_question() -> None:
     call = OneCall()
     await call.call("steps", "why")
-    call.shown.append(call.calls.settled("c0", "complete"))
-    assert [data["event"] for data in call.shown] == [
+    call.shown.append(call.calls.settled(ThinkerChanged("c0", "complete")))
+    assert [event.stage for event in call.shown] == [
         "routed",
         "working",
         "working",
@@ -136,10 +133,10 @@ async def test_the_page_sees_the_way_of_a_question() -> None:
         "working",
         "complete",
     ]
-    assert call.shown[2]["detail"] == "looking it up"
+    assert call.shown[2].detail == "looking it up"
     last = call.shown[-1]
-    assert (last["call_id"], last["domain"], last["label"], last["query"]) == ("c0", "steps", "Steps", "why")
-    assert last["source"] == "cache" and last["elapsed_ms"] >= 0
+    assert last.work and (last.call_id, last.work.domain, last.work.label) == ("c0", "steps", "Steps")
+    assert (last.work.query, last.work.source) == ("why", "cache") and last.work.elapsed_ms >= 0
 
 
 @pytest.mark.parametrize(
@@ -158,8 +155,8 @@ async def test_a_call_that_makes_no_sense_fails_with_a_word_the_model_can_act_on
     call = OneCall()
     event = await call.raw(name, arguments)
     assert isinstance(event, ThinkerFailed) and event.reason
-    shown = call.calls.settled("c0", "failed")
-    assert shown["error"] == event.reason and len(shown["label"]) <= 64
+    work = call.calls.settled(ThinkerChanged("c0", "failed")).work
+    assert work and work.error == event.reason and len(work.label) <= 64
     assert call.shown == [], "a call that was never routed must not be shown as routed"
 
 
@@ -193,7 +190,8 @@ async def test_too_many_at_once_are_refused_and_the_page_is_told_why() -> None:
         call.calls.run(f"slow{number}", TOOL, '{"domain": "slow", "query": "why"}')
     event = await call.call("good")
     assert isinstance(event, ThinkerFailed) and "Too many" in event.reason
-    assert call.calls.settled("c0", "failed")["error"] == event.reason
+    work = call.calls.settled(ThinkerChanged("c0", "failed")).work
+    assert work and work.error == event.reason
     await call.calls.close()
     assert isinstance(await call.call("good"), ThinkerFinished)
 
@@ -201,8 +199,8 @@ async def test_too_many_at_once_are_refused_and_the_page_is_told_why() -> None:
 async def test_an_outcome_is_counted_once_though_the_answer_goes_stale_later() -> None:
     call = OneCall()
     await call.call("good")
-    call.calls.settled("c0", "complete")
-    call.calls.settled("c0", "stale")
+    call.calls.settled(ThinkerChanged("c0", "complete"))
+    call.calls.settled(ThinkerChanged("c0", "stale"))
     assert (call.counted("good", "complete"), call.counted("good", "stale")) == (1, 0)
 
 
@@ -248,8 +246,10 @@ async def test_old_work_is_forgotten_and_still_has_a_page_event() -> None:
     call = OneCall()
     for _ in range(REMEMBERED_LIMIT + 1):
         await call.call("good")
-    assert call.calls.settled("c0", "stale") == {"call_id": "c0", "event": "stale"}
-    assert call.calls.settled("c1", "stale")["domain"] == "good"
+    forgotten = ThinkerChanged("c0", "stale")
+    assert call.calls.settled(forgotten) == forgotten
+    known = call.calls.settled(ThinkerChanged("c1", "stale")).work
+    assert known and known.domain == "good"
 
 
 async def test_closing_stops_everything() -> None:

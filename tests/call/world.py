@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from backend.call.engine import Call, Line
+from backend.call.engine import Call, Line, ResponderInfo
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
@@ -20,7 +20,7 @@ from backend.media.segmenter import Segmenter
 from backend.models.base import ChatModel
 from backend.observability.call_metrics import Metrics
 from backend.responders.base import Briefing, PastMessage
-from backend.sessions.event_log import PageEvent
+from backend.sessions.event_log import LoggedEvent
 from backend.sessions.registry import Session
 from backend.settings.settings import load_settings
 from backend.storage.memory import MemoryJob, Message
@@ -101,7 +101,7 @@ class PlacedCall:
     histories: list[list[PastMessage]]
     jobs: list[MemoryJob]
     task: asyncio.Task[str]
-    events: list[PageEvent] = field(default_factory=list)
+    events: list[LoggedEvent] = field(default_factory=list)
 
     @property
     def responder(self) -> ScriptedResponder:
@@ -183,7 +183,7 @@ async def placed_call(
         open_endpointing=hearing,
         limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,
-        about={"responder": "fake", "model": "fake", "offline": True},
+        about=ResponderInfo("fake", "fake", offline=True),
         metrics=Metrics(manifest.domain for manifest in thinkers.registry.manifests),
     )
     whole = replace(whole, **line)
@@ -202,6 +202,6 @@ async def placed_call(
 
 
 async def _read(placed: PlacedCall) -> None:
-    async with aclosing(placed.session.feed.read()) as events:
+    async with aclosing(placed.session.event_log.read()) as events:
         async for event in events:
             placed.events.append(event)

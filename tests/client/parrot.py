@@ -14,6 +14,7 @@ from backend.http.services import Services
 from backend.media.frame import Frame
 from backend.models.embedding import NoEmbeddings
 from backend.sessions.handles import LocalSwitchboard
+from backend.sessions.page_json import PageMessage
 from backend.sessions.registry import Directory, Session
 from backend.settings.settings import Settings
 from backend.testing.memory import FakeMemory
@@ -35,7 +36,7 @@ RunCall = Callable[[Session, Transport], Awaitable[str]]
 
 async def parrot(session: Session, transport: Transport) -> str:
     """Answer one question, with a Thinker on the way; then listen until the caller leaves."""
-    session.feed.publish("session_started", {"responder": "parrot", "model": "p-1", "offline": True})
+    session.event_log.append(PageMessage("session_started", {"responder": "parrot", "model": "p-1", "offline": True}))
     spoken = silent = 0
 
     def ear(frame: Frame) -> None:
@@ -51,7 +52,10 @@ async def parrot(session: Session, transport: Transport) -> str:
 def answer(session: Session, transport: Transport) -> None:
     """Say, and tell, everything a real answer has."""
     told = {"call_id": "c1", "domain": "weather", "label": "Weather", "query": "rain?", "elapsed_ms": 40}
-    publish = session.feed.publish
+
+    def publish(type_: str, data: dict[str, Any]) -> None:
+        session.event_log.append(PageMessage(type_, data))
+
     publish("transcript", {"role": "user", "item_id": "u1", "content": "Will it [bold]rain?"})
     publish("thinker", told | {"event": "routed"})
     publish("thinker", told | {"event": "complete", "source": "sample"})

@@ -17,6 +17,7 @@ from backend.observability.call_metrics import Metrics
 from backend.observability.merged_metrics import merged
 from backend.sessions.cluster import cluster, replicator
 from backend.sessions.cluster.cluster import ClusterRedis
+from backend.sessions.page_json import PageMessage
 from backend.sessions.registry import SessionState
 from backend.storage.client import connect, connect_waiting
 from tests.http.world import World, message_of, place_call, world
@@ -97,10 +98,10 @@ async def test_events_are_told_by_the_other_server_from_the_first_to_the_last(
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
         session = here.directory.find(session_id)
-        session.feed.publish("one", {"n": 1})
+        session.event_log.append(PageMessage("one", {"n": 1}))
         async with the_same_browser(browser, there) as elsewhere:
             reading = asyncio.create_task(events_until(elsewhere, session_id, "session_ended"))
-            session.feed.publish("two", {"n": 2})
+            session.event_log.append(PageMessage("two", {"n": 2}))
             await here.directory.end(session, "deleted")
             assert await reading == ["one", "two", "session_ended"]
             assert await events_until(elsewhere, session_id, "session_ended", after=1) == ["two", "session_ended"]
@@ -113,8 +114,8 @@ async def test_two_readers_elsewhere_get_the_same_and_cost_one_reading(redis: Re
         async with the_same_browser(browser, there) as first, the_same_browser(browser, there) as second:
             readings = [asyncio.create_task(events_until(each, session_id, "last")) for each in (first, second)]
             for number in range(50):
-                here.directory.find(session_id).feed.publish("word", {"n": number})
-            here.directory.find(session_id).feed.publish("last", {})
+                here.directory.find(session_id).event_log.append(PageMessage("word", {"n": number}))
+            here.directory.find(session_id).event_log.append(PageMessage("last", {}))
             told = await asyncio.gather(*readings)
             assert told[0] == told[1] == ["word"] * 50 + ["last"]
 
@@ -193,7 +194,7 @@ async def test_own_calls_go_on_while_redis_is_away_and_others_are_found_again_af
                 away = await elsewhere.get(f"/api/sessions/{session_id}")
                 assert away.status_code == 503
                 assert "Redis" in message_of(away)
-                here.directory.find(session_id).feed.publish("while_away", {})
+                here.directory.find(session_id).event_log.append(PageMessage("while_away", {}))
             finally:
                 redis.thaw()
             await until(lambda: found(elsewhere, session_id))
@@ -203,7 +204,9 @@ async def test_own_calls_go_on_while_redis_is_away_and_others_are_found_again_af
 async def test_what_the_fleet_keeps_of_a_user_is_forgotten_with_them(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
-        here.directory.find(session_id).feed.publish("transcript", {"role": "user", "content": "a secret"})
+        here.directory.find(session_id).event_log.append(
+            PageMessage("transcript", {"role": "user", "content": "a secret"})
+        )
         async with the_same_browser(browser, there) as elsewhere:
             assert (await elsewhere.delete(f"/api/sessions/{session_id}")).status_code == 200
         assert here.directory.live == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
+from backend.conversation.page_events import NoticeChanged
 from backend.conversation.turn import Floor
 from tests.conversation.test_turn import Story, purposes
 
@@ -24,7 +25,7 @@ def told(story: Story) -> list[str]:
 
 
 def states(story: Story) -> list[str]:
-    return [str(data["state"]) for data in story.published("notice")]
+    return [event.state for event in story.published(NoticeChanged)]
 
 
 def heard_out(story: Story, reply: str = "n") -> None:

@@ -8,6 +8,13 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Clip, Command, Purpose
 from backend.conversation.limits import TurnLimits
+from backend.conversation.page_events import (
+    ErrorShown,
+    IdleNudged,
+    ThinkerChanged,
+    TranscriptInterrupted,
+    TurnMeasured,
+)
 from backend.conversation.turn import Floor, TurnMachine
 
 MS = 48
@@ -41,8 +48,8 @@ class Story:
     def all(self, kind: type[T]) -> list[T]:
         return [command for command in self.said if isinstance(command, kind)]
 
-    def published(self, type_: str) -> list[dict[str, Any]]:
-        return [command.data for command in self.all(do.Publish) if command.type == type_]
+    def published(self, kind: type[T]) -> list[T]:
+        return [command.event for command in self.all(do.Publish) if isinstance(command.event, kind)]
 
     def floor(self) -> Floor:
         return self.machine.floor
@@ -149,7 +156,7 @@ def test_an_interrupted_item_is_truncated_to_what_was_heard() -> None:
     said = story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 1000),)))
     assert do.TruncateItem("i-r1", 1000) in said
     assert do.Remember("assistant", "one two") in said
-    assert story.published("transcript_interrupted")[0]["heard"] == "one two"
+    assert story.published(TranscriptInterrupted)[0].heard == "one two"
 
 
 def test_an_item_nobody_heard_is_deleted_and_not_remembered() -> None:
@@ -229,7 +236,7 @@ def test_a_reply_that_never_comes_is_retried_and_then_apologised_for_within_ten_
     story.wait(9.5)
     assert len(story.all(do.CreateReply)) == 2
     assert do.PlayClip(Clip.SORRY) in story.said
-    assert story.published("error")
+    assert story.published(ErrorShown)
 
 
 def test_a_failed_reply_is_asked_for_once_more() -> None:
@@ -294,7 +301,7 @@ def test_a_stale_result_is_submitted_but_not_spoken() -> None:
     story.tell(ev.ThinkerFinished("c1", "too late"))
     assert story.all(do.SubmitResult) == [do.SubmitResult("c1", "too late")]
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
-    assert story.published("thinker") == [{"call_id": "c1", "event": "stale"}]
+    assert story.published(ThinkerChanged) == [ThinkerChanged("c1", "stale")]
 
 
 def late_answer(story: Story) -> None:
@@ -313,7 +320,7 @@ def test_a_stale_answer_that_is_asked_for_is_spoken_once() -> None:
     said = story.tell(ev.LateAnswerWanted("c1", "12 degrees"))
     assert do.AddNote("12 degrees") in said
     assert purposes(story)[-1] is Purpose.RESULT
-    assert story.published("thinker")[-1] == {"call_id": "c1", "event": "complete"}
+    assert story.published(ThinkerChanged)[-1] == ThinkerChanged("c1", "complete")
     story.reply(reply="r3")
     story.tell(ev.PlaybackDrained("i-r3", 2000))
     assert story.tell(ev.LateAnswerWanted("c1", "12 degrees")) == []
@@ -336,7 +343,7 @@ def test_a_further_turn_makes_an_answer_asked_for_stale_again() -> None:
     story = Story()
     late_answer(story)
     story.tell(ev.TextTyped("hello"), ev.LateAnswerWanted("c1", "12 degrees"), ev.TextTyped("no, wait"))
-    assert [told["event"] for told in story.published("thinker")] == ["stale", "complete", "stale"]
+    assert [event.stage for event in story.published(ThinkerChanged)] == ["stale", "complete", "stale"]
     assert Purpose.RESULT not in purposes(story)
 
 
@@ -359,7 +366,7 @@ def test_a_dismissed_thinker_stops_and_its_call_is_answered_once() -> None:
     said = story.tell(ev.ThinkerDismissed("c1"), ev.ThinkerFinished("c1", "too late"), ev.ThinkerDismissed("c1"))
     assert said[0] == do.CancelThinker("c1")
     assert len(story.all(do.SubmitResult)) == 1
-    assert story.published("thinker") == [{"call_id": "c1", "event": "cancelled"}]
+    assert story.published(ThinkerChanged) == [ThinkerChanged("c1", "cancelled")]
 
 
 def test_a_dismissal_before_any_word_was_said_is_acknowledged() -> None:
@@ -438,7 +445,7 @@ def test_idling_counts_from_what_was_heard() -> None:
     story.now += 10
     story.tell(ev.PlaybackDrained("i-r1", 10_000))
     story.wait(14.9)
-    assert not story.published("session_idle_nudge")
+    assert not story.published(IdleNudged)
     story.wait(0.2)
     assert purposes(story)[-1] is Purpose.NUDGE
 
@@ -564,17 +571,18 @@ def test_the_legs_of_a_turn_add_up() -> None:
     story.tell(ev.ReplyText("r1", "i1", "lo"), ev.ReplyAudio("r1", "i1", bytes(960)))
     story.now += 0.02
     story.tell(ev.PlaybackStarted("i1"))
-    metrics = story.published("turn_metrics")[0]
-    assert metrics == {
-        "turn": 1,
-        "hangover_ms": 300,
-        "commit_ms": 0,
-        "reply_started_ms": 100,
-        "first_audio_ms": 200,
-        "played_ms": 20,
-        "total_ms": 620,
-        "first_token_ms": 150,
-    }
+    assert story.published(TurnMeasured) == [
+        TurnMeasured(
+            turn=1,
+            hangover_ms=300,
+            commit_ms=0,
+            reply_started_ms=100,
+            first_audio_ms=200,
+            played_ms=20,
+            total_ms=620,
+            first_token_ms=150,
+        )
+    ]
 
 
 def test_a_provider_that_endpoints_is_not_asked_to_commit_and_its_coughs_are_deleted() -> None:

@@ -15,6 +15,7 @@ from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.notices import HEARD_SHARE
+from backend.conversation.page_events import ThinkerChanged
 from backend.conversation.turn import Floor, TurnMachine
 
 MS = 48
@@ -103,7 +104,7 @@ class World:
                     self.late.pop(text, None)
                     self.stale.discard(text)
                     self.handed_in = True
-                case do.Publish("thinker", {"event": "stale", "call_id": call}):
+                case do.Publish(ThinkerChanged(call, "stale")):
                     self.stale.add(call)
                     asked_in = self.late.pop(call, None)
                     assert asked_in is None or asked_in < self.machine.turn, "asked for, and forgotten in the same turn"
@@ -367,7 +368,7 @@ class World:
         before = len(self.said)
         turn = self.machine.turn
         self.tell(ev.LateAnswerWanted(call, call))
-        taken = do.Publish("thinker", {"call_id": call, "event": "complete"}) in self.said[before:]
+        taken = do.Publish(ThinkerChanged(call, "complete")) in self.said[before:]
         assert not taken or call in self.called, "a call nobody made is answered"
         if taken and call in self.stale:
             self.late[call] = turn

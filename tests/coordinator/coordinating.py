@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from fakeredis import FakeServer
 
+from backend.conversation.page_events import PageEvent
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies
 from backend.coordinator.decider import Decision, Digest
 from backend.coordinator.store import Channels, CoordinatorState
@@ -35,7 +36,7 @@ class World:
     """Instructions of the tasks begun, once each."""
     canceled: list[str] = field(default_factory=list)
     told: dict[str, Notice] = field(default_factory=dict)
-    shown: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    shown: list[PageEvent] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
     """What was done, in this order: create, cancel, notify, show."""
     now: float = 1_000.0
@@ -181,7 +182,7 @@ class Process:
         self.world.looks += 1
         return self.world.listens
 
-    async def _publish(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
+    async def _publish(self, user_id: str, event: PageEvent) -> None:
         self.fate()
-        self.world.shown.append((type_, data))
+        self.world.shown.append(event)
         self.world.order.append("show")

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.conversation.page_events import DecisionMade
 from backend.coordinator.coordinator import IDLE_POLL_S, POLL_S
 from backend.coordinator.decider import Decision, Digest, DigestItem, ModelDecider
 from backend.coordinator.store import CancelTask, CaptureFeedback, CreateTask, Plan, SummarizeTaskResult
@@ -53,7 +54,8 @@ async def test_a_result_goes_into_history_is_acted_on_and_told() -> None:
         assert world.order == ["create", "cancel", "notify", "show"], "actions come first, then the decision"
         (notice,) = world.told.values()
         assert (notice.text, notice.kind, notice.source) == ("Bees dance.", "result", "t1")
-        assert world.shown[0][0] == "decision" and world.shown[0][1]["actions"][0] == "create_task"
+        [shown] = world.shown[:1]
+        assert isinstance(shown, DecisionMade) and shown.actions[0] == "create_task"
         assert (await one.state.export(USER))["feedback"][0]["text"] == "likes bees"
         assert not await one.coordinator.run_digest(USER), "there is nothing left"
 

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from backend.conversation.page_events import ErrorShown, TranscriptCompleted, TurnMeasured
 from tests.http.world import message_of, place_call, settings_with, world
 
 TOKEN = "correct horse battery"
@@ -70,9 +71,8 @@ async def test_sessions_are_shown_without_their_words_or_owners(tmp_path: Path) 
         one = here.directory.find((await place_call(browser))["session_id"])
         two = here.directory.find((await place_call(other))["session_id"])
         await here.directory.end(one, "disconnected")
-        two.count("error", {})
-        two.feed.publish("transcript", {"role": "user", "item_id": "u1", "content": "a secret"})
-        two.transcript.write("user", "u1", "a secret")
+        two.publish(ErrorShown("a fault", "a hint"))
+        two.publish(TranscriptCompleted("user", "u1", "a secret"))
         answer = await browser.get("/api/admin/overview", headers=BEARER)
         shown = answer.json()["sessions"]
     assert [each["session_id"] for each in shown] == [two.id, one.id]
@@ -85,16 +85,15 @@ async def test_sessions_are_shown_without_their_words_or_owners(tmp_path: Path) 
 async def test_latencies_thinkers_and_faults_are_counted(tmp_path: Path) -> None:
     async with admin_world(tmp_path) as here, here.browser() as browser:
         for total in (400, 500, 2_000):
-            here.metrics.turn_measured({"hangover_ms": 300, "total_ms": total, "turn": 1})
+            here.metrics.turn_measured(TurnMeasured(1, 300, 1, 2, 3, 4, total, 1))
         here.metrics.thinker_finished("weather", "complete", 0.5)
         here.metrics.thinker_finished("weather", "failed", 1.5)
         here.metrics.session_ended("idle")
         here.metrics.watch_queue("outbox", lambda: 3)
         told = await overview(browser)
-    assert told["turns"] == {
-        "count": 3,
-        "legs": {"hangover": {"p50_ms": 300, "p95_ms": 300}, "total": {"p50_ms": 500, "p95_ms": 2_000}},
-    }
+    turns = told["turns"]
+    assert turns["count"] == 3 and turns["legs"]["hangover"] == {"p50_ms": 300, "p95_ms": 300}
+    assert turns["legs"]["total"] == {"p50_ms": 500, "p95_ms": 2_000}
     assert told["thinkers"] == [
         {"domain": "weather", "outcomes": {"complete": 1, "failed": 1}, "p50_ms": 500, "p95_ms": 1_500}
     ]

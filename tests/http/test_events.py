@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 
+from backend.sessions.page_json import PageMessage
 from backend.sessions.registry import Session
 from tests.http.world import World, place_call, world
 
@@ -34,15 +35,15 @@ async def read_ids(lines: AsyncIterator[str], count: int) -> list[int]:
 async def a_session(here: World, browser: httpx2.AsyncClient, events: int = 0) -> Session:
     session = here.directory.find((await place_call(browser))["session_id"])
     for number in range(1, events + 1):
-        session.feed.publish("transcript_delta", {"role": "user", "delta": f"word {number}"})
+        session.event_log.append(PageMessage("transcript_delta", {"role": "user", "delta": f"word {number}"}))
     return session
 
 
 async def test_an_event_carries_its_number_its_type_and_json(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         session = await a_session(here, browser)
-        session.feed.publish("transcript", {"role": "user", "content": "Grüß dich\nund « data: »"})
-        session.feed.publish("floor", {"floor": "user"})
+        session.event_log.append(PageMessage("transcript", {"role": "user", "content": "Grüß dich\nund « data: »"}))
+        session.event_log.append(PageMessage("floor", {"floor": "user"}))
         async with browser.stream("GET", f"/api/events/{session.id}") as response:
             assert response.headers["content-type"].startswith("text/event-stream")
             assert response.headers["cache-control"] == "no-cache"
@@ -63,7 +64,7 @@ async def test_a_reader_that_returns_gets_what_it_missed_and_then_the_news(tmp_p
         session = await a_session(here, browser, events=5)
         async with lines_of(browser, session.id, headers={"last-event-id": "3"}) as lines:
             assert await read_ids(lines, 2) == [4, 5]
-            session.feed.publish("floor", {"floor": "user"})
+            session.event_log.append(PageMessage("floor", {"floor": "user"}))
             assert await read_ids(lines, 1) == [6]
 
 
@@ -74,7 +75,7 @@ async def test_two_readers_read_at_their_own_place(tmp_path: Path) -> None:
             lines_of(browser, session.id) as early,
             lines_of(browser, session.id, headers={"last-event-id": "3"}) as late,
         ):
-            session.feed.publish("floor", {"floor": "user"})
+            session.event_log.append(PageMessage("floor", {"floor": "user"}))
             assert await read_ids(late, 1) == [4]
             assert await read_ids(early, 4) == [1, 2, 3, 4]
 
@@ -104,7 +105,7 @@ async def test_a_quiet_stream_sends_a_heartbeat_and_loses_no_event_to_it(tmp_pat
             beats = 0
             while beats < 3:
                 beats += (await asyncio.wait_for(anext(lines), 5)).startswith(":")
-            session.feed.publish("floor", {"floor": "user"})
+            session.event_log.append(PageMessage("floor", {"floor": "user"}))
             assert await read_ids(lines, 1) == [1]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from backend.conversation.page_events import TurnMeasured
 from backend.http import health
 from backend.observability.call_metrics import Metrics
 from backend.runtime.faults import call_listener, decode_or_skip
@@ -135,13 +136,13 @@ def test_labels_nobody_foresaw_are_counted_as_other() -> None:
     assert value("voice_thinker_seconds_count", {"domain": "other", "outcome": "other"}) == 3
 
 
-def test_a_turns_legs_are_observed_in_seconds_and_missing_ones_are_not() -> None:
+def test_a_turns_legs_are_observed_in_seconds() -> None:
     metrics = Metrics()
-    metrics.turn_measured({"turn": 1, "hangover_ms": 300, "total_ms": 1200, "first_audio_ms": None, "made_up_ms": 9})
+    metrics.turn_measured(TurnMeasured(1, 300, 0, 400, 450, 50, 1200, 100))
     value = metrics.registry.get_sample_value
     assert value("voice_turn_leg_seconds_sum", {"leg": "hangover"}) == pytest.approx(0.3)
     assert value("voice_turn_leg_seconds_sum", {"leg": "total"}) == pytest.approx(1.2)
-    assert value("voice_turn_leg_seconds_count", {"leg": "first_audio"}) is None
+    assert value("voice_turn_leg_seconds_count", {"leg": "first_token"}) is None
 
 
 def test_queues_are_read_at_the_scrape_and_losses_counted() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from backend.call.summary import keep_summary
+from backend.conversation.page_events import TranscriptCompleted, TranscriptInterrupted
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
 from backend.sessions.registry import Session, SessionState
@@ -27,8 +28,8 @@ async def test_a_transcript_shows_what_was_said_in_order(tmp_path: Path) -> None
     async with world(tmp_path) as here, here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
         transcript = here.directory.find(session_id).transcript
-        transcript.write("user", "a", "Grüß dich")
-        transcript.write("assistant", "b", "Hello", interrupted=True)
+        transcript.record(TranscriptCompleted("user", "a", "Grüß dich"))
+        transcript.record(TranscriptInterrupted("b", "Hello", "Hello there"))
         messages = (await browser.get(f"/api/sessions/{session_id}/transcript")).json()["messages"]
         assert [(entry["role"], entry["content"]) for entry in messages] == [
             ("user", "Grüß dich"),

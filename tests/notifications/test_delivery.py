@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.conversation.page_events import NoticeChanged, NoticeContent, ReminderChanged
 from backend.errors import TooMany
 from backend.notifications.notices import Notice, spoken_text
 from backend.notifications.reminders import CALL_S, DESERTED_S
@@ -40,7 +41,7 @@ async def test_a_live_call_has_it_to_tell_and_it_is_gone_once_it_was_heard() -> 
         one.delivery.on_delivered(USER, notice.id, "call")
         await asyncio.sleep(0.05)
         assert await one.reminders.all_of(USER) == []
-        assert world.shown == [("reminder", {"id": "r1", "event": "delivered", "way": "call"})]
+        assert world.shown == [ReminderChanged("r1", "delivered", "call")]
 
 
 async def test_one_that_was_heard_by_a_process_that_died_is_found_told() -> None:
@@ -59,13 +60,8 @@ async def test_without_a_call_an_open_page_shows_it() -> None:
     async with Process(world) as one:
         reminder = await one.set()
         assert await one.deliver(reminder) == "page" and not world.waiting and not world.posts
-        assert world.shown[0][1] == {
-            "id": "reminder-r1-1795263000",
-            "kind": "reminder",
-            "text": "A reminder: take the bread out, r1",
-            "source": "r1",
-            "state": "waiting",
-        }
+        content = NoticeContent("reminder", "A reminder: take the bread out, r1", "r1")
+        assert world.shown[0] == NoticeChanged("reminder-r1-1795263000", "waiting", content)
         assert await one.deliver(reminder) == "nothing"
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
+from backend.conversation.page_events import NoticeChanged, NoticeContent
 from backend.notifications.dispatcher import NotificationDispatcher, Subscription
 from backend.notifications.notices import NOTICES_LIMIT, Notice, NoticeRepository
 from backend.storage.client import connect, connect_waiting
@@ -138,13 +139,8 @@ async def test_a_page_shows_what_the_machine_knows_only_by_its_id(server: RedisP
     async with process(server) as here, call(here) as (ear, subscription):
         await here.dispatcher.notify("ada", DONE)
         await until(lambda: ear.arrived == ["n1"])
-        assert subscription.shown({"id": "n1", "state": "speaking"}) == {
-            "id": "n1",
-            "kind": "result",
-            "text": "The research is done.",
-            "source": "task-1",
-            "state": "speaking",
-        }
+        content = NoticeContent("result", "The research is done.", "task-1")
+        assert subscription.shown(NoticeChanged("n1", "speaking")) == NoticeChanged("n1", "speaking", content)
 
 
 async def test_a_dead_redis_delays_the_deletion_and_does_not_have_it_told_again(server: RedisProcess) -> None:

@@ -20,6 +20,7 @@ from backend.http.services import Keeper
 from backend.mcp.endpoint import Tokens
 from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
+from backend.sessions.page_json import PageMessage
 from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
@@ -50,7 +51,7 @@ async def server_with_reminders(folder: Path, **settings: Any) -> AsyncIterator[
     chosen = NotificationSettings.model_validate({"deliver": "when_asked", **settings})
     async with open_notifications(chosen, redis, pubsub, memory, clock=lambda: now[0]) as notifications:
         pages = Pages(notifications.presence)
-        pubsub.on_page_event(pages.publish)
+        pubsub.on_page_event(lambda user, type_, data: pages.show(user, PageMessage(type_, data)))
         reminders, dispatcher = notifications.reminders, notifications.dispatcher
         services = {
             "reminders": reminders,

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from fakeredis import FakeServer
 
+from backend.conversation.page_events import NoticeChanged, PageEvent
 from backend.notifications.delivery import Outcome, ReminderDelivery, Routes, Webhook
 from backend.notifications.metrics import ReminderMetrics
 from backend.notifications.notices import Notice
@@ -45,7 +46,7 @@ class World:
     webhook_fails: int = 0
     posts: Counter[str] = field(default_factory=Counter)
     """How often each delivery was taken by the webhook."""
-    shown: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    shown: list[PageEvent] = field(default_factory=list)
 
     def clock(self) -> float:
         return self.now
@@ -146,11 +147,11 @@ class Process:
             self.world.now = max(self.world.now, current.wakes_at)
         return await self.delivery.deliver(USER, reminder.id)
 
-    async def _show(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
+    async def _show(self, user_id: str, event: PageEvent) -> None:
         self.fate()
-        self.world.shown.append((type_, data))
-        if type_ == "notice" and self.world.page:
-            await self.notices.withdraw(user_id, data["id"])
+        self.world.shown.append(event)
+        if isinstance(event, NoticeChanged) and self.world.page:
+            await self.notices.withdraw(user_id, event.notice_id)
 
     async def _has_page(self, user_id: str) -> bool:
         self.fate()

@@ -5,23 +5,24 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from backend.sessions.event_log import AT_ONCE, Feed, PageEvent
+from backend.sessions.event_log import AT_ONCE, EventLog, LoggedEvent
+from backend.sessions.page_json import PageMessage
 
 
-def filled(count: int, limit: int = 2_000) -> Feed:
+def filled(count: int, limit: int = 2_000) -> EventLog:
     """A closed feed of so many events."""
-    feed = Feed(limit)
+    feed = EventLog(limit)
     for number in range(1, count + 1):
-        feed.publish("n", {"n": number})
+        feed.append(PageMessage("n", {"n": number}))
     feed.close()
     return feed
 
 
-async def read(feed: Feed, after: int = 0) -> list[PageEvent]:
+async def read(feed: EventLog, after: int = 0) -> list[LoggedEvent]:
     return [event async for event in feed.read(after)]
 
 
-def ids(events: list[PageEvent]) -> list[int]:
+def ids(events: list[LoggedEvent]) -> list[int]:
     return [event.id for event in events]
 
 
@@ -52,26 +53,26 @@ async def test_coming_back_after_a_gap_event_misses_nothing_more() -> None:
 
 
 async def test_many_readers_at_different_speeds_each_get_everything() -> None:
-    feed = Feed()
+    feed = EventLog()
     slow = feed.read()
     quick = asyncio.create_task(read(feed))
     for number in range(50):
-        feed.publish("n", {"n": number})
+        feed.append(PageMessage("n", {"n": number}))
         await asyncio.sleep(0)
     assert (await anext(slow)).id == 1
-    feed.publish("n", {"n": 50})
+    feed.append(PageMessage("n", {"n": 50}))
     feed.close()
     assert ids(await quick) == list(range(1, 52))
     assert ids([event async for event in slow]) == list(range(2, 52))
 
 
 async def test_a_reader_overtaken_while_it_reads_is_told_of_the_gap() -> None:
-    feed = Feed(limit=3)
-    feed.publish("n", {})
+    feed = EventLog(limit=3)
+    feed.append(PageMessage("n", {}))
     reader = feed.read()
     assert (await anext(reader)).id == 1
     for _ in range(5):
-        feed.publish("n", {})
+        feed.append(PageMessage("n", {}))
     feed.close()
     rest = [event async for event in reader]
     assert [(event.type, event.id) for event in rest] == [("gap", 3), ("n", 4), ("n", 5), ("n", 6)]
@@ -79,35 +80,35 @@ async def test_a_reader_overtaken_while_it_reads_is_told_of_the_gap() -> None:
 
 
 async def test_readers_end_when_the_feed_is_closed_and_later_events_are_dropped() -> None:
-    feed = Feed()
+    feed = EventLog()
     reader = asyncio.create_task(read(feed))
     await asyncio.sleep(0)
-    feed.publish("n", {})
+    feed.append(PageMessage("n", {}))
     feed.close()
-    feed.publish("late", {})
+    feed.append(PageMessage("late", {}))
     assert [event.type for event in await reader] == ["n"]
     assert [event.type for event in await read(feed)] == ["n"]
 
 
 async def test_a_cancelled_reader_leaves_the_others_alone() -> None:
-    feed = Feed()
+    feed = EventLog()
     gone, stays = asyncio.create_task(read(feed)), asyncio.create_task(read(feed))
     await asyncio.sleep(0)
     gone.cancel()
-    feed.publish("n", {})
+    feed.append(PageMessage("n", {}))
     feed.close()
     assert ids(await stays) == [1]
 
 
 async def test_what_was_told_before_the_reader_comes_round_is_given_together() -> None:
-    feed = Feed()
+    feed = EventLog()
     async with aclosing(feed.follow()) as stream:
-        feed.publish("n", {})
+        feed.append(PageMessage("n", {}))
         assert ids([*await anext(stream)]) == [1]
         coming = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
-        feed.publish("n", {})
-        feed.publish("n", {})
+        feed.append(PageMessage("n", {}))
+        feed.append(PageMessage("n", {}))
         assert ids([*await coming]) == [2, 3]
 
 
@@ -119,14 +120,14 @@ async def test_a_long_backlog_comes_in_pieces_with_nothing_missing() -> None:
 
 
 async def test_a_quiet_spell_is_told_as_nothing_and_counts_from_the_last_news() -> None:
-    feed, loop = Feed(), asyncio.get_running_loop()
+    feed, loop = EventLog(), asyncio.get_running_loop()
     async with aclosing(feed.follow(quiet_s=0.1)) as stream:
         coming = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.06)
-        feed.publish("n", {})
+        feed.append(PageMessage("n", {}))
         assert ids([*await coming]) == [1]
         began = loop.time()
         assert [*await anext(stream)] == []
         assert loop.time() - began >= 0.09
-        feed.publish("n", {})
+        feed.append(PageMessage("n", {}))
         assert ids([*await anext(stream)]) == [2]

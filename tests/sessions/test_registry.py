@@ -73,7 +73,7 @@ async def connected(directory: Directory, owner: str = "ada") -> Session:
 
 
 async def last_words(session: Session) -> list[tuple[str, object]]:
-    return [(event.type, event.data.get("reason")) async for event in session.feed.read()]
+    return [(event.type, event.data.get("reason")) async for event in session.event_log.read()]
 
 
 async def test_reserved_sessions_count_against_the_cap_and_ended_ones_do_not() -> None:

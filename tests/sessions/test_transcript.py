@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.conversation.page_events import TranscriptCompleted, TranscriptDelta, TranscriptInterrupted, UserItemAdded
 from backend.sessions.transcript import Transcript
 
 
@@ -11,34 +12,34 @@ def lines(transcript: Transcript) -> list[tuple[str, str]]:
 
 def test_the_callers_words_take_the_place_of_their_utterance_though_they_come_late() -> None:
     transcript = Transcript()
-    transcript.place("user", "u1")
-    transcript.write("assistant", "a1", "It is sunny.")
-    transcript.write("user", "u1", "How is the weather?")
+    transcript.record(UserItemAdded("u1"))
+    transcript.record(TranscriptCompleted("assistant", "a1", "It is sunny."))
+    transcript.record(TranscriptCompleted("user", "u1", "How is the weather?"))
     assert lines(transcript) == [("user", "How is the weather?"), ("assistant", "It is sunny.")]
 
 
 def test_an_item_without_words_is_not_shown() -> None:
     transcript = Transcript()
-    transcript.place("user", "u1")
+    transcript.record(UserItemAdded("u1"))
     assert lines(transcript) == []
 
 
 def test_an_interrupted_reply_holds_what_was_heard_and_says_so() -> None:
     transcript = Transcript()
-    transcript.place("assistant", "a1")
-    transcript.write("assistant", "a1", "It is", interrupted=True)
+    transcript.record(TranscriptDelta("assistant", "a1", "It is"))
+    transcript.record(TranscriptInterrupted("a1", "It is", "It is sunny."))
     [entry] = transcript
     assert (entry["content"], entry["interrupted"]) == ("It is", True)
 
 
 def test_an_interrupted_reply_of_which_nothing_was_heard_is_not_shown() -> None:
     transcript = Transcript()
-    transcript.write("assistant", "a1", "", interrupted=True)
+    transcript.record(TranscriptInterrupted("a1", "", "It is sunny."))
     assert lines(transcript) == []
 
 
 def test_it_is_bounded_and_the_oldest_go_first() -> None:
     transcript = Transcript(limit=3)
     for number in range(5):
-        transcript.write("user", f"u{number}", str(number))
+        transcript.record(TranscriptCompleted("user", f"u{number}", str(number)))
     assert [entry["content"] for entry in transcript] == ["2", "3", "4"]

@@ -26,7 +26,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
 from backend.http.headers import SecurityHeaders
-from backend.sessions.event_log import Feed, PageEvent
+from backend.sessions.event_log import EventLog, LoggedEvent
+from backend.sessions.page_json import PageMessage
 from tests.support.http_server import serve
 
 FRONTEND = Path(__file__).parents[2] / "frontend"
@@ -127,9 +128,9 @@ class StandIn:
         """The calls over WebSockets, oldest first."""
         self.events_status = 200
         """Anything else answers the event stream, and questions about the session, with this status."""
-        self.feed = Feed()
+        self.event_log = EventLog()
         """The newest call's events."""
-        self.news = Feed()
+        self.news = EventLog()
         """What happens outside of calls."""
         self.seen: list[str] = []
         """Notices the page says its user sees."""
@@ -152,7 +153,7 @@ class StandIn:
 
     def tell(self, type_: str, **data: Any) -> None:
         """One event to the page."""
-        self.feed.publish(type_, data)
+        self.event_log.append(PageMessage(type_, data))
 
     def break_streams(self) -> None:
         """Cut every event stream, as a proxy's restart would."""
@@ -201,8 +202,8 @@ class StandIn:
         if refusal := self.offer_refusal:
             self.offer_refusal = None
             return refusal
-        self.feed.close()
-        self.feed = Feed()
+        self.event_log.close()
+        self.event_log = EventLog()
         peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self._peers.add(peer)
         await peer.setRemoteDescription(RTCSessionDescription(sdp=body["sdp"], type="offer"))
@@ -212,8 +213,8 @@ class StandIn:
 
     async def _open(self, request: Request) -> Response:
         self.offers.append(await request.json())
-        self.feed.close()
-        self.feed = Feed()
+        self.event_log.close()
+        self.event_log = EventLog()
         return JSONResponse(TICKET)
 
     async def _socket(self, websocket: WebSocket) -> None:
@@ -295,10 +296,10 @@ class StandIn:
         finally:
             self._streams.discard(broken)
 
-    async def _stream(self, after: int, feed: Feed | None = None) -> AsyncIterator[str]:
+    async def _stream(self, after: int, feed: EventLog | None = None) -> AsyncIterator[str]:
         broken = asyncio.Event()
         self._streams.add(broken)
-        events = (feed or self.feed).read(after)
+        events = (feed or self.event_log).read(after)
         cut = asyncio.ensure_future(broken.wait())
         yield "retry: 200\n\n"
         try:
@@ -314,7 +315,7 @@ class StandIn:
             self._streams.discard(broken)
 
 
-async def next_of(events: AsyncIterator[PageEvent]) -> PageEvent | None:
+async def next_of(events: AsyncIterator[LoggedEvent]) -> LoggedEvent | None:
     """The next event, or None after the last."""
     return await anext(events, None)
 
@@ -333,7 +334,7 @@ async def standing_in() -> AsyncIterator[StandIn]:
         try:
             yield stand_in
         finally:
-            stand_in.feed.close()
+            stand_in.event_log.close()
             stand_in.news.close()
             stand_in.break_streams()
             await stand_in.lose_peers()

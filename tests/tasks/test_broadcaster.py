@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from backend.conversation.page_events import TaskChanged, TaskFindings
 from backend.storage.client import connect, connect_waiting
 from backend.storage.pubsub import PubSub
 from backend.tasks.broadcaster import TaskBroadcaster, TaskMetrics
@@ -38,10 +39,10 @@ class Square:
     service: TaskService
     pubsub: PubSub
     registry: CollectorRegistry
-    told: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+    told: list[tuple[str, TaskChanged]] = field(default_factory=list)
 
     def events(self) -> list[str]:
-        return [data["event"] for _, _, data in self.told]
+        return [event.event for _, event in self.told]
 
     def figures(self) -> str:
         return generate_latest(self.registry).decode()
@@ -53,7 +54,7 @@ async def square(*here: str) -> AsyncIterator[Square]:
     with running_redis() as server:
         redis, ours, waiting = connect(server.url), connect(server.url), connect_waiting(server.url)
         repository, registry = TaskRepository(redis, ResultStream()), CollectorRegistry()
-        told: list[tuple[str, str, dict[str, Any]]] = []
+        told: list[tuple[str, TaskChanged]] = []
         queue: Any = Hands()
         metrics = TaskMetrics(TaskRepository(ours, ResultStream()), queue)
         registry.register(metrics)
@@ -62,7 +63,7 @@ async def square(*here: str) -> AsyncIterator[Square]:
             TaskRepository(ours, ResultStream()),
             metrics,
             is_here=lambda owner: owner in here,
-            publish=lambda owner, type_, data: told.append((owner, type_, data)),
+            publish=lambda owner, event: told.append((owner, event)),
         )
         pubsub.subscribe(EVENTS, broadcaster.on_message)
         pubsub.start()
@@ -85,15 +86,9 @@ async def test_an_owner_who_is_here_is_told_of_every_change() -> None:
         await at.repository.finish(task, TaskResult("Because.", "live", ("A book",)))
         await until(lambda: len(at.told) == 4)
         assert at.events() == ["queued", "running", "progress", "done"]
-        assert {(owner, type_) for owner, type_, _ in at.told} == {("ana", "task")}
-        assert at.told[2][2] == {
-            "task_id": task.id,
-            "event": "progress",
-            "kind": "research",
-            "instruction": "Why?",
-            "detail": "searching",
-        }
-        assert (at.told[3][2]["result"], at.told[3][2]["citations"]) == ("Because.", ["A book"])
+        assert {owner for owner, _ in at.told} == {"ana"}
+        assert at.told[2][1] == TaskChanged(task.id, "progress", "research", "Why?", "searching")
+        assert at.told[3][1].result == TaskFindings("Because.", "live", ("A book",))
 
 
 async def test_nobody_is_told_of_somebody_elses() -> None:
@@ -101,7 +96,7 @@ async def test_nobody_is_told_of_somebody_elses() -> None:
         await at.service.create("ben", "research", "Why?")
         await at.service.create("ana", "research", "Why?")
         await until(lambda: bool(at.told))
-        assert {owner for owner, _, _ in at.told} == {"ana"}
+        assert {owner for owner, _ in at.told} == {"ana"}
 
 
 async def test_it_listens_again_when_redis_is_back() -> None:

@@ -11,6 +11,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
+from backend.conversation.page_events import ThinkerChanged
 from backend.observability.call_metrics import Metrics
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.repository import TaskRepository
@@ -37,7 +38,7 @@ class OneCall:
 
     user_id: str = "ana"
     outcomes: list[ThinkerEvent] = field(default_factory=list)
-    shown: list[dict[str, Any]] = field(default_factory=list)
+    shown: list[ThinkerChanged] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.repository = TaskRepository(FakeAsyncRedis(), ResultStream())
@@ -54,7 +55,7 @@ class OneCall:
             turn=lambda: 1,
             turn_age_ms=lambda: 0,
             dispatch=self.outcomes.append,
-            publish=lambda _type, data: self.shown.append(data),
+            publish=self.shown.append,
         )
         self.calls = ToolCallDispatcher(self.thinkers.with_handoff(self.handoff), view, Metrics())
 
@@ -82,7 +83,8 @@ async def test_work_asked_for_in_the_background_is_begun_there_and_said_so_at_on
     output = json.loads(event.output)
     assert (output["answer"], output["task_id"]) == (STARTED, task.id)
     assert (task.kind, task.instruction, task.conversation_id) == ("research", "Why is the sky blue?", "c1")
-    assert call.calls.settled("call-research", "complete")["task_id"] == task.id
+    work = call.calls.settled(ThinkerChanged("call-research", "complete")).work
+    assert work and work.task_id == task.id
 
 
 async def test_work_that_outlives_its_deadline_goes_on_from_its_steps() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.moves import close
 from backend.conversation.machine.state import Floor, Phase, State
@@ -15,7 +16,7 @@ def on_playback_started(s: State, item: str, now: float) -> None:
     s.owed_since = None
     report = s.clock.reach("played_ms", now)
     if report:
-        s.tell("turn_metrics", **report)
+        s.publish(report)
     for spoken in s.items.take_before(item):
         _heard_whole(s, spoken)
 
@@ -27,7 +28,7 @@ def on_drained(s: State, item: str, played_ms: int, now: float) -> None:
     if s.reply and s.reply.phase is Phase.STREAMING:
         s.reply.since = now
         return
-    s.tell("audio_playback_finished", item_id=item, played_ms=played_ms)
+    s.publish(page.PlaybackFinished(item, played_ms))
     heard_out(s, now)
 
 
@@ -62,7 +63,7 @@ def _heard_whole(s: State, spoken: SpokenItem) -> None:
     if spoken.purpose is Purpose.NOTICE:
         s.notices.heard(spoken, spoken.audio_ms, text)
     if text:
-        s.tell("transcript", role="assistant", item_id=spoken.item, content=text)
+        s.publish(page.TranscriptCompleted("assistant", spoken.item, text))
         s.out.append(do.Remember("assistant", text))
 
 
@@ -72,6 +73,6 @@ def _heard_partly(s: State, spoken: SpokenItem, played_ms: int) -> None:
         s.notices.heard(spoken, played_ms, heard)
     if s.lost_at is None and s.floor is not Floor.CLOSED:
         s.out.append(do.TruncateItem(spoken.item, played_ms) if played_ms > 0 else do.DeleteItem(spoken.item))
-    s.tell("transcript_interrupted", item_id=spoken.item, heard=heard, content=spoken.text.strip())
+    s.publish(page.TranscriptInterrupted(spoken.item, heard, spoken.text.strip()))
     if heard:
         s.out.append(do.Remember("assistant", heard))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from backend.conversation import commands as do
+from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.heard import heard_out
 from backend.conversation.machine.leaving import leave
@@ -20,7 +21,7 @@ def on_lost(s: State, now: float) -> None:
         return
     s.lost_at = now
     s.moment_said = False
-    s.tell("error", message="The line to the Responder broke.", hint="Reconnecting; the call goes on.")
+    s.publish(page.ErrorShown("The connection to the Responder broke.", "Reconnecting; the call goes on."))
     broken_off = finish_items(s)
     s.calls.orphan_all()
     s.notices.line_lost()
@@ -52,7 +53,7 @@ def on_restored(s: State, now: float) -> None:
 
 def on_gone(s: State, now: float) -> None:
     """No new one comes about."""
-    s.tell("error", message="The Responder cannot be reached.", hint="Call again in a moment.")
+    s.publish(page.ErrorShown("The Responder cannot be reached.", "Call again in a moment."))
     leave(s, "responder_gone", Clip.LOST, now)
 
 

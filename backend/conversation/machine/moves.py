@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backend.conversation import commands as do
+from backend.conversation import page_events as page
 from backend.conversation.commands import Clip
 from backend.conversation.machine.state import Floor, Phase, State
 from backend.conversation.spoken import SpokenItem
@@ -35,13 +36,13 @@ def finish_items(s: State) -> list[SpokenItem]:
     """No more will come of the items begun; returns those that were open."""
     finished = s.items.finish_all()
     for spoken in finished:
-        s.tell("transcript_done", role="assistant", item_id=spoken.item, content=spoken.text.strip())
+        s.publish(page.ReplyWorded(spoken.item, spoken.text.strip()))
     return finished
 
 
 def apologise(s: State, why: str) -> None:
     """The caller gets no answer, and hears so."""
-    s.tell("error", message=f"The reply failed ({why}).", hint="Ask again; the call goes on.")
+    s.publish(page.ErrorShown(f"The reply failed ({why}).", "Ask again; the call goes on."))
     play_clip(s, Clip.SORRY)
 
 
@@ -52,7 +53,7 @@ def play_clip(s: State, clip: Clip) -> None:
     s.playing = True
     s.give_floor(Floor.ASSISTANT)
     s.out.append(do.PlayClip(clip))
-    s.tell("transcript", role="assistant", item_id=f"clip-{clip}-{s.turn}", content=do.CLIP_WORDS[clip])
+    s.publish(page.TranscriptCompleted("assistant", f"clip-{clip}-{s.turn}", do.CLIP_WORDS[clip]))
 
 
 def close(s: State, reason: str) -> None:

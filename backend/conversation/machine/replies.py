@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.heard import heard_out
 from backend.conversation.machine.moves import apologise, cancel_reply, finish_items, play_clip
@@ -93,7 +94,7 @@ def on_text(s: State, event: ev.ReplyText, now: float) -> None:
         return
     s.clock.token(now)
     s.items.get(event.item, reply.purpose).text += event.delta
-    s.tell("transcript_delta", role="assistant", item_id=event.item, delta=event.delta)
+    s.publish(page.TranscriptDelta("assistant", event.item, event.delta))
 
 
 def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
@@ -164,7 +165,7 @@ def _overdue(s: State, now: float) -> None:
 def _stalled(s: State, now: float) -> None:
     cancel_reply(s, now)
     finish_items(s)
-    s.tell("error", message="The Responder stopped in mid-reply.", hint="Ask again; the call goes on.")
+    s.publish(page.ErrorShown("The Responder stopped in mid-reply.", "Ask again; the call goes on."))
     heard_out(s, now)
 
 

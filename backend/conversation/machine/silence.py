@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.leaving import leave_idle
 from backend.conversation.machine.moves import apologise, cancel_reply, play_clip
@@ -52,12 +53,12 @@ def _fill(s: State, now: float) -> None:
 
 def _nudge(s: State, now: float) -> None:
     s.nudged = True
-    s.tell("session_idle_nudge", idle_s=_idle_s(s, now))
+    s.publish(page.IdleNudged(_idle_s(s, now)))
     s.want(Purpose.NUDGE)
 
 
 def _say_goodbye(s: State, now: float) -> None:
-    s.tell("session_idle_disconnect", idle_s=_idle_s(s, now))
+    s.publish(page.IdleDisconnected(_idle_s(s, now)))
     leave_idle(s, now)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.line import admit_missing, send_typed
 from backend.conversation.machine.moves import release_hold, stop_reply
@@ -64,13 +65,13 @@ def on_committed(s: State, event: ev.InputCommitted) -> None:
         s.discarded = event.item
         s.out.append(do.DeleteItem(event.item))
         return
-    s.tell("transcript_delta", role="user", item_id=event.item, delta="", previous_item_id=event.previous)
+    s.publish(page.UserItemAdded(event.item, event.previous))
 
 
 def on_transcript_grew(s: State, item: str, delta: str) -> None:
     """The words of an item come."""
     if item != s.discarded:
-        s.tell("transcript_delta", role="user", item_id=item, delta=delta)
+        s.publish(page.TranscriptDelta("user", item, delta))
 
 
 def on_transcribed(s: State, item: str, text: str) -> None:
@@ -78,7 +79,7 @@ def on_transcribed(s: State, item: str, text: str) -> None:
     if item == s.discarded:
         return
     s.untranscribed = False
-    s.tell("transcript", role="user", item_id=item, content=text.strip())
+    s.publish(page.TranscriptCompleted("user", item, text.strip()))
     if text.strip():
         s.out.append(do.Remember("user", text.strip()))
 
@@ -93,7 +94,7 @@ def on_typed(s: State, text: str, now: float) -> None:
         s.give_floor(Floor.LISTENING)
     _begin_turn(s, now, 0)
     s.untranscribed = False
-    s.tell("transcript", role="user", item_id=f"typed-{s.turn}", content=text)
+    s.publish(page.TranscriptCompleted("user", f"typed-{s.turn}", text))
     send_typed(s, text)
     s.want(Purpose.ANSWER)
 

@@ -10,6 +10,7 @@ from backend.conversation.calls import CallLedger
 from backend.conversation.commands import Command, Publish, Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.notices import Notices
+from backend.conversation.page_events import FloorChanged, PageEvent
 from backend.conversation.spoken import SpokenItems
 from backend.conversation.turn_clock import TurnClock
 from backend.conversation.utterance import Utterance
@@ -145,15 +146,15 @@ class State:
 
     # --- small moves ----------------------------------------------------------------------------------
 
-    def tell(self, type_: str, **data: object) -> None:
-        """An event for the page."""
-        self.out.append(Publish(type_, data))
+    def publish(self, event: PageEvent) -> None:
+        """Report `event` to the page and to whoever else follows the call."""
+        self.out.append(Publish(event))
 
     def give_floor(self, floor: Floor) -> None:
         """The word is that one's."""
         if floor is not self.floor:
             self.floor = floor
-            self.tell("floor", floor=floor.value)
+            self.publish(FloorChanged(floor.value))
 
     def want(self, purpose: Purpose, attempt: int = 1) -> None:
         """Ask for such a reply as soon as it may be."""

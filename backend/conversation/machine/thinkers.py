@@ -6,6 +6,7 @@ import json
 
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation import page_events as page
 from backend.conversation.calls import Call
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.state import IDLE, Floor, State
@@ -51,7 +52,7 @@ def on_dismissed(s: State, call_id: str, now: float) -> None:
     s.out.append(do.CancelThinker(call_id))
     if not call.orphaned:
         s.out.append(do.SubmitResult(call_id, DISMISSED))
-    s.tell("thinker", call_id=call_id, event="cancelled")
+    s.publish(page.ThinkerChanged(call_id, "cancelled"))
     s.caller_is_here(now)
     silent = s.owed_since is not None and not s.calls.running(s.turn)
     group_over = call.turn == s.turn and s.calls.group_done(call.group)
@@ -65,7 +66,7 @@ def on_late_answer_wanted(s: State, call_id: str, output: str, now: float) -> No
         return
     speaking = s.floor in (Floor.USER, Floor.HELD)
     s.asked_for[call_id] = output, s.turn + speaking
-    s.tell("thinker", call_id=call_id, event="complete")
+    s.publish(page.ThinkerChanged(call_id, "complete"))
     s.caller_is_here(now)
 
 
@@ -83,19 +84,19 @@ def overtake(s: State) -> None:
     for call in overtaken:
         del s.asked_for[call]
     for call in (*s.calls.lapse_answered(), *overtaken):
-        s.tell("thinker", call_id=call, event="stale")
+        s.publish(page.ThinkerChanged(call, "stale"))
 
 
-def _answered(s: State, call_id: str, output: str, outcome: str) -> None:
+def _answered(s: State, call_id: str, output: str, outcome: page.ThinkerStage) -> None:
     call = s.calls.answer(call_id)
     if call is None:
         return
     _submit(s, call, output)
     if call.turn != s.turn:
         s.calls.lapse(call_id)
-        s.tell("thinker", call_id=call_id, event="stale")
+        s.publish(page.ThinkerChanged(call_id, "stale"))
         return
-    s.tell("thinker", call_id=call_id, event=outcome)
+    s.publish(page.ThinkerChanged(call_id, outcome))
     if s.calls.group_done(call.group):
         s.want(Purpose.RESULT)
 

@@ -10,13 +10,15 @@ from typing import Any
 
 import msgspec
 
+from backend.conversation.page_events import SessionEnded
 from backend.errors import BadRequest, MemoryUnavailable, VoiceError
 from backend.runtime.faults import decode_or_skip
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, events_key
 from backend.sessions.cluster.rpc import Rpc
-from backend.sessions.event_log import Feed, PageEvent
+from backend.sessions.event_log import EventLog, LoggedEvent
 from backend.sessions.handles import LocalHandle, newest_of
 from backend.sessions.offers import AcceptOffer, connect_offer
+from backend.sessions.page_json import PageMessage
 from backend.sessions.registry import END_WITHIN_S, Directory, Session, SessionState
 
 log = logging.getLogger(__name__)
@@ -35,14 +37,14 @@ class RemoteFeed:
         self._rpc = rpc
         self._registry = registry
         self._on_idle = on_idle
-        self._feed = Feed()
+        self._feed = EventLog()
         self._readers = 0
         self._begun = False
 
     def __repr__(self) -> str:
         return f"RemoteFeed({self._session_id[:6]}…, {self._readers} readers, {self._feed})"
 
-    async def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
+    async def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
         """Yield events numbered above `after`, as `Feed.follow` does."""
         self._readers += 1
         try:
@@ -58,7 +60,7 @@ class RemoteFeed:
 
     def lost(self) -> None:
         """End the streams of the readers, which would hang for ever: its process is gone."""
-        self._feed.publish("session_ended", {"reason": LOST})
+        self._feed.publish(SessionEnded(LOST))
         self._feed.close()
 
     async def _begin(self) -> None:
@@ -76,8 +78,8 @@ class RemoteFeed:
         if event is None:
             return
         type_, at, data = event
-        self._feed.put(PageEvent(number, type_, at, data))
-        if type_ == "session_ended":
+        self._feed.restore(LoggedEvent(number, type_, at, data))
+        if PageMessage(type_, data).ends_session:
             self._feed.close()
 
 
@@ -157,7 +159,7 @@ class RemoteHandle:
         )
         return over and await self._registry.last_event(self.id) <= after
 
-    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[PageEvent], None]:
+    def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
         """Follow its events numbered above `after`."""
         return self._feed(self.id).follow(after, quiet_s)
 

@@ -31,7 +31,7 @@ from backend.sessions.cluster.cluster_registry import (
     node_key,
 )
 from backend.sessions.cluster.rpc import inbox_key
-from backend.sessions.event_log import FEED_LIMIT, PageEvent
+from backend.sessions.event_log import LOG_LIMIT, LoggedEvent
 from backend.sessions.registry import KEEP_ENDED_S, Session, SessionState
 from backend.storage.client import RedisClient
 
@@ -62,7 +62,7 @@ class SessionReplicator:
         self._sessions: dict[str, Session] = {}
         """The sessions of this process, live or lately ended."""
         self._changed: set[str] = set()
-        self._events: deque[tuple[str, PageEvent]] = deque(maxlen=EVENTS_KEPT)
+        self._events: deque[tuple[str, LoggedEvent]] = deque(maxlen=EVENTS_KEPT)
         self._pending = asyncio.Event()
         self._writing = asyncio.Lock()
         self._heartbeat_at = -HEARTBEAT_S
@@ -84,7 +84,7 @@ class SessionReplicator:
         self._changed.add(session.id)
         self._pending.set()
 
-    def told(self, session: Session, event: PageEvent) -> None:
+    def told(self, session: Session, event: LoggedEvent) -> None:
         """Note an event that a session published."""
         self._events.append((session.id, event))
         self._pending.set()
@@ -147,14 +147,14 @@ class SessionReplicator:
         pipe.zadd(calls_key(session.owner), {session.id: now + ttl_s})
         pipe.expire(calls_key(session.owner), LIVE_TTL_S)
 
-    def _write_events(self, pipe: Any, events: list[tuple[str, PageEvent]]) -> None:
+    def _write_events(self, pipe: Any, events: list[tuple[str, LoggedEvent]]) -> None:
         for session_id, event in events:
             try:
                 content = msgspec.json.encode((event.type, event.at, event.data))
             except TypeError as error:
                 skip_record("session event", error)  # else it would be tried again for ever, and no event after it
                 continue
-            pipe.xadd(events_key(session_id), {"v": content}, id=f"{event.id}-0", maxlen=FEED_LIMIT, approximate=True)
+            pipe.xadd(events_key(session_id), {"v": content}, id=f"{event.id}-0", maxlen=LOG_LIMIT, approximate=True)
         for session_id, event in events:
             if event.id == 1 or session_id not in self._sessions:  # in between, the renewals of its entry see to it
                 pipe.expire(events_key(session_id), self._ttl_s(session_id))
@@ -164,7 +164,7 @@ class SessionReplicator:
         session = self._sessions.get(session_id)
         return KEEP_ENDED_S if session is None or session.state is SessionState.ENDED else LIVE_TTL_S
 
-    def _forget_written(self, written: list[tuple[str, PageEvent]]) -> None:
+    def _forget_written(self, written: list[tuple[str, LoggedEvent]]) -> None:
         """Drop from the table what was written, unless the table has dropped it by itself meanwhile."""
         done = {id(event) for _, event in written}
         while self._events and id(self._events[0][1]) in done:

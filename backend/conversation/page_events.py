@@ -1,0 +1,347 @@
+"""Everything the server reports while a call, a typed turn or a user's work goes on, as frozen types.
+
+The turn machine, Thinkers, tasks, notifications and typed turns publish these events. Metrics, traces, transcripts
+and hooks match on the types. How an event looks to the page (`docs/api.md`) only `sessions/page_json.py` knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["user", "assistant"]
+ThinkerStage = Literal["routed", "working", "complete", "failed", "stale", "cancelled"]
+"""`stale`: the answer came after the caller had taken a new turn, or was never spoken."""
+NoticeState = Literal["waiting", "speaking", "told"]
+ToolStage = Literal["started", "finished", "failed"]
+
+# --- a call -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStarted:
+    """The Responder is connected and the call has begun."""
+
+    session_id: str
+    conversation_id: str
+    history: Literal["kept", "unavailable"]
+    """`unavailable`: the earlier messages of this conversation could not be read."""
+    transport: str | None
+    hearing: str
+    """The endpointing engine: `ten`, `silero` or `provider`."""
+    responder: str
+    model: str
+    offline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """The session is over; nothing follows. `docs/api.md` lists the reasons."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FloorChanged:
+    """The floor passed to somebody else; `floor` is a value of `Floor`."""
+
+    floor: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserItemAdded:
+    """The provider made an item of the caller's audio: its words follow, perhaps after the reply has begun."""
+
+    item_id: str
+    previous_item_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptDelta:
+    """More words of an item were transcribed or generated."""
+
+    role: Role
+    item_id: str
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyWorded:
+    """All words of an assistant item are generated; the caller has not necessarily heard them."""
+
+    item_id: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptCompleted:
+    """An item is final: what the caller said, or what the caller heard to its end."""
+
+    role: Role
+    item_id: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptInterrupted:
+    """The caller heard only `heard` of the `content` that was generated for an assistant item."""
+
+    item_id: str
+    heard: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackFinished:
+    """Nothing is left to play after `played_ms` of assistant item `item_id`."""
+
+    item_id: str
+    played_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnMeasured:
+    """The legs of one turn in milliseconds, from the caller's last sound to the first sound of the reply.
+
+    The first five add up to `total_ms`; `first_token_ms` is the part of `first_audio_ms` before the first word.
+    """
+
+    turn: int
+    hangover_ms: int
+    commit_ms: int
+    reply_started_ms: int
+    first_audio_ms: int
+    played_ms: int
+    total_ms: int
+    first_token_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class IdleNudged:
+    """The caller was silent for `idle_s` seconds and is asked whether they are still there."""
+
+    idle_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class IdleDisconnected:
+    """The caller was silent for `idle_s` seconds and the call ends with a goodbye."""
+
+    idle_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorShown:
+    """Something failed, with what the user can do about it."""
+
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventsMissed:
+    """The reader came too late for `missed` events, which are not kept any more."""
+
+    missed: int
+
+
+# --- a Thinker's work -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkerWork:
+    """What is known of one Thinker call at a moment. `turn` is the caller's turn that it serves."""
+
+    domain: str
+    label: str
+    query: str
+    elapsed_ms: int
+    turn: int
+    into_turn_ms: int
+    """Milliseconds from the caller's last sound of that turn to the tool call."""
+    source: str = ""
+    """Where the answer comes from; empty while there is none."""
+    citations: tuple[str, ...] = ()
+    task_id: str = ""
+    """The background task it continues as."""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A tool call of a Thinker began or ended; `id` joins the two."""
+
+    id: str
+    name: str
+    event: ToolStage
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkerChanged:
+    """The work on one tool call reached another stage.
+
+    The turn machine knows the call's id only; who runs the Thinkers adds `work`, None for a call that was forgotten.
+    """
+
+    call_id: str
+    stage: ThinkerStage
+    work: ThinkerWork | None = None
+    detail: str = ""
+    """A step worth showing; empty: the last one still holds."""
+    tool: ToolProgress | None = None
+
+
+# --- what happens to a user -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeContent:
+    """The words of a notice. `source` is the id of its task or reminder, or empty."""
+
+    kind: str
+    text: str
+    source: str
+    at: float | None = None
+    """Unix time in seconds at which it arose, where the page is told of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeChanged:
+    """A notice waits, is being spoken, or has been delivered (`told` on the page)."""
+
+    notice_id: str
+    state: NoticeState
+    content: NoticeContent | None = None
+    """The turn machine knows ids only; the notification subscription adds the words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReminderChanged:
+    """A reminder was set, canceled or delivered; `way` says how it was delivered (call, page, webhook)."""
+
+    reminder_id: str
+    event: str
+    way: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionMade:
+    """The coordinator decided something; the user is told of it by the notice `decision-{id}`."""
+
+    id: str
+    text: str
+    tasks: tuple[str, ...]
+    failure: str
+    actions: tuple[str, ...]
+    """The kinds of the actions taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFindings:
+    """What a background task found."""
+
+    result: str
+    source: str
+    citations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChanged:
+    """A background task moved on: queued, running, progress, retrying, done, failed or canceled."""
+
+    task_id: str
+    event: str
+    kind: str
+    instruction: str
+    detail: str = ""
+    result: TaskFindings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserContextChanged:
+    """The profile of the user has changed; `GET /api/me` returns the new one."""
+
+
+# --- a typed turn ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurnStarted:
+    """A typed message is being answered in this conversation and mode."""
+
+    conversation_id: str | None
+    message_id: str
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatStateChanged:
+    """The agent moved on; `state` is a value of `agent.events.State`."""
+
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenGenerated:
+    """The model produced more words of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStarted:
+    """The model called a tool; `arguments` is its JSON, unchecked."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallFinished:
+    """A tool answered; `content` is JSON, cut to a length, and `error` names the kind of failure."""
+
+    id: str
+    name: str
+    content: str
+    error: str | None
+    sample: bool
+    elapsed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurnFinished:
+    """The typed message is answered; `reply` is the body that a request without a stream gets."""
+
+    reply: Mapping[str, object]
+
+
+PageEvent = (
+    SessionStarted
+    | SessionEnded
+    | FloorChanged
+    | UserItemAdded
+    | TranscriptDelta
+    | ReplyWorded
+    | TranscriptCompleted
+    | TranscriptInterrupted
+    | PlaybackFinished
+    | TurnMeasured
+    | IdleNudged
+    | IdleDisconnected
+    | ErrorShown
+    | EventsMissed
+    | ThinkerChanged
+    | NoticeChanged
+    | ReminderChanged
+    | DecisionMade
+    | TaskChanged
+    | UserContextChanged
+    | ChatTurnStarted
+    | ChatStateChanged
+    | TokenGenerated
+    | ToolCallStarted
+    | ToolCallFinished
+    | ChatTurnFinished
+)

@@ -1,0 +1,160 @@
+"""The one place that knows how an event looks to the page: its name and its JSON data, as `docs/api.md` lists them.
+
+Everything else in the server handles the types of `conversation.page_events`. Messages of other processes arrive as
+JSON already (a `PageMessage`) and are passed to the page as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import fields
+from typing import Any, NamedTuple, get_args
+
+from backend.conversation.page_events import (
+    ChatStateChanged,
+    ChatTurnFinished,
+    ChatTurnStarted,
+    DecisionMade,
+    ErrorShown,
+    EventsMissed,
+    FloorChanged,
+    IdleDisconnected,
+    IdleNudged,
+    NoticeChanged,
+    PageEvent,
+    PlaybackFinished,
+    ReminderChanged,
+    ReplyWorded,
+    SessionEnded,
+    SessionStarted,
+    TaskChanged,
+    ThinkerChanged,
+    ThinkerWork,
+    TokenGenerated,
+    ToolCallFinished,
+    ToolCallStarted,
+    TranscriptCompleted,
+    TranscriptDelta,
+    TranscriptInterrupted,
+    TurnMeasured,
+    UserContextChanged,
+    UserItemAdded,
+)
+
+Json = dict[str, Any]
+"""A JSON object."""
+ShowUser = Callable[[str, PageEvent], Awaitable[None]]
+"""Shows an event on every open page of the user with that id, in every process."""
+
+NAMES: dict[type[PageEvent], str] = {
+    SessionStarted: "session_started",
+    SessionEnded: "session_ended",
+    FloorChanged: "floor",
+    UserItemAdded: "transcript_delta",
+    TranscriptDelta: "transcript_delta",
+    ReplyWorded: "transcript_done",
+    TranscriptCompleted: "transcript",
+    TranscriptInterrupted: "transcript_interrupted",
+    PlaybackFinished: "audio_playback_finished",
+    TurnMeasured: "turn_metrics",
+    IdleNudged: "session_idle_nudge",
+    IdleDisconnected: "session_idle_disconnect",
+    ErrorShown: "error",
+    EventsMissed: "gap",
+    ThinkerChanged: "thinker",
+    NoticeChanged: "notice",
+    ReminderChanged: "reminder",
+    DecisionMade: "decision",
+    TaskChanged: "task",
+    UserContextChanged: "user_context",
+    ChatTurnStarted: "turn",
+    ChatStateChanged: "state",
+    TokenGenerated: "token",
+    ToolCallStarted: "tool_call",
+    ToolCallFinished: "tool_result",
+    ChatTurnFinished: "final",
+}
+_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in (*get_args(PageEvent), ThinkerWork)}
+
+
+class PageMessage(NamedTuple):
+    """An event as the page receives it: the name of a server-sent event, and its JSON data."""
+
+    type: str
+    data: Json
+
+    @property
+    def ends_session(self) -> bool:
+        """Whether a session tells the page nothing after this message."""
+        return self.type == NAMES[SessionEnded]
+
+
+def page_message(event: PageEvent) -> PageMessage:
+    """Return the name and the JSON data under which the page receives `event`."""
+    return PageMessage(NAMES[type(event)], _data(event))
+
+
+def shown_by(show: Callable[[str, str, Json], Awaitable[None]]) -> ShowUser:
+    """Return a function that sends a typed event through `show`, which takes a user id, a name and JSON data."""
+
+    async def show_event(user_id: str, event: PageEvent) -> None:
+        await show(user_id, *page_message(event))
+
+    return show_event
+
+
+def _data(event: PageEvent) -> Json:
+    match event:
+        case UserItemAdded(item_id, previous):
+            return {"role": "user", "item_id": item_id, "delta": "", "previous_item_id": previous}
+        case ReplyWorded(item_id, content):
+            return {"role": "assistant", "item_id": item_id, "content": content}
+        case ThinkerChanged():
+            return _thinker(event)
+        case NoticeChanged(notice_id, state, content):
+            about = {} if content is None else {"kind": content.kind, "text": content.text, "source": content.source}
+            at = {} if content is None or content.at is None else {"at": content.at}
+            return {"id": notice_id, **about, **at, "state": state}
+        case ReminderChanged(reminder_id, change, way):
+            return {"id": reminder_id, "event": change, **_if_any(way=way)}
+        case TaskChanged(task_id, change, kind, instruction, detail, result):
+            found = (
+                {}
+                if result is None
+                else {
+                    "result": result.result,
+                    "source": result.source,
+                    "citations": list(result.citations),
+                }
+            )
+            about = {"task_id": task_id, "event": change, "kind": kind, "instruction": instruction}
+            return {**about, **_if_any(detail=detail), **found}
+        case ChatTurnFinished(reply):
+            return dict(reply)
+        case _:
+            return _as_fields(event)
+
+
+def _thinker(event: ThinkerChanged) -> Json:
+    data: Json = {"call_id": event.call_id, "event": event.stage}
+    if event.work is not None:
+        work = _as_fields(event.work)
+        ending = {name: work.pop(name) for name in ("source", "citations", "task_id", "error")}
+        data |= work
+        if ending["source"]:
+            data |= {"source": ending["source"], "citations": ending["citations"]}
+        data |= _if_any(task_id=ending["task_id"], error=ending["error"])
+    data |= _if_any(detail=event.detail)
+    if event.tool is not None:
+        data["tool"] = {"id": event.tool.id, "name": event.tool.name, "event": event.tool.event}
+    return data
+
+
+def _as_fields(event: object) -> Json:
+    """Return the fields of a dataclass by name; tuples become lists, as JSON has them."""
+    data = {name: getattr(event, name) for name in _FIELDS[type(event)]}
+    return {name: list(value) if type(value) is tuple else value for name, value in data.items()}
+
+
+def _if_any(**texts: str) -> Json:
+    return {name: text for name, text in texts.items() if text}

@@ -1,0 +1,258 @@
+"""How each event looks to the page, as `docs/api.md` promises, and that nothing else in the server knows it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from backend.conversation.page_events import (
+    ChatStateChanged,
+    ChatTurnFinished,
+    ChatTurnStarted,
+    DecisionMade,
+    ErrorShown,
+    EventsMissed,
+    FloorChanged,
+    IdleDisconnected,
+    IdleNudged,
+    NoticeChanged,
+    NoticeContent,
+    PageEvent,
+    PlaybackFinished,
+    ReminderChanged,
+    ReplyWorded,
+    SessionEnded,
+    SessionStarted,
+    TaskChanged,
+    TaskFindings,
+    ThinkerChanged,
+    ThinkerWork,
+    TokenGenerated,
+    ToolCallFinished,
+    ToolCallStarted,
+    ToolProgress,
+    TranscriptCompleted,
+    TranscriptDelta,
+    TranscriptInterrupted,
+    TurnMeasured,
+    UserContextChanged,
+    UserItemAdded,
+)
+from backend.sessions.page_json import NAMES, page_message
+
+ROOT = Path(__file__).resolve().parents[2]
+WORK = ThinkerWork("weather", "Weather", "rain?", 40, 1, 700)
+SHOWN_WORK = {
+    "domain": "weather",
+    "label": "Weather",
+    "query": "rain?",
+    "elapsed_ms": 40,
+    "turn": 1,
+    "into_turn_ms": 700,
+}
+EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
+    (
+        SessionStarted("s", "c", "kept", "webrtc", "ten", "OpenAI", "m", offline=False),
+        "session_started",
+        {
+            "session_id": "s",
+            "conversation_id": "c",
+            "history": "kept",
+            "transport": "webrtc",
+            "hearing": "ten",
+            "responder": "OpenAI",
+            "model": "m",
+            "offline": False,
+        },
+    ),
+    (SessionEnded("idle"), "session_ended", {"reason": "idle"}),
+    (FloorChanged("user"), "floor", {"floor": "user"}),
+    (
+        UserItemAdded("u1", "a0"),
+        "transcript_delta",
+        {"role": "user", "item_id": "u1", "delta": "", "previous_item_id": "a0"},
+    ),
+    (
+        TranscriptDelta("assistant", "a1", "Hi"),
+        "transcript_delta",
+        {"role": "assistant", "item_id": "a1", "delta": "Hi"},
+    ),
+    (ReplyWorded("a1", "Hi."), "transcript_done", {"role": "assistant", "item_id": "a1", "content": "Hi."}),
+    (TranscriptCompleted("user", "u1", "Hey"), "transcript", {"role": "user", "item_id": "u1", "content": "Hey"}),
+    (
+        TranscriptInterrupted("a1", "Hi", "Hi there."),
+        "transcript_interrupted",
+        {"item_id": "a1", "heard": "Hi", "content": "Hi there."},
+    ),
+    (PlaybackFinished("a1", 1200), "audio_playback_finished", {"item_id": "a1", "played_ms": 1200}),
+    (
+        TurnMeasured(1, 300, 1, 50, 100, 20, 471, 60),
+        "turn_metrics",
+        {
+            "turn": 1,
+            "hangover_ms": 300,
+            "commit_ms": 1,
+            "reply_started_ms": 50,
+            "first_audio_ms": 100,
+            "played_ms": 20,
+            "total_ms": 471,
+            "first_token_ms": 60,
+        },
+    ),
+    (IdleNudged(15), "session_idle_nudge", {"idle_s": 15}),
+    (IdleDisconnected(60), "session_idle_disconnect", {"idle_s": 60}),
+    (ErrorShown("It failed.", "Try again."), "error", {"message": "It failed.", "hint": "Try again."}),
+    (EventsMissed(4), "gap", {"missed": 4}),
+    (ThinkerChanged("c1", "stale"), "thinker", {"call_id": "c1", "event": "stale"}),
+    (ThinkerChanged("c1", "routed", WORK), "thinker", {"call_id": "c1", "event": "routed", **SHOWN_WORK}),
+    (
+        ThinkerChanged("c1", "complete", ThinkerWork("weather", "Weather", "rain?", 40, 1, 700, "live", (), "t1")),
+        "thinker",
+        {"call_id": "c1", "event": "complete", **SHOWN_WORK, "source": "live", "citations": [], "task_id": "t1"},
+    ),
+    (
+        ThinkerChanged("c1", "failed", ThinkerWork("weather", "Weather", "rain?", 40, 1, 700, error="No.")),
+        "thinker",
+        {"call_id": "c1", "event": "failed", **SHOWN_WORK, "error": "No."},
+    ),
+    (
+        ThinkerChanged("c1", "working", WORK, "calling fetch", ToolProgress("1", "fetch", "started")),
+        "thinker",
+        {
+            "call_id": "c1",
+            "event": "working",
+            **SHOWN_WORK,
+            "detail": "calling fetch",
+            "tool": {"id": "1", "name": "fetch", "event": "started"},
+        },
+    ),
+    (NoticeChanged("n1", "told"), "notice", {"id": "n1", "state": "told"}),
+    (
+        NoticeChanged("n1", "waiting", NoticeContent("result", "Done.", "t1")),
+        "notice",
+        {"id": "n1", "kind": "result", "text": "Done.", "source": "t1", "state": "waiting"},
+    ),
+    (
+        NoticeChanged("n1", "waiting", NoticeContent("result", "Done.", "t1", 12.5)),
+        "notice",
+        {"id": "n1", "kind": "result", "text": "Done.", "source": "t1", "at": 12.5, "state": "waiting"},
+    ),
+    (ReminderChanged("r1", "set"), "reminder", {"id": "r1", "event": "set"}),
+    (
+        ReminderChanged("r1", "delivered", "call"),
+        "reminder",
+        {"id": "r1", "event": "delivered", "way": "call"},
+    ),
+    (
+        DecisionMade("d1", "Do it.", ("t1",), "", ("create_task",)),
+        "decision",
+        {"id": "d1", "text": "Do it.", "tasks": ["t1"], "failure": "", "actions": ["create_task"]},
+    ),
+    (
+        TaskChanged("t1", "progress", "research", "Why?", "searching"),
+        "task",
+        {"task_id": "t1", "event": "progress", "kind": "research", "instruction": "Why?", "detail": "searching"},
+    ),
+    (
+        TaskChanged("t1", "done", "research", "Why?", result=TaskFindings("So.", "live", ("A book",))),
+        "task",
+        {
+            "task_id": "t1",
+            "event": "done",
+            "kind": "research",
+            "instruction": "Why?",
+            "result": "So.",
+            "source": "live",
+            "citations": ["A book"],
+        },
+    ),
+    (UserContextChanged(), "user_context", {}),
+    (
+        ChatTurnStarted(None, "m1", "default"),
+        "turn",
+        {"conversation_id": None, "message_id": "m1", "mode": "default"},
+    ),
+    (ChatStateChanged("processing"), "state", {"state": "processing"}),
+    (TokenGenerated("word "), "token", {"text": "word "}),
+    (ToolCallStarted("1", "fetch", "{}"), "tool_call", {"id": "1", "name": "fetch", "arguments": "{}"}),
+    (
+        ToolCallFinished("1", "fetch", "{}", None, sample=False, elapsed_ms=5),
+        "tool_result",
+        {"id": "1", "name": "fetch", "content": "{}", "error": None, "sample": False, "elapsed_ms": 5},
+    ),
+    (ChatTurnFinished({"text": "Yes."}), "final", {"text": "Yes."}),
+]
+
+
+@pytest.mark.parametrize(("event", "name", "data"), EXAMPLES, ids=[name for _, name, _ in EXAMPLES])
+def test_every_event_has_the_name_and_the_fields_that_the_page_knows(
+    event: PageEvent, name: str, data: dict[str, Any]
+) -> None:
+    assert page_message(event) == (name, data)
+
+
+def test_every_type_is_named_and_shown_by_an_example() -> None:
+    assert {type(event) for event, _, _ in EXAMPLES} == set(NAMES) == set(get_args(PageEvent))
+
+
+def test_every_name_is_documented() -> None:
+    documented = set(re.findall(r"`(\w+)[` ]", (ROOT / "docs" / "api.md").read_text()))
+    assert set(NAMES.values()) <= documented
+
+
+def test_only_the_end_of_a_session_ends_its_messages() -> None:
+    ends = [event for event, _, _ in EXAMPLES if page_message(event).ends_session]
+    assert ends == [SessionEnded("idle")]
+
+
+# --- nothing else in the server builds or matches them ---------------------------------------------------
+
+OTHERS = ("app/client", "responders")
+"""The command line's client reads the streams as a page does; a provider's events have names of their own."""
+ORDINARY = {"error", "floor", "gap", "notice", "reminder", "decision", "task", "turn", "state", "token", "final"}
+ORDINARY |= {"thinker", "transcript", "tool_call"}
+"""Names that are also ordinary words of other JSON: only where they are published or matched do they mean events."""
+
+
+def server_files() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted((ROOT / "backend").rglob("*.py")):
+        name = path.relative_to(ROOT / "backend").as_posix()
+        if name != "sessions/page_json.py" and not name.startswith(OTHERS):
+            yield name, ast.parse(path.read_text())
+
+
+def test_no_other_file_of_the_server_writes_a_name_that_only_page_events_have() -> None:
+    names = set(NAMES.values()) - ORDINARY
+    found = [
+        f"{name}:{node.lineno} {node.value}"
+        for name, tree in server_files()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in names
+    ]
+    assert names and not found
+
+
+def test_no_other_file_of_the_server_publishes_or_matches_an_event_by_its_name() -> None:
+    found = []
+    for name, tree in server_files():
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(func=ast.Attribute(attr="publish" | "_publish" | "show" | "_show" | "append"), args=args):
+                    words = [arg.value for arg in args if isinstance(arg, ast.Constant)]
+                case ast.Call(func=ast.Name(id="PageMessage" | "LoggedEvent"), args=args):
+                    words = [arg.value for arg in args if isinstance(arg, ast.Constant)]
+                case ast.Compare(left=ast.Attribute(attr="type"), comparators=others):
+                    words = [other.value for other in others if isinstance(other, ast.Constant)]
+                case ast.Compare(left=ast.Name(id="type_"), comparators=others):
+                    words = [other.value for other in others if isinstance(other, ast.Constant)]
+                case ast.Match(subject=ast.Name(id="type_")):
+                    words = ["type_"]
+                case _:
+                    continue
+            found += [f"{name}:{node.lineno} {word}" for word in words if word in {*NAMES.values(), "type_"}]
+    assert not found
