@@ -17,11 +17,13 @@ from statistics import quantiles
 import uvloop
 from redis.asyncio import Redis
 
+from backend.settings.tasks import BackgroundSettings
 from backend.storage.client import connect
+from backend.tasks.queue import open_queue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskResult
-from backend.tasks.worker import RunLimits, TaskRun, Worker
+from backend.tasks.worker import TaskRun, Worker
 from tests.support.redis_server import running_redis
 from tests.support.tasks import ResultStream
 
@@ -59,8 +61,8 @@ async def working(url: str, *, busy: bool = False) -> AsyncIterator[tuple[TaskSe
             await asyncio.sleep(0.02)
         return TaskResult("Done.", "live")
 
-    worker = Worker(repository, work, RunLimits(), concurrency=3, lease_s=10)
-    async with worker.working(url) as queue:
+    settings = BackgroundSettings.model_validate({})
+    async with open_queue(url) as queue, Worker(queue, repository, work, settings).working():
         await asyncio.sleep(0.5)
         yield TaskService(repository, queue, kinds={"research"}), begun, ended
     await redis.aclose()

@@ -52,7 +52,7 @@ ARROWS: dict[str, set[str]] = {
         "tools",
         "users",
     },
-    "tasks": {"conversation", "models", "notifications", "runtime", "storage", "thinkers"},
+    "tasks": {"conversation", "models", "notifications", "runtime", "settings", "storage", "thinkers"},
     "call": {
         "agent",
         "conversation",

@@ -31,7 +31,7 @@ def start_up_lines(
         lines.append(f"           {stores.opened.detail}")
     if settings.rtc_force_host is None and Path("/.dockerenv").exists():
         lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
-    return (*lines, f"Background {tasks.background.banner}")
+    return (*lines, f"Background {tasks.banner}")
 
 
 def _responder(settings: Settings) -> str:

@@ -134,7 +134,7 @@ def _dependencies(
             greeting=settings.greeting,
         ),
         mode=modes.chosen,
-        background=partial(_background, stores.memory, thinkers.task_queries),
+        background=partial(_background, stores.memory, tasks.store.queries),
         earlier=partial(_earlier, stores.memory),
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         keep=stores.outbox.put,
@@ -207,7 +207,7 @@ async def _listen(
     pubsub, memory = stores.pubsub, stores.memory
     if isinstance(memory, RedisMemory):
         await stack.enter_async_context(following_changes(pubsub, memory))
-    await stack.enter_async_context(tasks.background.broadcasting(pubsub, here, publish))
+    await stack.enter_async_context(tasks.broadcasting(pubsub, here, publish))
     pubsub.on_page_event(lambda owner, type_, data: show(owner, PageMessage(type_, data)))
     pubsub.start()
     stack.push_async_callback(pubsub.close)

@@ -68,7 +68,7 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
             attach_socket=WebSocketTransport,
             page_config=lambda: _page_config(settings, subsystems),
             readiness=lambda: _readiness(subsystems),
-            tasks=subsystems.tasks.background.service,
+            tasks=subsystems.tasks.service,
             model_calls=subsystems.models.model_calls,
             keepers=data_subject_stores(settings, subsystems),
             frontend=FRONTEND,
@@ -94,7 +94,7 @@ def data_subject_stores(settings: Settings, subsystems: Subsystems) -> tuple[Kee
     stores, tasks, cluster = subsystems.stores, subsystems.tasks, subsystems.calls.cluster
     notifications, calendars = tasks.notifications, open_calendars(settings, subsystems.models.http)
     return (
-        _keeper("tasks", tasks.background.service),
+        _keeper("tasks", tasks.service),
         Keeper("memory", stores.memory.everything_of, lambda user_id: _erase_memory(subsystems, user_id)),
         _keeper("coordinator", tasks.coordinator),
         _keeper("reminders", notifications.reminders),

@@ -27,7 +27,7 @@ from backend.app.models import open_models, with_demo
 from backend.app.notifications import open_notifications
 from backend.app.observability import open_metrics, open_tracer
 from backend.app.stores import open_stores, retention_s
-from backend.app.tasks import open_tasks
+from backend.app.tasks import open_task_store, open_tasks
 from backend.app.thinkers import open_thinkers
 from backend.call.clips import load_clips
 from backend.http.page_streams import Pages
@@ -62,10 +62,13 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         settings, demo = await with_demo(settings, stack)
         models = await enter(open_models(settings, stores))
         tracer = await enter(open_tracer(settings))
-        thinkers = await enter(open_thinkers(settings, stores, notifications, models, tracer))
+        task_store = await enter(open_task_store(settings.background, opened, notifications.dispatcher))
+        thinkers = await enter(
+            open_thinkers(settings, stores, notifications, models, tracer, user_tasks=task_store.queries)
+        )
         metrics = open_metrics(stores, thinkers, tracer)
         notifications.metrics.show_in(metrics.registry)
-        tasks = await enter(open_tasks(settings, stores, notifications, models, thinkers, metrics, tracer))
+        tasks = await enter(open_tasks(settings, stores, notifications, models, task_store, thinkers, metrics, tracer))
         calls = await enter(open_calls(settings, stores, thinkers, tasks, metrics, tracer))
         chat = await enter(open_chat(settings, stores, thinkers, tasks, metrics, tracer))
         subsystems = Subsystems(stores, models, thinkers, tasks, calls, chat, metrics, demo)

@@ -15,7 +15,7 @@ from rich.console import Console
 from backend.app.models import open_models, with_demo
 from backend.app.notifications import open_notifications
 from backend.app.stores import open_stores, retention_s
-from backend.app.tasks import make_worker, open_repository
+from backend.app.tasks import make_worker, open_task_store
 from backend.app.thinkers import open_thinkers
 from backend.settings.settings import Settings
 from backend.storage.embedded import join_memory
@@ -48,10 +48,11 @@ async def open_worker(settings: Settings, concurrency: int | None = None) -> Asy
         )
         settings, _ = await with_demo(settings, stack)
         models = await enter(open_models(settings, stores))
-        thinkers = await enter(open_thinkers(settings, stores, notifications, models))
-        repository = open_repository(settings.background, opened.redis)
-        worker = make_worker(settings.background, repository, thinkers.dispatcher, models.model_calls, concurrency)
-        await enter(worker.working(opened.url))
+        background = settings.background.model_copy(update={"concurrency": concurrency} if concurrency else {})
+        store = await enter(open_task_store(background, opened, notifications.dispatcher))
+        thinkers = await enter(open_thinkers(settings, stores, notifications, models, user_tasks=store.queries))
+        worker = make_worker(background, store, thinkers.dispatcher, models.model_calls)
+        await enter(worker.working())
         yield _lines(worker, opened.label, background_kinds(thinkers.registry.manifests))
 
 

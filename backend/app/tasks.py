@@ -7,9 +7,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry
-from redis.asyncio import Redis
-
 from backend.app.coordinator import open_coordinator
 from backend.app.models import Models
 from backend.app.notifications import Notifications
@@ -17,6 +14,7 @@ from backend.app.stores import Stores
 from backend.app.thinkers import ThinkerSubsystem
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels
+from backend.notifications.dispatcher import NotificationDispatcher
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import Tracer
 from backend.runtime.supervisor import supervised
@@ -27,22 +25,38 @@ from backend.storage.pubsub import PubSub
 from backend.tasks.broadcaster import Publish, TaskBroadcaster, TaskMetrics
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.model_call_log import ModelCallLog
-from backend.tasks.queue import open_queue
+from backend.tasks.queue import DocketQueue, open_queue
 from backend.tasks.repository import EVENTS, TaskRepository
-from backend.tasks.service import TaskService
-from backend.tasks.worker import RunLimits, Worker, background_kinds, thinker_work
+from backend.tasks.service import TaskQueries, TaskService
+from backend.tasks.worker import Worker, background_kinds, thinker_work
 from backend.thinkers.dispatcher import ThinkerDispatcher
 
 DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class BackgroundTasks:
-    """The background tasks of a process."""
+class TaskStore:
+    """The records and the queue of background tasks."""
+
+    repository: TaskRepository
+    queue: DocketQueue
+    queries: TaskQueries
+    """A user's tasks, for conversations."""
+    is_shared: bool
+    """True where other processes reach the queue; else tasks end with this process."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSubsystem:
+    """Background tasks and the coordinator of a process, and the notifications they give out."""
 
     service: TaskService
-    repository: TaskRepository
+    store: TaskStore
     metrics: TaskMetrics
+    notifications: Notifications
+    coordinator: CoordinatorService
+    handoff: BackgroundHandoff
+    """The way of calls and typed turns to the tasks."""
     banner: str
     """The line for the operator that says where tasks are done."""
 
@@ -51,7 +65,7 @@ class BackgroundTasks:
         self, pubsub: PubSub, is_here: Callable[[str], bool], publish: Publish
     ) -> AsyncIterator[None]:
         """Show pages the changes of their tasks until the block ends. Enter it before pub/sub starts."""
-        broadcaster = TaskBroadcaster(self.repository, self.metrics, is_here=is_here, publish=publish)
+        broadcaster = TaskBroadcaster(self.store.repository, self.metrics, is_here=is_here, publish=publish)
         pubsub.subscribe(EVENTS, broadcaster.on_message)
         running = supervised("task broadcaster", broadcaster.run)
         try:
@@ -61,15 +75,16 @@ class BackgroundTasks:
             await asyncio.wait({running})
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSubsystem:
-    """Background tasks and the coordinator of a process, and the notifications they give out."""
-
-    background: BackgroundTasks
-    notifications: Notifications
-    coordinator: CoordinatorService
-    handoff: BackgroundHandoff
-    """The way of calls and typed turns to the tasks."""
+@asynccontextmanager
+async def open_task_store(
+    settings: BackgroundSettings, opened: OpenedMemory, notices: NotificationDispatcher
+) -> AsyncIterator[TaskStore]:
+    """Open the records and the queue; the results of tasks go into their owners' channels."""
+    keep_s = round(settings.keep_days * DAY_S)
+    repository = TaskRepository(opened.redis, Channels(opened.redis, "tasks"), keep_s=keep_s)
+    async with open_queue(opened.url) as queue:
+        queries = TaskQueries(TaskService(repository, queue, kinds=()), notices)
+        yield TaskStore(repository, queue, queries, opened.url is not None)
 
 
 @asynccontextmanager
@@ -78,73 +93,52 @@ async def open_tasks(
     stores: Stores,
     notifications: Notifications,
     models: Models,
+    store: TaskStore,
     thinkers: ThinkerSubsystem,
     metrics: Metrics,
     tracer: Tracer,
 ) -> AsyncIterator[TaskSubsystem]:
     """Open background tasks and the coordinator; they are ended after the block."""
     async with AsyncExitStack() as stack:
-        enter, opened = stack.enter_async_context, stores.opened
-        background = await enter(
-            open_background(settings.background, opened, thinkers.dispatcher, models.model_calls, metrics.registry)
+        service = await stack.enter_async_context(
+            open_background(settings.background, store, thinkers.dispatcher, models.model_calls)
         )
-        dispatcher = notifications.dispatcher
-        thinkers.task_queries.open(background.service, dispatcher)
-        coordinator = await enter(open_coordinator(settings, stores, models, background.service, dispatcher, tracer))
-        handoff = BackgroundHandoff(background.service)
+        task_metrics = TaskMetrics(store.repository, store.queue)
+        metrics.registry.register(task_metrics)
+        coordinator = await stack.enter_async_context(
+            open_coordinator(settings, stores, models, service, notifications.dispatcher, tracer)
+        )
+        handoff = BackgroundHandoff(service)
         stack.push_async_callback(handoff.close)
-        yield TaskSubsystem(background, notifications, coordinator, handoff)
+        banner = _banner(settings.background, store)
+        yield TaskSubsystem(service, store, task_metrics, notifications, coordinator, handoff, banner)
 
 
 @asynccontextmanager
 async def open_background(
-    settings: BackgroundSettings,
-    opened: OpenedMemory,
-    thinkers: ThinkerDispatcher,
-    model_calls: ModelCallLog,
-    registry: CollectorRegistry,
-) -> AsyncIterator[BackgroundTasks]:
+    settings: BackgroundSettings, store: TaskStore, thinkers: ThinkerDispatcher, model_calls: ModelCallLog
+) -> AsyncIterator[TaskService]:
     """Open the task service, and a worker unless the settings leave the work to other processes.
 
-    Without a Redis server (`opened.url` None), tasks are done in this process whatever the settings say, and end with
-    it. The caller keeps ownership of everything passed in.
+    Without a shared queue, tasks are done in this process whatever the settings say.
     """
-    repository = open_repository(settings, opened.redis)
-    inline = settings.worker == "inline" or opened.url is None
-    worker = make_worker(settings, repository, thinkers, model_calls)
-    async with worker.working(opened.url) if inline else open_queue(opened.url) as queue:
-        metrics = TaskMetrics(repository, queue)
-        registry.register(metrics)
-        service = TaskService(repository, queue, kinds=background_kinds(thinkers.registry.manifests))
-        yield BackgroundTasks(service, repository, metrics, _banner(settings, opened, inline))
-
-
-def open_repository(settings: BackgroundSettings, redis: Redis) -> TaskRepository:
-    """Return the repository of tasks; their results go into their owners' channels."""
-    return TaskRepository(redis, Channels(redis, "tasks"), keep_s=round(settings.keep_days * DAY_S))
+    async with AsyncExitStack() as stack:
+        if settings.worker == "inline" or not store.is_shared:
+            worker = make_worker(settings, store, thinkers, model_calls)
+            await stack.enter_async_context(worker.working())
+        yield TaskService(store.repository, store.queue, kinds=background_kinds(thinkers.registry.manifests))
 
 
 def make_worker(
-    settings: BackgroundSettings,
-    repository: TaskRepository,
-    thinkers: ThinkerDispatcher,
-    model_calls: ModelCallLog,
-    concurrency: int | None = None,
+    settings: BackgroundSettings, store: TaskStore, thinkers: ThinkerDispatcher, model_calls: ModelCallLog
 ) -> Worker:
     """Return a worker that asks the Thinkers, not yet at work."""
-    limits = RunLimits(settings.retries, settings.retry_after_s, settings.soft_limit_s, settings.hard_limit_s)
-    return Worker(
-        repository,
-        thinker_work(thinkers, model_calls),
-        limits,
-        concurrency=concurrency or settings.concurrency,
-        lease_s=settings.lease_s,
-    )
+    return Worker(store.queue, store.repository, thinker_work(thinkers, model_calls), settings)
 
 
-def _banner(settings: BackgroundSettings, opened: OpenedMemory, inline: bool) -> str:
-    if opened.url is None:
+def _banner(settings: BackgroundSettings, store: TaskStore) -> str:
+    if not store.is_shared:
         return f"{settings.concurrency} tasks at once, in this process only: they end with it"
-    if inline:
+    if settings.worker == "inline":
         return f"{settings.concurrency} tasks at once here; more with `responder-thinker worker`"
     return "worker processes only: start some with `responder-thinker worker`"

@@ -28,7 +28,6 @@ from backend.observability.tracing import NO_TRACER, Tracer
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
-from backend.tasks.service import TaskQueries
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.profiles import ModeProfiles
 from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
@@ -57,8 +56,6 @@ class ThinkerSubsystem:
     pipeline: Pipeline
     others: OtherServers | None
     """The tools of other MCP servers; None when the settings name none."""
-    task_queries: TaskQueries
-    """A user's tasks, for the tool that asks for them: none until it is opened."""
     summaries: Summaries
     """Writes the summaries of finished conversations."""
 
@@ -70,7 +67,13 @@ class ThinkerSubsystem:
 
 @asynccontextmanager
 async def open_thinkers(
-    settings: Settings, stores: Stores, notifications: Notifications, models: Models, tracer: Tracer = NO_TRACER
+    settings: Settings,
+    stores: Stores,
+    notifications: Notifications,
+    models: Models,
+    tracer: Tracer = NO_TRACER,
+    *,
+    user_tasks: UserTasks,
 ) -> AsyncIterator[ThinkerSubsystem]:
     """Open the Thinkers; they are ended after the block. Raises `BadPlugin`."""
     async with AsyncExitStack() as stack:
@@ -85,7 +88,7 @@ async def open_thinkers(
                 services=services,
             )
         )
-        others, task_queries = await enter(other_servers(settings.mcp)), TaskQueries()
+        others = await enter(other_servers(settings.mcp))
         dispatcher = build_thinkers(
             settings,
             model=models.model,
@@ -95,12 +98,12 @@ async def open_thinkers(
             pipeline=pipeline,
             tool_sources=[others] if others else [],
             modes_file=settings.modes_file,
-            user_tasks=task_queries,
+            user_tasks=user_tasks,
             services=services | {UserReminders: notifications.reminders},
         )
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
-        yield ThinkerSubsystem(dispatcher, pipeline, others, task_queries, summaries)
+        yield ThinkerSubsystem(dispatcher, pipeline, others, summaries)
 
 
 def build_thinkers(

@@ -78,6 +78,14 @@ class DocketQueue:
     def __repr__(self) -> str:
         return f"DocketQueue({self.docket.name})"
 
+    def set_runner(self, run: Callable[[str], Awaitable[None]]) -> None:
+        """Have a worker of this process call `run` with each id. Set it before the worker starts."""
+
+        async def run_task(task_id: str) -> None:  # the library wants a function, not a method
+            await run(task_id)
+
+        self.docket.register(run_task, names=[FUNCTION])
+
     async def enqueue(self, task_id: str, delay_s: float = 0.0) -> None:
         """Implement `TaskQueue.enqueue`."""
         await self._client.call(lambda _: self.docket.add(FUNCTION, when=_in(delay_s), key=task_id)(task_id))
@@ -97,11 +105,10 @@ class DocketQueue:
 
 
 @asynccontextmanager
-async def open_queue(url: str | None, run: Callable[..., Awaitable[None]] | None = None) -> AsyncIterator[DocketQueue]:
+async def open_queue(url: str | None) -> AsyncIterator[DocketQueue]:
     """Open the queue in the Redis at `url`; None: a queue in this process alone, which ends with it.
 
-    `run` is what a worker of this process does with an id; None where no worker is. Opening never fails for a Redis
-    that is out of reach: each call then does.
+    Opening never fails for a Redis that is out of reach: each call then does.
     """
     from docket import Docket  # takes most of a second to import: only where a queue is used
 
@@ -122,14 +129,14 @@ async def open_queue(url: str | None, run: Callable[..., Awaitable[None]] | None
         heartbeat_interval=timedelta(seconds=HEARTBEAT_S),
         missed_heartbeats=2,
     )
-    docket.register(run or _no_worker, names=[FUNCTION])
+    queue = DocketQueue(docket)
+    queue.set_runner(_no_worker)
     async with docket:
-        yield DocketQueue(docket)
+        yield queue
 
 
 async def _no_worker(task_id: str) -> None:
-    """Stand for the worker in a process that only enqueues."""
-    raise NotImplementedError(task_id)
+    raise NotImplementedError("this process only enqueues")
 
 
 class _LongerPolls:

@@ -141,30 +141,24 @@ class _Notices(Protocol):
 
 
 class TaskQueries:
-    """The implementation of `backend.tools.background_tasks.UserTasks`. It is made before the tasks, since Thinkers
-    are, and given them with `open`.
-    """
+    """The implementation of `backend.tools.background_tasks.UserTasks`."""
 
-    def __init__(self) -> None:
-        self._tasks: Tasks | None = None
-        self._notices: _Notices | None = None
+    def __init__(self, tasks: Tasks, notices: _Notices) -> None:
+        self._tasks = tasks
+        self._notices = notices
 
     def __repr__(self) -> str:
         return f"TaskQueries({self._tasks!r})"
 
-    def open(self, tasks: Tasks, notices: _Notices) -> None:
-        """From here on there are tasks."""
-        self._tasks, self._notices = tasks, notices
-
     async def newest(self, user_id: str) -> list[dict[str, Any]]:
         """Return the newest tasks, as JSON data without their results."""
-        return [_summary(task) for task in await self._list(user_id, SHOWN)]
+        return [_summary(task) for task in await self._tasks.list(user_id, SHOWN)]
 
     async def result(self, user_id: str, task_id: str) -> dict[str, Any] | None:
         """Return a task with its result, or its progress while it is open. What is asked for is not announced again:
         the notices of that task are withdrawn.
         """
-        task = await self._tasks.get(user_id, task_id) if self._tasks else None
+        task = await self._tasks.get(user_id, task_id)
         if task is None:
             return None
         if task.open:
@@ -175,19 +169,14 @@ class TaskQueries:
 
     async def cancel(self, user_id: str, task_id: str) -> str:
         """Cancel a task, and return what became of it; see `Tasks.cancel`."""
-        return await self._tasks.cancel(user_id, task_id) if self._tasks else "not_found"
+        return await self._tasks.cancel(user_id, task_id)
 
     async def for_prompt(self, user_id: str) -> list[dict[str, str]]:
         """Return the newest tasks in a few words each; none when Redis is slow."""
-        tasks: list[Task] = await or_default(self._list(user_id, IN_PROMPT), [], PROMPT_WITHIN_S)
+        tasks: list[Task] = await or_default(self._tasks.list(user_id, IN_PROMPT), [], PROMPT_WITHIN_S)
         return [{"asked": task.instruction[:IN_PROMPT_CHARS], "state": task.state.value} for task in tasks]
 
-    async def _list(self, user_id: str, limit: int) -> list[Task]:
-        return await self._tasks.list(user_id, limit) if self._tasks else []
-
     async def _withdraw(self, user_id: str, task_id: str) -> None:
-        if self._notices is None:
-            return
         with contextlib.suppress(MemoryUnavailable):
             for notice in await self._notices.waiting(user_id):
                 if notice.source == task_id:

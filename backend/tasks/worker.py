@@ -24,13 +24,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from backend.errors import BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.runtime.supervisor import supervised
+from backend.settings.tasks import BackgroundSettings
 from backend.tasks.model_call_log import ModelCallLog
-from backend.tasks.queue import DocketQueue, open_queue
+from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository, record_key
 from backend.tasks.task import Superseded, Task, TaskResult, TaskState
 from backend.thinkers.base import Manifest, Question, ThinkerProgress
@@ -48,20 +48,10 @@ END_WITHIN_S = 5.0
 """Seconds a worker's end may take."""
 BEGIN_TRIES = 5
 """How often a task is tried to be begun, a second apart, while Redis does not answer."""
+CHECK_S = 0.5
+"""Seconds between two checks whether a run still has its task."""
 POLL_S = 0.5
 """How long one read of the queue waits, and how often due retries are looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunLimits:
-    """The limits of a run, from `BackgroundSettings`. Times in seconds."""
-
-    retries: int = 1
-    retry_after_s: float = 5.0
-    soft_s: float = 300.0
-    hard_s: float = 600.0
-    check_s: float = 0.5
-    """Seconds between two checks whether a run still has its task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +140,13 @@ def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog) -> Task
 class TaskRunner:
     """Runs tasks by their ids, any number at once. `stop` hands back the tasks that run."""
 
-    def __init__(self, repository: TaskRepository, work: TaskWork, limits: RunLimits) -> None:
+    def __init__(
+        self, repository: TaskRepository, work: TaskWork, settings: BackgroundSettings, *, check_s: float = CHECK_S
+    ) -> None:
         self._repository = repository
         self._work = work
-        self._limits = limits
+        self._settings = settings
+        self._check_s = check_s
         self._running: set[asyncio.Future[TaskResult]] = set()
         self._stopping = False
 
@@ -207,13 +200,13 @@ class TaskRunner:
             progress = asyncio.create_task(run.has_progress())
             waited: set[asyncio.Future[Any]] = {work, progress}
             try:
-                await asyncio.wait(waited, timeout=self._limits.check_s, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(waited, timeout=self._check_s, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 progress.cancel()
             await self._check(run)
             spent = time.monotonic() - began
-            run.hurried = run.hurried or spent >= self._limits.soft_s
-            if spent >= self._limits.hard_s and not work.done():
+            run.hurried = run.hurried or spent >= self._settings.soft_limit_s
+            if spent >= self._settings.hard_limit_s and not work.done():
                 work.cancel()
                 return
 
@@ -229,21 +222,21 @@ class TaskRunner:
 
     async def _end(self, run: TaskRun, work: asyncio.Future[TaskResult]) -> Requeue | None:
         await asyncio.wait({work}, timeout=STOP_WITHIN_S)
-        task, repository, limits = run.task, self._repository, self._limits
+        task, repository, settings = run.task, self._repository, self._settings
         if self._stopping and (not work.done() or work.cancelled()):
             await self._with_retries(lambda: repository.hand_back(task), tries=1)
             return Requeue(0.0)
         if not work.done() or work.cancelled():
-            return await self._failed(task, f"It took longer than {limits.hard_s:g} seconds.", retries=0)
+            return await self._failed(task, f"It took longer than {settings.hard_limit_s:g} seconds.", retries=0)
         if (error := work.exception()) is None:
             await self._with_retries(lambda: repository.finish(task, work.result()))
             return None
         if isinstance(error, Superseded):
             raise error
-        return await self._failed(task, _speakable(error), retries=limits.retries if _is_transient(error) else 0)
+        return await self._failed(task, _speakable(error), retries=settings.retries if _is_transient(error) else 0)
 
     async def _failed(self, task: Task, error: str, retries: int) -> Requeue | None:
-        after_s = self._limits.retry_after_s
+        after_s = self._settings.retry_after_s
         now: Task = await self._with_retries(
             lambda: self._repository.fail(task, error, retries=retries, retry_after_s=after_s)
         )
@@ -285,66 +278,61 @@ def _speakable(error: BaseException) -> str:
 
 
 class Worker:
-    """A worker of this process: `concurrency` tasks at once; after `lease_s` seconds of silence it counts as dead."""
+    """A worker of this process. Other workers take it for dead after `settings.lease_s` seconds of silence."""
 
     def __init__(
-        self, repository: TaskRepository, work: TaskWork, limits: RunLimits, *, concurrency: int, lease_s: float
+        self,
+        queue: DocketQueue,
+        repository: TaskRepository,
+        work: TaskWork,
+        settings: BackgroundSettings,
+        *,
+        check_s: float = CHECK_S,
     ) -> None:
+        self._queue = queue
         self._repository = repository
-        self._runner = TaskRunner(repository, work, limits)
-        self._limits = limits
-        self._concurrency = concurrency
-        self._lease_s = lease_s
-        self._queue: DocketQueue | None = None
+        self._runner = TaskRunner(repository, work, settings, check_s=check_s)
+        self._settings = settings
         self._ending = asyncio.Event()
         self.name = f"{socket.gethostname()}#{os.getpid()}#{secrets.token_hex(3)}"
 
     def __repr__(self) -> str:
-        return f"Worker({self.name}, {self._runner.running} of {self._concurrency} running)"
-
-    @property
-    def running(self) -> int:
-        """The number of tasks that run here."""
-        return self._runner.running
+        return f"Worker({self.name}, {self._runner.running} of {self._settings.concurrency} running)"
 
     @asynccontextmanager
-    async def working(self, url: str | None) -> AsyncIterator[DocketQueue]:
-        """Work on the queue in the Redis at `url` (None: this process's own) until the end of the block."""
+    async def working(self) -> AsyncIterator[None]:
+        """Run tasks from the queue until the end of the block."""
+        self._queue.set_runner(self._run_queued)
+        working = supervised("task worker", self._work)
+        sweeping = supervised("task sweep", self._sweep)
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+            self._ending.set()
+            await asyncio.sleep(0)  # it takes no further id before what runs is handed back
+            self._runner.stop()
+            _, late = await asyncio.wait({working, sweeping}, timeout=END_WITHIN_S)
+            if late:
+                log.warning("a worker did not end in time; its tasks go to another when the lease is over")
+                working.cancel()
 
-        async def run(task_id: str) -> None:
-            await self._run_queued(task_id)
-
-        async with open_queue(url, run) as queue:
-            self._queue = queue
-            working = supervised("task worker", partial(self._work, queue))
-            sweeping = supervised("task sweep", partial(self._sweep, queue))
-            try:
-                yield queue
-            finally:
-                sweeping.cancel()
-                self._ending.set()
-                await asyncio.sleep(0)  # it takes no further id before what runs is handed back
-                self._runner.stop()
-                _, late = await asyncio.wait({working, sweeping}, timeout=END_WITHIN_S)
-                if late:
-                    log.warning("a worker did not end in time; its tasks go to another when the lease is over")
-                    working.cancel()
-
-    async def _work(self, queue: DocketQueue) -> None:
+    async def _work(self) -> None:
         """Run the library's worker until the end; should it return before, it is started again."""
         while not self._ending.is_set():
-            await self._serve(queue)
+            await self._serve()
 
-    async def _serve(self, queue: DocketQueue) -> None:
+    async def _serve(self) -> None:
         """Run the library's worker until it fails or we end: leaving its block makes it finish what runs, and stop."""
         from docket import Worker as DocketWorker
 
-        poll = timedelta(seconds=min(POLL_S, self._lease_s / 8))
+        lease_s = self._settings.lease_s
+        poll = timedelta(seconds=min(POLL_S, lease_s / 8))
         async with DocketWorker(
-            queue.docket,
+            self._queue.docket,
             name=self.name,
-            concurrency=self._concurrency,
-            redelivery_timeout=timedelta(seconds=self._lease_s),
+            concurrency=self._settings.concurrency,
+            redelivery_timeout=timedelta(seconds=lease_s),
             reconnection_delay=timedelta(seconds=1),
             minimum_check_interval=poll,
             scheduling_resolution=poll,
@@ -359,7 +347,7 @@ class Worker:
     async def _run_queued(self, task_id: str) -> None:
         """Run a task the queue has brought, and enqueue it again where it is to be run once more."""
         requeue = await self._run(task_id)
-        if requeue is not None and self._queue is not None:
+        if requeue is not None:
             await self._queue.enqueue_again(task_id, requeue.delay_s)
 
     async def _run(self, task_id: str) -> Requeue | None:
@@ -367,20 +355,20 @@ class Worker:
             with contextlib.suppress(MemoryUnavailable):
                 return await self._runner.run(task_id)
             await asyncio.sleep(1.0)
-        return Requeue(self._lease_s)
+        return Requeue(self._settings.lease_s)
 
-    async def _sweep(self, queue: DocketQueue) -> None:
+    async def _sweep(self) -> None:
         """Enqueue the open tasks that are not enqueued: their creator died in between, or Redis lost a message.
 
         For a task that is enqueued or running, enqueueing changes nothing.
         """
+        lease_s = self._settings.lease_s
         while True:
-            await asyncio.sleep(self._lease_s)
+            await asyncio.sleep(lease_s)
             with contextlib.suppress(MemoryUnavailable):
-                if not await self._repository.claim_sweep(self._lease_s):
+                if not await self._repository.claim_sweep(lease_s):
                     continue
                 now = time.time()
-                for task in await self._repository.unmoved(now - 3 * self._lease_s):
-                    due = task.state is TaskState.RUNNING or task.ready_at < now - self._lease_s
-                    if due:
-                        await queue.enqueue(task.id)
+                for task in await self._repository.unmoved(now - 3 * lease_s):
+                    if task.state is TaskState.RUNNING or task.ready_at < now - lease_s:
+                        await self._queue.enqueue(task.id)

@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from typing import Any, cast
 
 import pytest
 from fakeredis import FakeAsyncRedis
 from pydantic import ValidationError
 
-from backend.app.tasks import make_worker
+from backend.app.tasks import TaskStore, make_worker
 from backend.coordinator.decider import (
     ACTION_TOOLS,
     ACTIONS_LIMIT,
@@ -32,10 +33,9 @@ from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import LoggedModel, ModelCallLog
 from backend.tasks.repository import TaskRepository
 from backend.tasks.task import Task, TaskResult, TaskState
-from backend.tasks.worker import RunLimits, TaskRun, TaskRunner
+from backend.tasks.worker import TaskRun, TaskRunner
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
-from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox
 from demo.services.server import Reply, Request, serving
@@ -60,16 +60,9 @@ def test_three_tasks_at_once_one_retry_after_five_seconds_and_two_limits() -> No
 
 def test_a_worker_is_given_them() -> None:
     given = {"concurrency": 2, "retries": 4, "retry_after_s": 7, "soft_limit_s": 30, "hard_limit_s": 60, "lease_s": 3}
-    settings = BackgroundSettings.model_validate(given)
-    outbox = Outbox(FakeMemory())
-    redis = FakeAsyncRedis()
-    worker = make_worker(settings, TaskRepository(redis, ResultStream()), _no_thinkers(), ModelCallLog(redis, outbox))
-    assert worker._limits == RunLimits(4, 7, 30, 60)
-    assert (worker._concurrency, worker._lease_s) == (2, 3)
-    assert (
-        make_worker(TASKS, TaskRepository(redis, ResultStream()), _no_thinkers(), ModelCallLog(redis, outbox))._limits
-        == RunLimits()
-    )
+    settings, nothing = BackgroundSettings.model_validate(given), cast(Any, None)
+    worker = make_worker(settings, TaskStore(nothing, nothing, nothing, is_shared=True), nothing, nothing)
+    assert worker._runner._settings is worker._settings is settings
 
 
 async def test_a_failure_is_brought_again_after_five_seconds_once() -> None:
@@ -79,7 +72,7 @@ async def test_a_failure_is_brought_again_after_five_seconds_once() -> None:
     async def work(run: TaskRun) -> TaskResult:
         raise NoAnswer("Not now.")
 
-    runner = TaskRunner(repository, work, RunLimits(check_s=0.01))
+    runner = TaskRunner(repository, work, TASKS, check_s=0.01)
     task = Task("t1", "ana", "", "research", "bees", 1.0, 1.0)
     await repository.create(task, {})
     again = await runner.run("t1")
@@ -101,7 +94,7 @@ async def test_what_was_checkpointed_is_there_for_the_retry() -> None:
             raise NoAnswer("Not now.")
         return TaskResult("Done.", "live")
 
-    runner = TaskRunner(repository, work, RunLimits(check_s=0.01))
+    runner = TaskRunner(repository, work, TASKS, check_s=0.01)
     await repository.create(Task("t1", "ana", "", "research", "bees", 1.0, 1.0), {})
     await runner.run("t1")
     await runner.run("t1")
@@ -310,7 +303,3 @@ def _said(text: str) -> list[DigestItem]:
 
 def _task() -> Task:
     return Task("t1", USER, "", "research", "bees", 1.0, 1.0, state=TaskState.RUNNING)
-
-
-def _no_thinkers() -> ThinkerDispatcher:
-    return None  # type: ignore[return-value]

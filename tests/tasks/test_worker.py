@@ -15,18 +15,20 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest, MemoryUnavailable, NoAnswer
+from backend.settings.tasks import BackgroundSettings
 from backend.storage.client import connect
-from backend.tasks.queue import DocketQueue, _WarnOnceInAWhile
+from backend.tasks.queue import DocketQueue, _WarnOnceInAWhile, open_queue
 from backend.tasks.repository import EVENTS, TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskResult, TaskState
-from backend.tasks.worker import RunLimits, TaskRun, TaskWork, Worker
+from backend.tasks.worker import TaskRun, TaskWork, Worker
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.tasks import RESULTS, ResultStream
 from tests.support.waiting import until
 
 LEASE_S = 0.6
-QUICK = RunLimits(retry_after_s=0.3, check_s=0.05)
+CHECK_S = 0.05
+QUICK = BackgroundSettings.model_validate({"lease_s": LEASE_S, "retry_after_s": 0.3})
 
 
 @pytest.fixture(scope="module")
@@ -76,12 +78,13 @@ class Bench:
 
 @asynccontextmanager
 async def bench(
-    redis: Redis, server: RedisProcess | None, work: TaskWork, limits: RunLimits = QUICK, concurrency: int = 3
+    redis: Redis, server: RedisProcess | None, work: TaskWork, settings: BackgroundSettings = QUICK
 ) -> AsyncIterator[Bench]:
     repository = TaskRepository(redis, ResultStream())
-    worker = Worker(repository, work, limits, concurrency=concurrency, lease_s=LEASE_S)
-    async with worker.working(server.url if server else None) as queue:
-        yield Bench(redis, repository, TaskService(repository, queue, kinds={"research"}), queue, worker)
+    async with open_queue(server.url if server else None) as queue:
+        worker = Worker(queue, repository, work, settings, check_s=CHECK_S)
+        async with worker.working():
+            yield Bench(redis, repository, TaskService(repository, queue, kinds={"research"}), queue, worker)
 
 
 async def heard(redis: Redis, event: str) -> None:
@@ -133,7 +136,7 @@ async def test_a_running_task_is_stopped_within_a_second(redis: Redis, server: R
         async with asyncio.timeout(1.0):
             assert await desk.service.cancel("ana", task.id) == "canceled"
             await stopped.wait()
-        await until(lambda: desk.worker.running == 0, 1.0)
+        await until(lambda: desk.worker._runner.running == 0, 1.0)
         assert await desk.results() == 0
 
 
@@ -142,7 +145,7 @@ async def test_a_lost_word_of_cancelling_is_found_in_the_record(redis: Redis, se
         task = await desk.service.create("ana", "research", "the sky")
         await desk.becomes(task, TaskState.RUNNING)
         await desk.repository.cancel(task.id)  # and nobody tells the queue
-        await until(lambda: desk.worker.running == 0, 1.0)
+        await until(lambda: desk.worker._runner.running == 0, 1.0)
 
 
 async def test_a_failed_task_is_tried_again_once_after_its_pause(redis: Redis, server: RedisProcess) -> None:
@@ -205,22 +208,22 @@ async def test_it_is_hurried_first_and_stopped_later(redis: Redis, server: Redis
         await until(lambda: run.hurried, 2.0)
         return TaskResult("What there is.", "live")
 
-    limits = RunLimits(soft_s=0.2, hard_s=0.5, check_s=0.05)
-    async with bench(redis, server, hurries, limits) as desk:
+    settings = QUICK.model_copy(update={"soft_limit_s": 0.2, "hard_limit_s": 0.5})
+    async with bench(redis, server, hurries, settings) as desk:
         ended = await desk.becomes(await desk.service.create("ana", "research", "the sky"), TaskState.DONE)
         assert ended.result == "What there is."
-    async with bench(redis, server, forever, limits) as desk:
+    async with bench(redis, server, forever, settings) as desk:
         ended = await desk.becomes(await desk.service.create("ana", "research", "the sea"), TaskState.FAILED)
         assert (ended.error, ended.attempts) == ("It took longer than 0.5 seconds.", 1)
 
 
 async def test_so_many_run_at_once_and_no_more(redis: Redis, server: RedisProcess) -> None:
-    async with bench(redis, server, forever, concurrency=2) as desk:
+    async with bench(redis, server, forever, QUICK.model_copy(update={"concurrency": 2})) as desk:
         for number in range(4):
             await desk.service.create("ana", "research", f"question {number}")
-        await until(lambda: desk.worker.running == 2, 2.0)
+        await until(lambda: desk.worker._runner.running == 2, 2.0)
         await asyncio.sleep(0.3)
-        assert desk.worker.running == 2
+        assert desk.worker._runner.running == 2
         counts = await desk.repository.counts()
         assert (counts["running_now"], counts["queued_now"]) == (2, 2)
 

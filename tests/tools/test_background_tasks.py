@@ -23,8 +23,8 @@ ADA = Principal("ada", "s1")
 DOMAINS = ("assistant", "knowledge", "research", "tasks", "weather")
 
 
-class Tellings:
-    """What waits to be told of them."""
+class WaitingNotices:
+    """The notices that wait, in place of the notification dispatcher."""
 
     def __init__(self, *notices: Notice) -> None:
         self.notices = list(notices)
@@ -37,10 +37,9 @@ class Tellings:
         return True
 
 
-def asking(world: World, *notices: Notice) -> tuple[TaskQueries, Tellings]:
-    made, tellings = TaskQueries(), Tellings(*notices)
-    made.open(FakeTasks(world, Countdown()), tellings)
-    return made, tellings
+def asking(world: World, *notices: Notice) -> tuple[TaskQueries, WaitingNotices]:
+    waiting = WaitingNotices(*notices)
+    return TaskQueries(FakeTasks(world, Countdown()), waiting), waiting
 
 
 async def asked(tasks: UserTasks, **arguments: str) -> dict[str, Any]:
@@ -66,9 +65,9 @@ async def test_tasks_are_listed_without_their_results() -> None:
 
 
 async def test_the_result_of_one_is_told_and_not_told_unasked_any_more() -> None:
-    tasks, tellings = asking(a_world(), Notice("n1", "Bees dance.", source="t1"), Notice("n2", "Else.", source="t9"))
+    tasks, waiting = asking(a_world(), Notice("n1", "Bees dance.", source="t1"), Notice("n2", "Else.", source="t9"))
     assert (await asked(tasks, action="get", task_id="t1"))["result"] == "They dance."
-    assert [notice.id for notice in tellings.notices] == ["n2"]
+    assert [notice.id for notice in waiting.notices] == ["n2"]
 
 
 async def test_one_at_work_says_how_far_it_is() -> None:
