@@ -11,8 +11,7 @@ import httpx2
 from backend.app.demo import Demo
 from backend.app.stores import Stores
 from backend.models.chat_completions import ChatCompletions
-from backend.models.embedding import Embedder, EmbeddingsAPI, NoEmbeddings
-from backend.models.embedding_local import LocalEmbeddings, bundled
+from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
 from backend.models.tagged import TaggedChatModel
 from backend.settings.settings import Settings
 from backend.storage.outbox import Outbox
@@ -84,6 +83,6 @@ def _open_model(settings: Settings, model_calls: ModelCallLog, stack: AsyncExitS
 def _embedder(settings: Settings, http: httpx2.AsyncClient) -> Embedder:
     """The demonstration has no vectors: unless an address is set, the bundled model makes them, if installed."""
     if settings.offline and not settings.embedding_base_url:
-        return LocalEmbeddings() if bundled() else NoEmbeddings()
+        return LocalEmbeddings() if is_installed() else NoEmbeddings()
     url = (settings.embedding_base_url or settings.openai_base_url).rstrip("/")
     return EmbeddingsAPI(http, url, api_key(settings), settings.embedding_model)

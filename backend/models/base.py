@@ -1,6 +1,6 @@
-"""A text model, as the agent loop sees it: messages and tools in, a stream of deltas out.
+"""The protocol of a text model, as the agent loop uses it: messages and tools in, a stream of deltas out.
 
-`chat` speaks the OpenAI-compatible chat completions protocol; `fake` is scripted, for tests.
+`chat_completions` implements it for OpenAI-compatible servers; `backend.testing.model` is scripted, for tests.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """Some of the answer's words."""
+    """A part of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A complete call the model asks for; `arguments` is its JSON, unchecked."""
+    """A complete tool call of the model; `arguments` is its JSON, unchecked."""
 
     id: str
     name: str
@@ -32,20 +32,20 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The stream's last delta: why it ended and what it cost."""
+    """The last delta of a stream: why it ended and the tokens it used."""
 
     reason: str
     tokens_in: int = 0
     tokens_out: int = 0
     model: str = field(default="", compare=False)
-    """The one that answered, where that may be another than the one asked."""
+    """The model that answered, which may be a fallback of the one requested."""
 
 
 Delta = TextDelta | ToolCall | Finished
 
 
 class ChatModel(Protocol):
-    """One endpoint and its way of failing."""
+    """A text model that streams its answers."""
 
     def stream(
         self,
@@ -54,14 +54,14 @@ class ChatModel(Protocol):
         model: str,
         tools: Sequence[Json] = (),
     ) -> AsyncIterator[Delta]:
-        """Deltas as the model produces them, `Finished` last.
+        """Yield deltas as the model produces them, `Finished` last.
 
-        Closing the iterator closes the HTTP stream. Raises `ModelUnavailable`.
+        Closing the iterator closes the HTTP stream. Raise `ModelUnavailable`.
         """
         ...
 
 
 def quoted(value: Any) -> str:
-    """`value` as JSON that cannot break out of where it is put."""
+    """Return `value` as JSON that cannot break out of the markup around it."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("`", "\\u0060")

@@ -1,13 +1,13 @@
-"""The chat completions protocol, spoken through the `openai` package to any server that speaks it too.
+"""The chat completions protocol, through the `openai` package, to any server that implements it.
 
-Failures that may pass (429, 5xx, 408, 409, a dropped or unreadable stream, a silent server) are tried again with
-growing pauses, as long as nothing has been handed out: after the first delta a second attempt would say
-everything twice. A model that stays away gives way to its fallback, if one is named.
+A request that fails temporarily (429, 5xx, 408, 409, a dropped or unreadable stream, a silent server) is tried again
+after growing pauses, as long as no delta was yielded: after the first, a second attempt would repeat everything. A
+model that stays unavailable is replaced by its fallback, if one is configured.
 """
 
 from __future__ import annotations
 
-import asyncio
+import itertools
 import logging
 import random
 import time
@@ -20,6 +20,7 @@ import httpx2
 import openai
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionChunk
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from backend.errors import ModelUnavailable
 from backend.models.base import Delta, Finished, Json, TextDelta, ToolCall
@@ -28,34 +29,38 @@ log = logging.getLogger(__name__)
 
 RETRYABLE_STATUS = frozenset({408, 409, 429})
 HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "account_deactivated"})
-"""Codes that come as 429 and do not pass."""
+"""Error codes that come with status 429 but are permanent."""
 
 
 OnFailure = Callable[[str, int, str, float], None]
-"""Model, number of the attempt, what went wrong, after how many seconds."""
+"""Receives the model, the number of the attempt, what went wrong, and the seconds it took."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait for a model, in seconds, and how often to ask."""
+    """The time limits for a model, in seconds, and the number of attempts."""
 
     attempts: int = 3
     connect_s: float = 5.0
     silence_s: float = 20.0
-    """Without a byte, before and between deltas."""
+    """Longest time without a byte, before and between deltas."""
     backoff_s: float = 0.3
-    """Before the second attempt; doubled for each further one, and shaken by half."""
+    """Pause before the second attempt; doubled for each further one, and varied by half."""
     longest_pause_s: float = 4.0
-    """However long the server asks us to wait: a caller is on the line."""
+    """Longest pause, however long the server asks for: a caller is waiting."""
 
-    def pause_s(self, attempt: int, asked_s: float | None) -> float:
-        """The pause after failed attempt number `attempt`, counted from 1."""
+    def pause_s(self, attempt: int, asked_s: float) -> float:
+        """Return the pause after the failed attempt number `attempt`, counted from 1."""
         grown: float = self.backoff_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
-        return min(max(grown, asked_s or 0.0), self.longest_pause_s)
+        return min(max(grown, asked_s), self.longest_pause_s)
+
+    def pause_after(self, state: RetryCallState) -> float:
+        """Return the pause after a failed attempt, as tenacity asks for it."""
+        return self.pause_s(state.attempt_number, getattr(_error(state), "asked_s", 0.0))
 
 
 class ChatCompletions:
-    """One endpoint. `fallbacks` maps a model's name to the one asked when it fails."""
+    """One endpoint. `fallbacks` maps a model's name to the one used when it fails."""
 
     def __init__(
         self,
@@ -66,17 +71,17 @@ class ChatCompletions:
         patience: Patience | None = None,
         on_failure: OnFailure | None = None,
     ) -> None:
-        """`on_failure` is told of every attempt that comes to nothing, at once."""
+        """Create the client; `on_failure` is called at once for every failed attempt."""
         self._on_failure = on_failure
         self._fallbacks = dict(fallbacks or {})
         self._patience = patience or Patience()
         self._client = AsyncOpenAI(
             api_key=api_key,
             base_url=base_url,
-            max_retries=0,  # ours know what has been handed out, and the caller's patience
+            max_retries=0,  # this class knows what was yielded already, and the time limits
             timeout=httpx2.Timeout(self._patience.silence_s, connect=self._patience.connect_s),
         )
-        self._completions = self._client.chat.completions  # loaded lazily: now, and not on a caller's time
+        self._completions = self._client.chat.completions  # loaded lazily: now, and not while a caller waits
 
     def __repr__(self) -> str:
         return f"ChatCompletions({self._client.base_url})"
@@ -88,89 +93,95 @@ class ChatCompletions:
         model: str,
         tools: Sequence[Json] = (),
     ) -> AsyncGenerator[Delta, None]:
-        """See `ChatModel.stream`."""
+        """Yield the deltas of an answer; `ChatModel.stream` documents them."""
         request: Json = {"messages": list(messages)}
         if tools:
             request["tools"] = list(tools)
         names = [model, *([fallback] if (fallback := self._fallbacks.get(model)) and fallback != model else [])]
         for number, name in enumerate(names, start=1):
-            handed_out = False
+            yielded = False
             try:
-                async with aclosing(self._patiently({**request, "model": name})) as deltas:
+                async with aclosing(self._first_success({**request, "model": name})) as deltas:
                     async for delta in deltas:
-                        handed_out = True
+                        yielded = True
                         yield replace(delta, model=name) if isinstance(delta, Finished) else delta
                 return
             except ModelUnavailable as error:
-                if handed_out or number == len(names):
+                if yielded or number == len(names):
                     raise
                 log.warning("model %s failed (%s); asking %s", name, error, names[number])
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._client.close()
 
-    async def _patiently(self, request: Json) -> AsyncGenerator[Delta, None]:
-        """The deltas of the first attempt that gets as far as one."""
-        for attempt in range(1, self._patience.attempts + 1):
-            handed_out = False
-            began = time.perf_counter()
-            try:
-                async with aclosing(self._attempt(request)) as deltas:
-                    async for delta in deltas:
-                        handed_out = True
-                        yield delta
-                return
-            except _Failed as failed:
-                if self._on_failure:
-                    self._on_failure(request["model"], attempt, str(failed.error), time.perf_counter() - began)
-                if handed_out or not failed.error.retryable or attempt == self._patience.attempts:
-                    raise failed.error from failed.__cause__
-                pause = self._patience.pause_s(attempt, failed.asked_s)
-                log.info("model %s: %s; again in %.1f s", request["model"], failed.error, pause)
-            await asyncio.sleep(pause)
+    async def _first_success(self, request: Json) -> AsyncGenerator[Delta, None]:
+        """Yield the deltas of the first attempt that produces any."""
+        numbers = itertools.count(1)
 
-    async def _attempt(self, request: Json) -> AsyncGenerator[Delta, None]:
-        """One request. Raises `_Failed`; closes the HTTP stream however it ends."""
+        async def begin() -> tuple[AsyncGenerator[Delta, None], Delta]:
+            deltas = self._attempt(request, next(numbers))
+            return deltas, await anext(deltas)
+
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(self._patience.attempts),
+            wait=self._patience.pause_after,
+            retry=retry_if_exception(lambda error: isinstance(error, ModelUnavailable) and error.retryable),
+            before_sleep=lambda state: log.info("model %s: %s Trying again.", request["model"], _error(state)),
+            reraise=True,
+        )
+        opened: tuple[AsyncGenerator[Delta, None], Delta] = await retrying(begin)
+        deltas, first = opened
+        async with aclosing(deltas):
+            yield first
+            async for delta in deltas:
+                yield delta
+
+    async def _attempt(self, request: Json, number: int) -> AsyncGenerator[Delta, None]:
+        """Make one request and yield its deltas; close the HTTP stream however it ends. Raise `_Failed`."""
         assembly = _Assembly()
+        began = time.perf_counter()
         try:
-            chunks = await self._completions.create(**request, stream=True, stream_options={"include_usage": True})
             try:
-                async for chunk in chunks:
-                    for text in assembly.take(chunk):
-                        yield TextDelta(text)
-            finally:
-                await chunks.close()
-        except openai.APIError as error:
-            raise _translated(error) from error
-        except (httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:
-            raise _Failed("The model's stream cannot be read.") from error
-        for delta in assembly.finish():
-            yield delta
+                chunks = await self._completions.create(**request, stream=True, stream_options={"include_usage": True})
+                try:
+                    async for chunk in chunks:
+                        for text in assembly.take(chunk):
+                            yield TextDelta(text)
+                finally:
+                    await chunks.close()
+            except openai.APIError as error:
+                raise _translated(error) from error
+            except (httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:
+                raise _Failed("The model's stream cannot be read.") from error
+            for delta in assembly.finish():
+                yield delta
+        except _Failed as failed:
+            if self._on_failure:
+                self._on_failure(request["model"], number, str(failed), time.perf_counter() - began)
+            raise
 
 
-class _Failed(Exception):
-    """One attempt failed; `error` is what the caller is told if it was the last."""
+class _Failed(ModelUnavailable):
+    """The failure of one attempt; `asked_s` is the pause that the server asks for."""
 
-    def __init__(self, message: str, *, retryable: bool = True, asked_s: float | None = None) -> None:
+    def __init__(self, message: str, *, retryable: bool = True, asked_s: float = 0.0) -> None:
         super().__init__(message)
-        self.error = ModelUnavailable(message)
-        self.error.retryable = retryable
+        self.retryable = retryable
         self.asked_s = asked_s
 
 
 @dataclass
 class _Assembly:
-    """Puts the pieces of tool calls together, and keeps the end and the bill."""
+    """The state of one stream: the parts of its tool calls, why it ended, and the tokens used."""
 
     reason: str | None = None
     tokens_in: int = 0
     tokens_out: int = 0
     calls: dict[int, dict[str, str]] = field(default_factory=dict)
-    spoke: bool = False
 
     def take(self, chunk: Any) -> list[str]:
-        """The words in one chunk. Raises `ValueError` and kin on something that is no chunk."""
+        """Return the text of one chunk. Raise `TypeError` or `ValueError` for something that is no chunk."""
         if not isinstance(chunk, ChatCompletionChunk) or not isinstance(chunk.choices or [], list):
             raise TypeError("not a chunk")
         if chunk.usage is not None:
@@ -184,13 +195,12 @@ class _Assembly:
                 self._add(piece)
             if text := choice.delta.content or choice.delta.refusal:
                 if not isinstance(text, str):
-                    raise TypeError("words that are not text")
+                    raise TypeError("content that is not text")
                 words.append(text)
-        self.spoke = self.spoke or bool(words)
         return words
 
     def finish(self) -> list[Delta]:
-        """The calls, in order, then the end. A stream that broke off raises `_Failed`."""
+        """Return the calls in order, then the end. Raise `_Failed` for a stream that broke off."""
         if self.reason is None:
             raise _Failed("The model's stream broke off.")
         deltas: list[Delta] = []
@@ -201,7 +211,7 @@ class _Assembly:
         return [*deltas, Finished(self.reason, self.tokens_in, self.tokens_out)]
 
     def _add(self, piece: Any) -> None:
-        """Some servers leave the index out, or send a whole call under the index of the one before."""
+        """Add a part of a call. Some servers omit the index, or send a whole call under the previous index."""
         index = piece.index if isinstance(piece.index, int) else len(self.calls)
         known = self.calls.get(index)
         if known is not None and piece.id and known["id"] and piece.id != known["id"]:
@@ -214,7 +224,7 @@ class _Assembly:
 
 
 def _translated(error: openai.APIError) -> _Failed:
-    """The package's errors in our terms. Texts of the server stay out: they may repeat the caller's words."""
+    """Return the package's error as `_Failed`, without the server's text, which may repeat the caller's words."""
     if isinstance(error, openai.APITimeoutError):
         return _Failed("The model does not answer.")
     if isinstance(error, openai.APIConnectionError):
@@ -228,9 +238,13 @@ def _translated(error: openai.APIError) -> _Failed:
     return _Failed("The model broke off with an error.", retryable=error.code not in HOPELESS_CODES)
 
 
-def _asked_s(response: httpx2.Response) -> float | None:
-    """`Retry-After` in seconds, if it is given as such."""
+def _error(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
+
+
+def _asked_s(response: httpx2.Response) -> float:
+    """Return `Retry-After` in seconds; 0 where it is missing or a date."""
     try:
         return float(response.headers.get("retry-after", ""))
     except ValueError:
-        return None
+        return 0.0

@@ -1,22 +1,29 @@
-"""Texts to vectors, through any server with the OpenAI-compatible `/v1/embeddings`.
+"""Embeddings, from any server with an OpenAI-compatible `/v1/embeddings`, or from a model in this process.
 
-Nothing is made up where there is none: who asks is told what to set.
+The model in this process is WordLlama's, the extra `embeddings`, which needs neither network nor key: its 16 MB of
+token vectors are part of its wheel. A text's vector is the mean of its tokens', at unit length: good for finding texts
+about the same thing, below a large model otherwise. Without any model, requests fail with a hint at what to set.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol, cast
 
 import httpx2
+import numpy as np
+from numpy.typing import NDArray
+from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, wait_fixed
 
 from backend.errors import EmbeddingUnavailable
 from backend.models.base import Json
 
 WITHIN_S = 10.0
-"""Seconds a request may take, its one retry included."""
+"""Seconds a request may take, including its one retry."""
 PAUSE_S = 0.3
 """Seconds before the retry."""
 RETRYABLE = frozenset({408, 409, 429, 500, 502, 503, 504})
@@ -24,18 +31,23 @@ HINT = (
     "Set OPENAI_API_KEY; or, to stay offline, install the extra with a bundled model "
     "(.venv/bin/pip install -e '.[embeddings]'), or set EMBEDDING_BASE_URL and EMBEDDING_MODEL to a local server."
 )
+LOCAL_MODEL = "wordllama-l2-supercat-256"
+LOAD_WITHIN_S = 30.0
+"""Seconds that loading the model may take, once; two or three are usual."""
+
+_Lookup = Callable[[list[str]], NDArray[np.float32]]
 
 
 class Embedder(Protocol):
-    """Texts to vectors."""
+    """A model that turns texts into vectors."""
 
     @property
     def model(self) -> str:
-        """Its name."""
+        """The model's name."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector for each, in the same order, all of one length. Raises `EmbeddingUnavailable`."""
+        """Return one vector for each text, in their order, all of one length. Raise `EmbeddingUnavailable`."""
         ...
 
 
@@ -52,22 +64,20 @@ class EmbeddingsAPI:
         return f"EmbeddingsAPI({self.base_url}, {self.model})"
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """See `Embedder.embed`."""
+        """Return one vector for each text; `Embedder.embed` documents the errors."""
         try:
             async with asyncio.timeout(WITHIN_S):
-                response = await self._asked(list(texts))
+                response: httpx2.Response = await AsyncRetrying(
+                    stop=stop_after_attempt(2),
+                    wait=wait_fixed(PAUSE_S),
+                    retry=retry_if_result(lambda response: response.status_code in RETRYABLE),
+                    retry_error_callback=lambda state: state.outcome and state.outcome.result(),
+                )(self._post, list(texts))
         except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise EmbeddingUnavailable(f"The embedding model does not answer ({type(error).__name__}).") from error
         if response.status_code != httpx2.codes.OK:
             raise EmbeddingUnavailable(f"The embedding model answered with HTTP {response.status_code}.", hint=HINT)
         return _vectors(response, len(texts))
-
-    async def _asked(self, texts: list[str]) -> httpx2.Response:
-        response = await self._post(texts)
-        if response.status_code in RETRYABLE:
-            await asyncio.sleep(PAUSE_S)
-            response = await self._post(texts)
-        return response
 
     async def _post(self, texts: list[str]) -> httpx2.Response:
         return await self.http.post(
@@ -78,7 +88,7 @@ class EmbeddingsAPI:
 
 
 class NoEmbeddings:
-    """Where there is no model: the refusal that says what to do."""
+    """The embedder where no model is configured: every request fails with a hint at what to set."""
 
     model = ""
 
@@ -86,12 +96,63 @@ class NoEmbeddings:
         return "NoEmbeddings()"
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Raises `EmbeddingUnavailable`."""
-        raise EmbeddingUnavailable("There is no embedding model.", hint=HINT)
+        """Raise `EmbeddingUnavailable`."""
+        raise EmbeddingUnavailable("No embedding model is configured.", hint=HINT)
+
+
+class LocalEmbeddings:
+    """The bundled model, loaded on first use. It embeds one text at a time, so that other threads get their turn."""
+
+    model = LOCAL_MODEL
+
+    def __init__(self) -> None:
+        self._lookup: _Lookup | None = None
+        self._loading = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"LocalEmbeddings({LOCAL_MODEL})"
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return 256 numbers for each text, of length 1; all 0 for a text without a word. Raise
+        `EmbeddingUnavailable`."""
+        lookup = await self._loaded()
+        return [await asyncio.to_thread(_vector, lookup, text) for text in texts]
+
+    async def _loaded(self) -> _Lookup:
+        """Return the model, loaded once; after a failure the next request loads it again."""
+        try:
+            async with asyncio.timeout(LOAD_WITHIN_S), self._loading:
+                if self._lookup is None:
+                    self._lookup = await asyncio.to_thread(_load)
+                return self._lookup
+        except (TimeoutError, ImportError, OSError) as error:
+            raise EmbeddingUnavailable(f"The bundled model cannot be loaded ({type(error).__name__}).") from error
+
+
+def is_installed() -> bool:
+    """Return True if the extra is installed."""
+    return find_spec("wordllama") is not None
+
+
+def _load() -> _Lookup:
+    import wordllama  # takes a second or two, so only on first use
+
+    # WordLlama looks for its tokenizer in a misspelt folder; given its package as its "cache", it finds it.
+    folder = Path(cast(str, wordllama.__file__)).parent
+    model: Any = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+    return cast(_Lookup, model.embed)
+
+
+def _vector(lookup: _Lookup, text: str) -> list[float]:
+    vector = lookup([text])[0]
+    length = float(np.linalg.norm(vector))
+    if not np.isfinite(length) or length == 0.0:
+        return [0.0] * len(vector)
+    return cast(list[float], (vector / length).tolist())
 
 
 def _vectors(response: httpx2.Response, count: int) -> list[list[float]]:
-    """The vectors of an answer, by their index. Raises `EmbeddingUnavailable` when it is none."""
+    """Return the vectors of an answer, by their index. Raise `EmbeddingUnavailable` when it holds none."""
     try:
         entries: list[Json] = sorted(response.json()["data"], key=lambda entry: int(entry["index"]))
         vectors = [[float(value) for value in entry["embedding"]] for entry in entries]

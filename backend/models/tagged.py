@@ -1,7 +1,8 @@
-"""A `ChatModel` for models without native tool calls: it tells them of the tools in words, and reads calls from theirs.
+"""A `ChatModel` for models without native tool calls: the tools are described to them in text, and calls parsed from
+theirs.
 
-Above this, nothing differs: the same messages and tools go in, the same `ToolCall`s come out, and the agent's loop
-stays the only one. Below, calls and results travel as tagged text; see `tags` for what is read.
+For the agent loop nothing differs: the same messages and tools go in, and the same `ToolCall`s come out. To the model,
+calls and results travel as tagged text; `tags` documents the grammar.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from backend.models.base import ChatModel, Delta, Finished, Json, TextDelta, ToolCall
-from backend.models.tags import CALL, CALL_END, RESULT, RESULT_END, Call, Malformed, Piece, TagReader, Words
+from backend.models.tags import CALL, CALL_END, RESULT, RESULT_END, Malformed, ParsedCall, Piece, TagReader, Words
 
 MALFORMED = "malformed_call"
-"""The name a call is given that cannot be read: no tool has it, so that it comes back as a failure."""
+"""The name given to a call that cannot be parsed: no tool has it, so that the call fails."""
 GUIDE = """\
 You can call these functions (JSON Schemas of their arguments):
 {tools}
@@ -29,7 +30,7 @@ FORM = f'That was no function call. Write {CALL}{{"name": "…", "arguments": {{
 
 
 class TaggedChatModel:
-    """Wraps `inner`. Only requests for one of `models` are changed; None: all."""
+    """A wrapper of `inner` that changes only requests for one of `models`; None: all."""
 
     def __init__(self, inner: ChatModel, models: Collection[str] | None = None) -> None:
         self._inner = inner
@@ -45,7 +46,7 @@ class TaggedChatModel:
         model: str,
         tools: Sequence[Json] = (),
     ) -> AsyncGenerator[Delta, None]:
-        """See `ChatModel.stream`. A model that goes on after a call is not listened to any longer."""
+        """Yield the deltas of an answer as `ChatModel.stream` does; output after a call is dropped."""
         tagged = self._models is None or model in self._models
         stream = (
             self._tagged(messages, model, tools) if tagged else self._inner.stream(messages, model=model, tools=tools)
@@ -80,16 +81,17 @@ class TaggedChatModel:
 
 
 def names_of(tools: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The names in some schemas."""
+    """Return the names in these schemas."""
     return [str(tool["function"]["name"]) for tool in tools]
 
 
 def as_text(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """The same conversation without `tools`, `tool_calls` and messages of role `tool`, which such a model has not.
+    """Return the conversation without `tools`, `tool_calls` and messages of role `tool`, which such a model does not
+    have.
 
-    Results that belong together become one message of the user's. What users and results say cannot pose as a tag.
+    Results that belong together become one message of the user. Text of users and results cannot pose as a tag.
     """
-    names, told = names_of(tools), []
+    names, text = names_of(tools), []
     called = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
     results: list[str] = []
     for message in messages:
@@ -97,16 +99,16 @@ def as_text(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, 
             results.append(_result(called.get(message.get("tool_call_id"), ""), str(message["content"]), names))
             continue
         if results:
-            told.append({"role": "user", "content": "\n".join(results)})
+            text.append({"role": "user", "content": "\n".join(results)})
             results = []
-        told.append(_told(message))
+        text.append(_as_text(message))
     if results:
-        told.append({"role": "user", "content": "\n".join(results)})
-    return _guided(told, tools)
+        text.append({"role": "user", "content": "\n".join(results)})
+    return _guided(text, tools)
 
 
 def failed_with_tools(content: str, names: Sequence[str], *, message: str = "") -> str:
-    """A result's JSON; of a failure, with the tools there are, and `message` for its own."""
+    """Return a result's JSON; for a failure, with the existing tools added, and `message` in place of its own."""
     try:
         value = json.loads(content)
     except ValueError:
@@ -117,10 +119,10 @@ def failed_with_tools(content: str, names: Sequence[str], *, message: str = "") 
     return json.dumps({**value, "error": error | {"tools": list(names)}}, ensure_ascii=False)
 
 
-def call_of(piece: Call | Malformed) -> ToolCall:
-    """What was read, as a native call would be; a malformed one under a name that no tool has."""
+def call_of(piece: ParsedCall | Malformed) -> ToolCall:
+    """Return a parsed call as a native one; a malformed call gets a name that no tool has."""
     id_ = f"call_{secrets.token_hex(8)}"
-    if isinstance(piece, Call):
+    if isinstance(piece, ParsedCall):
         return ToolCall(id_, piece.name, piece.arguments)
     return ToolCall(id_, MALFORMED, json.dumps({"text": piece.raw}, ensure_ascii=False))
 
@@ -139,7 +141,7 @@ def _guided(messages: list[Json], tools: Sequence[Mapping[str, Any]]) -> list[Js
     return [{"role": "system", "content": guide}, *messages]
 
 
-def _told(message: Mapping[str, Any]) -> Json:
+def _as_text(message: Mapping[str, Any]) -> Json:
     content = message.get("content") or ""
     if message["role"] == "user" and isinstance(content, str):
         content = _defused(content)
@@ -148,7 +150,7 @@ def _told(message: Mapping[str, Any]) -> Json:
 
 
 def _written(function: Mapping[str, Any]) -> str:
-    """A call as the model wrote it."""
+    """Return a call as the model wrote it."""
     if function["name"] == MALFORMED:
         return f"{CALL}{_raw(function['arguments'])}{CALL_END}"
     return f'{CALL}{{"name": {json.dumps(function["name"])}, "arguments": {function["arguments"] or "{}"}}}{CALL_END}'
@@ -162,8 +164,8 @@ def _raw(arguments: str) -> str:
 
 
 def _result(name: str, content: str, names: Sequence[str]) -> str:
-    told = failed_with_tools(content, names, message=FORM if name == MALFORMED else "")
-    return f"{RESULT} name={json.dumps(name)}>{_defused(told)}{RESULT_END}"
+    shown = failed_with_tools(content, names, message=FORM if name == MALFORMED else "")
+    return f"{RESULT} name={json.dumps(name)}>{_defused(shown)}{RESULT_END}"
 
 
 def _defused(text: str) -> str:
@@ -172,7 +174,7 @@ def _defused(text: str) -> str:
 
 @asynccontextmanager
 async def _closing(stream: AsyncIterator[Delta]) -> AsyncIterator[AsyncIterator[Delta]]:
-    """Close `stream` however the block ends: that is what closes the HTTP stream behind it."""
+    """Close `stream` however the block ends, which closes the HTTP stream behind it."""
     try:
         yield stream
     finally:

@@ -1,4 +1,4 @@
-"""Reads what a model without native tool calls writes: words, and calls between tags. Pure; fed piece by piece.
+"""The parser for the output of a model without native tool calls: words, and calls between tags. Pure and incremental.
 
     output  = { words | hidden | call } [ words ]
     call    = "<function_call>" [fence] object [fence] "</function_call>"     the closing tag may be missing
@@ -8,12 +8,12 @@
 
     WORDS ──opener──▶ CALL ──object ends──▶ AFTER ──another call──▶ CALL
       │ ▲                                     └─────anything else──▶ OVER
-      ├─┴──▶ HIDDEN     thoughts, and results the model makes up
+      ├─┴──▶ HIDDEN     thoughts, and results the model invents
       └────▶ FENCE      a code block that may turn out to be a call
 
-What follows a call is written as if its result were known, so nothing of it comes out: neither words nor further
-calls. Calls that follow each other with only white space between them are all made. A call that cannot be read comes
-out as `Malformed`, never as words. However the text is cut into pieces, what comes out is the same.
+Text after a call is written as if its result were known, so all of it is dropped: words as well as further calls. Calls
+that follow each other with only white space between them are all made. A call that cannot be parsed becomes
+`Malformed`, never words. However the text is cut into pieces, the result is the same.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ RESULT, RESULT_END = "<function_result", "</function_result>"
 THINK, THINK_END = "<think>", "</think>"
 FENCE = "```"
 FENCE_KINDS = frozenset({"", "json", "function_call", "tool_call"})
-"""What may stand behind the fence of a block that holds a call."""
+"""The labels of code blocks that may hold a call."""
 FENCE_LINE_LIMIT = 40
 """Characters of a fence's own line."""
 CALL_LIMIT = 16_000
 """Characters of one call."""
 RAW_LIMIT = 2_000
-"""Characters kept of a malformed one."""
+"""Characters kept of a malformed call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Some of the answer."""
+    """A part of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call; `arguments` is JSON, unchecked."""
+class ParsedCall:
+    """A tool call; `arguments` is JSON, unchecked."""
 
     name: str
     arguments: str
@@ -55,20 +55,20 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """Something that was meant as a call; `raw` is its beginning."""
+    """Text that was meant as a call; `raw` is its beginning."""
 
     raw: str
 
 
-Piece = Words | Call | Malformed
+Piece = Words | ParsedCall | Malformed
 
 
-class State(Enum):
-    """Where the reader stands."""
+class ReaderState(Enum):
+    """The state of a `TagReader`."""
 
     WORDS = auto()
     CODE = auto()
-    """Within a code block that is words: the next fence ends it."""
+    """Within a code block that is words; the next fence ends it."""
     HIDDEN = auto()
     CALL = auto()
     FENCE = auto()
@@ -80,15 +80,16 @@ OPENERS = (CALL, RESULT, THINK, FENCE)
 
 
 class TagReader:
-    """`feed` it what the model says, `finish` it once. `tools` are the names a bare code block may call."""
+    """An incremental parser: `feed` it the model's output, then `finish` it. `tools` may be called from a bare code
+    block."""
 
     def __init__(self, tools: Collection[str] = ()) -> None:
         self._tools = frozenset(tools)
-        self._state = State.WORDS
+        self._state = ReaderState.WORDS
         self._buffer = ""
         self._closer = ""
-        self._behind = State.WORDS
-        """Where a hidden part leads back to."""
+        self._behind = ReaderState.WORDS
+        """The state to return to after a hidden part."""
         self._fenced = False
         self._scan = _ObjectScan()
 
@@ -97,22 +98,22 @@ class TagReader:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will come out: the model goes on as if it knew a call's result."""
-        return self._state is State.OVER
+        """True if all further output is dropped: the model continues as if it knew a call's result."""
+        return self._state is ReaderState.OVER
 
     def feed(self, text: str) -> list[Piece]:
-        """What can be told for certain by now."""
+        """Return the pieces that are certain by now."""
         if self.over:
             return []
         self._buffer += text
         return _joined(self._pieces(last=False))
 
     def finish(self) -> list[Piece]:
-        """The rest, when the model has ended."""
+        """Return the remaining pieces at the end of the output."""
         if self.over:
             return []
         pieces = _joined(self._pieces(last=True))
-        self._state, self._buffer = State.OVER, ""
+        self._state, self._buffer = ReaderState.OVER, ""
         return pieces
 
     def _pieces(self, *, last: bool) -> Iterator[Piece]:
@@ -120,17 +121,17 @@ class TagReader:
         while True:
             before = (self._state, len(self._buffer))
             match self._state:
-                case State.WORDS | State.CODE:
+                case ReaderState.WORDS | ReaderState.CODE:
                     yield from self._words(last=last)
-                case State.HIDDEN:
+                case ReaderState.HIDDEN:
                     self._hidden(last=last)
-                case State.CALL:
+                case ReaderState.CALL:
                     yield from self._call(last=last)
-                case State.FENCE:
+                case ReaderState.FENCE:
                     yield from self._fence(last=last)
-                case State.AFTER:
+                case ReaderState.AFTER:
                     self._after(last=last)
-                case State.OVER:
+                case ReaderState.OVER:
                     self._buffer = ""
             if (self._state, len(self._buffer)) == before:
                 return
@@ -146,18 +147,18 @@ class TagReader:
         if opener == FENCE:
             yield from self._at_fence()
         elif opener == CALL:
-            self._fenced = self._state is State.CODE
+            self._fenced = self._state is ReaderState.CODE
             self._begin_call(len(CALL))
         else:
             self._closer = THINK_END if opener == THINK else RESULT_END
-            self._behind, self._state = self._state, State.HIDDEN
+            self._behind, self._state = self._state, ReaderState.HIDDEN
 
     def _at_fence(self) -> Iterator[Piece]:
-        if self._state is State.CODE:
+        if self._state is ReaderState.CODE:
             yield from self._released(len(FENCE))
-            self._state = State.WORDS
+            self._state = ReaderState.WORDS
         else:
-            self._state = State.FENCE
+            self._state = ReaderState.FENCE
 
     def _released(self, size: int) -> Iterator[Piece]:
         text, self._buffer = self._buffer[:size], self._buffer[size:]
@@ -178,7 +179,7 @@ class TagReader:
     def _begin_call(self, skip: int) -> None:
         self._buffer = self._buffer[skip:]
         self._scan = _ObjectScan()
-        self._state = State.CALL
+        self._state = ReaderState.CALL
 
     def _call(self, *, last: bool) -> Iterator[Piece]:
         """The body between the tags: an object, perhaps in a fence."""
@@ -196,14 +197,14 @@ class TagReader:
         self._fenced = self._fenced or FENCE in body[: start or 0]
         piece = read_call(body[start or 0 : end])
         yield piece if piece is not None else Malformed(body[:end].strip()[:RAW_LIMIT])
-        self._buffer, self._state = self._buffer[end:], State.AFTER
+        self._buffer, self._state = self._buffer[end:], ReaderState.AFTER
 
     def _given_up(self, body: str, closed_at: int) -> Iterator[Piece]:
         """A body that is no object: as far as its closing tag, else all there will be."""
         closed = closed_at >= 0
         yield Malformed((body[:closed_at] if closed else body).strip()[:RAW_LIMIT])
         self._buffer = self._buffer[closed_at:] if closed else ""
-        self._state = State.AFTER if closed else State.OVER
+        self._state = ReaderState.AFTER if closed else ReaderState.OVER
 
     def _fence(self, *, last: bool) -> Iterator[Piece]:
         """A code block, held back while it may be a call to a known tool; else it is words."""
@@ -223,11 +224,11 @@ class TagReader:
             yield from self._code()
             return
         yield call
-        self._buffer, self._fenced, self._state = self._buffer[end:], True, State.AFTER
+        self._buffer, self._fenced, self._state = self._buffer[end:], True, ReaderState.AFTER
 
     def _code(self) -> Iterator[Piece]:
         self._scan = _ObjectScan()
-        self._state = State.CODE
+        self._state = ReaderState.CODE
         yield from self._released(len(FENCE))
 
     def _after(self, *, last: bool) -> None:
@@ -241,7 +242,7 @@ class TagReader:
         elif rest.startswith(CALL):
             self._begin_call(len(CALL))
         elif rest and (last or _held(rest, (CALL_END, FENCE, CALL)) != len(rest)):
-            self._state = State.OVER
+            self._state = ReaderState.OVER
 
 
 class _ObjectScan:
@@ -280,7 +281,7 @@ class _ObjectScan:
         return None
 
 
-def read_call(text: str, *, strict: bool = False) -> Call | None:
+def read_call(text: str, *, strict: bool = False) -> ParsedCall | None:
     """The call that a JSON object describes; None when it is none. A strict one has no other fields."""
     try:
         value: Any = json.loads(text, parse_constant=_no_constant)
@@ -293,7 +294,7 @@ def read_call(text: str, *, strict: bool = False) -> Call | None:
         return None
     arguments = value.get(field, {})
     written = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return Call(name.strip(), written)
+    return ParsedCall(name.strip(), written)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from backend.models import embedding_local
-from backend.models.embedding_local import LocalEmbeddings, bundled
+from backend.models import embedding
+from backend.models.embedding import LocalEmbeddings, is_installed
 from tests.http.world import world
 
 SISTER, SIBLING, CAR = "My sister is called Anna.", "What is the name of my sibling?", "I drive a red car."
@@ -31,10 +31,10 @@ async def test_a_text_without_a_word_has_no_direction() -> None:
 
 
 async def test_vectors_are_served_without_key_or_network(tmp_path: Path) -> None:
-    assert bundled()
+    assert is_installed()
     async with world(tmp_path, embedder=LocalEmbeddings()) as here, here.browser() as browser:
         answer = (await browser.post("/embedding", json={"input": [SISTER, CAR]})).json()
-    assert (answer["model"], answer["dimensions"], len(answer["embeddings"])) == (embedding_local.MODEL, 256, 2)
+    assert (answer["model"], answer["dimensions"], len(answer["embeddings"])) == (embedding.LOCAL_MODEL, 256, 2)
 
 
 async def test_a_model_that_cannot_be_read_is_said_to_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ async def test_a_model_that_cannot_be_read_is_said_to_be(monkeypatch: pytest.Mon
 
     async with world(tmp_path, embedder=LocalEmbeddings()) as here, here.browser() as browser:
         with monkeypatch.context() as patched:
-            patched.setattr(embedding_local, "_read", broken)
+            patched.setattr(embedding, "_load", broken)
             answer = await browser.post("/embedding", json={"input": "a"})
             assert answer.status_code == 503 and "bundled model" in answer.json()["error"]["message"]
         assert (await browser.post("/embedding", json={"input": "a"})).status_code == 200, "tried again"

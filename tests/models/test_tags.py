@@ -17,8 +17,8 @@ from backend.models.tags import (
     RESULT_END,
     THINK,
     THINK_END,
-    Call,
     Malformed,
+    ParsedCall,
     Piece,
     TagReader,
     Words,
@@ -95,8 +95,8 @@ def test_calls_are_read_as_they_were_meant(
     ]
     out = read(before + "\n".join(texts) + "\nThe result is 42. " + after)
     made = [piece for piece in out if not isinstance(piece, Words)]
-    assert all(isinstance(piece, Call) for piece in made)
-    assert [(piece.name, json.loads(piece.arguments)) for piece in made if isinstance(piece, Call)] == calls
+    assert all(isinstance(piece, ParsedCall) for piece in made)
+    assert [(piece.name, json.loads(piece.arguments)) for piece in made if isinstance(piece, ParsedCall)] == calls
     assert "".join(piece.text for piece in out if isinstance(piece, Words)) == before
 
 
@@ -110,7 +110,7 @@ def test_a_result_the_model_makes_up_is_dropped_and_so_are_the_calls_built_on_it
         f'Let me look. {written("weather", {"place": "Oslo"})}\n{RESULT}>{{"rain": true}}{RESULT_END}\n'
         f"So it rains. {written('clock', {})}"
     )
-    assert read(text) == [Words("Let me look. "), Call("weather", '{"place": "Oslo"}')]
+    assert read(text) == [Words("Let me look. "), ParsedCall("weather", '{"place": "Oslo"}')]
     assert read(f"Hm. {RESULT}>42{RESULT_END}It is 42.") == [Words("Hm. It is 42.")]
 
 
@@ -132,14 +132,14 @@ def test_thoughts_stay_private() -> None:
 
 
 def test_a_closing_tag_may_be_missing() -> None:
-    assert read(f'{CALL}{{"name": "clock", "arguments": {{}}}}') == [Call("clock", "{}")]
-    assert read(f'{CALL}{{"name": "clock"}} It is noon.') == [Call("clock", "{}")]
+    assert read(f'{CALL}{{"name": "clock", "arguments": {{}}}}') == [ParsedCall("clock", "{}")]
+    assert read(f'{CALL}{{"name": "clock"}} It is noon.') == [ParsedCall("clock", "{}")]
 
 
 def test_a_closing_tag_within_a_text_does_not_end_the_call() -> None:
     call = written("weather", {"place": f'a "quoted" {CALL_END} }} place'})
     (piece,) = read(call)
-    assert isinstance(piece, Call) and json.loads(piece.arguments)["place"] == f'a "quoted" {CALL_END} }} place'
+    assert isinstance(piece, ParsedCall) and json.loads(piece.arguments)["place"] == f'a "quoted" {CALL_END} }} place'
 
 
 @pytest.mark.parametrize(
@@ -165,12 +165,14 @@ def test_what_cannot_be_read_is_malformed_and_no_words(body: str) -> None:
 
 
 def test_arguments_may_be_text_and_may_be_called_parameters() -> None:
-    assert read(f'{CALL}{{"name": "clock", "arguments": "{{\\"a\\": 1}}"}}{CALL_END}') == [Call("clock", '{"a": 1}')]
-    assert read(f'{CALL}{{"name": "clock", "parameters": {{"a": 1}}}}{CALL_END}') == [Call("clock", '{"a": 1}')]
+    assert read(f'{CALL}{{"name": "clock", "arguments": "{{\\"a\\": 1}}"}}{CALL_END}') == [
+        ParsedCall("clock", '{"a": 1}')
+    ]
+    assert read(f'{CALL}{{"name": "clock", "parameters": {{"a": 1}}}}{CALL_END}') == [ParsedCall("clock", '{"a": 1}')]
 
 
 def test_a_code_block_is_a_call_only_when_it_names_a_known_tool() -> None:
-    assert read('```json\n{"name": "clock", "arguments": {}}\n```\nIt is noon.') == [Call("clock", "{}")]
+    assert read('```json\n{"name": "clock", "arguments": {}}\n```\nIt is noon.') == [ParsedCall("clock", "{}")]
     for text in (
         '```json\n{"name": "Ada", "arguments": {}}\n```\nThat is JSON.',
         '```json\n{"name": "clock", "arguments": {}, "more": 1}\n```\nThat is JSON.',
@@ -179,7 +181,7 @@ def test_a_code_block_is_a_call_only_when_it_names_a_known_tool() -> None:
         "``",
     ):
         assert read(text) == [Words(text)]
-    assert read(f"```\n{written('clock', {})}\n```\nAnd?") == [Words("```\n"), Call("clock", "{}")]
+    assert read(f"```\n{written('clock', {})}\n```\nAnd?") == [Words("```\n"), ParsedCall("clock", "{}")]
 
 
 def test_a_call_without_end_is_given_up() -> None:
