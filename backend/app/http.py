@@ -21,8 +21,8 @@ from backend.app.thinkers import ThinkerSubsystem
 from backend.calendar.calendars import open_calendars
 from backend.chat.chat import Chat
 from backend.http.app import build_app
+from backend.http.context import Keeper, Services
 from backend.http.limits import Buckets
-from backend.http.services import Keeper, Services
 from backend.mcp.endpoint import Tokens
 from backend.observability.call_metrics import Metrics
 from backend.sessions.handles import LocalSwitchboard

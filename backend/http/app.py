@@ -14,36 +14,28 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from backend.http import (
     admin,
     chat,
-    coordinator,
-    embedding,
     events,
     health,
     levels,
     me,
     me_events,
-    modes,
     notification,
     page,
     reasoning,
     sessions,
     signalling,
-    socket,
     tasks,
-    thinkers,
-    tools,
 )
-from backend.http.auth import Access, Signatures, token_age_s
+from backend.http.auth import Access, Signatures, keep_tokens_out, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.compressed import Compressed
-from backend.http.context import Context
+from backend.http.context import Context, Services
 from backend.http.errors import ErrorBoundary, install
 from backend.http.headers import SecurityHeaders
 from backend.http.identity import IdentityMiddleware
 from backend.http.limits import TRUSTED_PROXIES, Buckets
-from backend.http.logs import keep_tokens_out
 from backend.http.origins import Origins
 from backend.http.secret_key import secret_key
-from backend.http.services import Services
 from backend.observability.request_metrics import RequestMetrics
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
@@ -58,22 +50,16 @@ HEARTBEAT_S = 15.0
 ROUTES = (
     signalling,
     sessions,
-    thinkers,
     tasks,
-    tools,
     me,
     me_events,
     notification,
     admin,
     events,
     levels,
-    socket,
     health,
     reasoning,
     chat,
-    coordinator,
-    modes,
-    embedding,
     page,
 )
 """The routes, in this order: the page's files answer to what is left."""

@@ -7,6 +7,8 @@ Everybody else, and everybody who asks for a session that does not exist, gets t
 from __future__ import annotations
 
 import hashlib
+import logging
+import re
 import secrets
 import time
 from collections.abc import Callable
@@ -130,3 +132,32 @@ def new_user() -> str:
 
 def _plausible(value: str | None) -> TypeGuard[str]:
     return value is not None and len(value) <= LONGEST and value.isascii()
+
+
+TOKEN = re.compile(r"([?&]token=)[^&\s\"']+")
+LOGGERS = ("uvicorn.access", "uvicorn.error", "uvicorn.asgi")
+"""Who logs addresses: requests, WebSocket handshakes, trace messages."""
+
+
+class WithoutTokens(logging.Filter):
+    """Replaces the value of every `token=` in a record's message and arguments."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.msg, str):
+            record.msg = redact(record.msg)
+        if isinstance(record.args, tuple):
+            record.args = tuple(redact(value) if isinstance(value, str) else value for value in record.args)
+        return True
+
+
+def redact(text: str) -> str:
+    """`text` with every token's value replaced by dots."""
+    return TOKEN.sub(r"\1…", text)
+
+
+def keep_tokens_out() -> None:
+    """Put the filter on the server's loggers, once."""
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        if not any(isinstance(present, WithoutTokens) for present in logger.filters):
+            logger.addFilter(WithoutTokens())

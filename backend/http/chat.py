@@ -1,4 +1,4 @@
-"""`/api/multiturn`, `/api/singleturn`, `/api/conversations`: the conversation that calls have, by text.
+"""`/api/multiturn`, `/api/singleturn`, `/api/conversations`: the conversation that calls have, by text; `/embedding`.
 
 A caller is known by the cookie. A session's token stands for its owner, but in that session's own conversation only.
 """
@@ -6,26 +6,109 @@ A caller is known by the cookie. A session's token stands for its owner, but in 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from backend.chat.turn import ChatTurn
+from backend.chat.turn import ChatRequest, ChatTurn
 from backend.errors import MemoryUnavailable, NotFound
-from backend.http.bodies import documented, read_body
-from backend.http.chat_bodies import MultiTurn, SingleTurn
-from backend.http.context import Context, Here, bearer, identity_of
+from backend.http.bodies import ConversationId, documented, read_body
+from backend.http.context import Caller, Context, Here, bearer, identity_of
 from backend.http.events import EventStream, encode
 from backend.http.limits import address_key
-from backend.storage.memory import HISTORY_LIMIT, without_retried
+from backend.storage.memory import HISTORY_LIMIT, new_message_id, without_retried
 
 FORGET_WITHIN_S = 2
 """Seconds memory may take to forget; it promises to fail within one."""
 NO_CONVERSATION = NotFound("No such conversation.", hint="It may have expired: an idle hour ends one.")
+
+TEXT_LIMIT = 8_000
+"""Characters of one message."""
+MESSAGES_LIMIT = 40
+"""Messages a caller may bring along."""
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=TEXT_LIMIT)]
+Unstripped = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_LIMIT)]
+MessageId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,64}$")]
+Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{0,32}$")]
+
+
+class EarlierMessage(BaseModel):
+    """A message of `messages`."""
+
+    role: Literal["user", "assistant"]
+    content: Text
+
+
+class SingleTurn(BaseModel):
+    """`POST /api/singleturn`."""
+
+    message: Text | None = None
+    messages: list[EarlierMessage] = Field(default_factory=list, max_length=MESSAGES_LIMIT)
+    platform: Label = ""
+    mode: Label = ""
+    stream: bool = False
+
+    @model_validator(mode="after")
+    def _one_question(self) -> SingleTurn:
+        if (self.message is None) == (not self.messages):
+            raise ValueError("send either `message` or `messages`")
+        if self.messages and self.messages[-1].role != "user":
+            raise ValueError("the last of `messages` must be the user's")
+        return self
+
+    @property
+    def text(self) -> str:
+        """The message to be answered."""
+        return self.message if self.message is not None else self.messages[-1].content
+
+    @property
+    def earlier(self) -> tuple[tuple[str, str], ...]:
+        """What the caller brings along."""
+        return tuple((message.role, message.content) for message in self.messages[:-1])
+
+    def turn(self, user_id: str) -> ChatRequest:
+        """What is asked, in no conversation."""
+        return ChatRequest(user_id, self.text, earlier=self.earlier, platform=self.platform, mode=self.mode)
+
+
+class MultiTurn(SingleTurn):
+    """`POST /api/multiturn`."""
+
+    conversation_id: ConversationId | None = None
+    message_id: MessageId | None = None
+
+    def turn(self, user_id: str, own: str | None = None) -> ChatRequest:
+        """What is asked, in `conversation_id`, or a new one; `own` is the only one this caller may name.
+
+        Raises `NotFound` for another.
+        """
+        if own is not None and self.conversation_id not in (None, own):
+            raise NotFound("No such conversation.", hint="A session's token opens that session's conversation only.")
+        named = self.conversation_id or own
+        return ChatRequest(
+            user_id,
+            self.text,
+            named or secrets.token_urlsafe(16),
+            named_conversation=named is not None,
+            message_id=self.message_id or new_message_id(),
+            earlier=self.earlier,
+            platform=self.platform,
+            mode=self.mode,
+        )
+
+
+class Texts(BaseModel):
+    """`POST /embedding`: one text, or up to 64."""
+
+    input: Unstripped | Annotated[list[Unstripped], Field(min_length=1, max_length=64)]
+
 
 router = APIRouter(tags=["chat"])
 
@@ -136,3 +219,13 @@ async def _stream(turn: ChatTurn, heartbeat_s: float) -> AsyncGenerator[bytes, N
     async with aclosing(turn.follow(heartbeat_s)) as stream:
         async for events in stream:
             yield encode(events)
+
+
+@router.post("/embedding", openapi_extra=documented(Texts))
+async def embedding(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
+    """One vector for each text. 503, saying what to set, where there is no model."""
+    here.turns.take(f"embedding {caller.user if caller.known else address_key(request)}", here.now())
+    body = await read_body(request, Texts)
+    texts = [body.input] if isinstance(body.input, str) else body.input
+    vectors = await here.services.embedder.embed(texts)
+    return {"model": here.services.embedder.model, "dimensions": len(vectors[0]), "embeddings": vectors}

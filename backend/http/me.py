@@ -1,25 +1,130 @@
-"""`/api/me`: what is known of the caller, all of it to take away, and the way to have it forgotten.
+"""`/api/me`: what is known of the caller, to show, change, export and erase; and `/mode`, how they are answered.
 
 Only the cookie says who is asking: a session's token opens that session, not its owner's life. A foreign origin has
-been refused before (`origins`). Who comes without a cookie is a stranger, of whom nothing is known.
+been refused before (`origins`). Somebody without a cookie is a stranger, of whom nothing is known.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from backend.errors import VoiceError
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here
-from backend.http.me_changes import Changes
 from backend.sessions.handles import Handle
-from backend.users.profile import UserProfile, load_profile
-from backend.users.profile_updates import update_profile
+from backend.users.profile import INSTRUCTION_CHARS, UserProfile, load_profile
+from backend.users.profile_updates import (
+    FACT_CHARS,
+    SUMMARY_CHARS,
+    AddFact,
+    AddInstruction,
+    DropFact,
+    DropInstruction,
+    DropPreference,
+    PreferenceName,
+    ProfileUpdate,
+    SetMode,
+    SetPreference,
+    WatchTicker,
+    WriteSummary,
+    update_profile,
+)
+
+CHANGES_LIMIT = 50
+"""Changes one request may hold."""
+
+Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=INSTRUCTION_CHARS)]
+Fact = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=FACT_CHARS)]
+
+
+class _Change(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SetOne(_Change):
+    """Overwrites a preference; `watched_tickers` takes a list of symbols, every other one a text."""
+
+    op: Literal["set_preference"]
+    name: PreferenceName
+    value: str | Annotated[list[str], Field(max_length=100)]
+
+
+class DropOne(_Change):
+    """Forgets a preference."""
+
+    op: Literal["drop_preference"]
+    name: PreferenceName
+
+
+class Watch(_Change):
+    """Adds a share to those watched, or takes it away."""
+
+    op: Literal["watch_ticker"]
+    symbol: str
+    watched: bool = True
+
+
+class ChangeFact(_Change):
+    """Adds or forgets something worth knowing, in a few words."""
+
+    op: Literal["add_fact", "drop_fact"]
+    text: Fact
+
+
+class Summarise(_Change):
+    """Replaces the summary by the user's own words; empty: forgotten."""
+
+    op: Literal["write_summary"]
+    text: Annotated[str, StringConstraints(strip_whitespace=True, max_length=SUMMARY_CHARS)]
+
+
+class ChangeInstruction(_Change):
+    """Adds or drops one way in which the caller wants to be answered from now on."""
+
+    op: Literal["add_instruction", "drop_instruction"]
+    text: Instruction
+
+
+Change = Annotated[SetOne | DropOne | Watch | ChangeFact | Summarise | ChangeInstruction, Field(discriminator="op")]
+OF_TEXT: dict[str, Callable[[str], ProfileUpdate]] = {
+    "add_fact": AddFact,
+    "drop_fact": DropFact,
+    "write_summary": WriteSummary,
+    "add_instruction": AddInstruction,
+    "drop_instruction": DropInstruction,
+}
+
+
+class ProfileChanges(BaseModel):
+    """`PATCH /api/me`: made together or, when one cannot be, not at all."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    changes: Annotated[list[Change], Field(min_length=1, max_length=CHANGES_LIMIT)]
+
+    def updates(self) -> list[ProfileUpdate]:
+        """Return the profile updates in order. Raises `BadRequest` for a value that cannot be."""
+        return [_update(change) for change in self.changes]
+
+
+def _update(change: Change) -> ProfileUpdate:
+    match change:
+        case SetOne(name=name, value=value):
+            return SetPreference(name, value if isinstance(value, str) else tuple(value))
+        case DropOne(name=name):
+            return DropPreference(name)
+        case Watch(symbol=symbol, watched=watched):
+            return WatchTicker(symbol, watched)
+        case _:
+            return OF_TEXT[change.op](change.text)
+
 
 router = APIRouter(tags=["me"])
 
@@ -30,11 +135,11 @@ async def show_me(here: Here, caller: Caller) -> dict[str, Any]:
     return _shown(here, await load_profile(here.services.memory, caller.user))
 
 
-@router.patch("/api/me", openapi_extra=documented(Changes))
+@router.patch("/api/me", openapi_extra=documented(ProfileChanges))
 async def change_me(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
     """Change what is known, and tell the caller's live calls; answers what is known then. 422 for what cannot be."""
     here.messages.take(f"me {caller.user}", here.now())
-    changes = await read_body(request, Changes)
+    changes = await read_body(request, ProfileChanges)
     return _shown(here, await update_profile(here.services.memory, caller.user, *changes.updates()))
 
 
@@ -75,3 +180,20 @@ def _shown(here: Context, known: UserProfile) -> dict[str, Any]:
 async def _delete(session: Handle) -> None:
     await session.end("deleted")
     await session.forget()
+
+
+@router.get("/mode")
+async def show_mode(here: Here, caller: Caller) -> dict[str, Any]:
+    """The caller's mode, and all there are. 503 when memory is out of reach."""
+    modes = here.services.chat.modes
+    profile = await load_profile(here.services.memory, caller.user)
+    return {"mode": modes.chosen(profile).name, "modes": [modes.named(name).shown() for name in modes.names]}
+
+
+@router.post("/mode/{mode}")
+async def choose_mode(here: Here, caller: Caller, mode: str) -> dict[str, Any]:
+    """Choose a mode for the caller; a call that is under way changes with it. 404, with all there are, if unknown."""
+    here.messages.take(f"mode {caller.user}", here.now())
+    chosen = here.services.chat.modes.get(mode)
+    await update_profile(here.services.memory, caller.user, SetMode(chosen.name))
+    return {"mode": chosen.name}

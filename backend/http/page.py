@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import APIRouter, FastAPI
 
@@ -27,3 +27,9 @@ def serve_page(app: FastAPI, frontend: Path) -> None:
         log.warning("there is no page in %s: only the API is served", frontend)
         return
     app.frontend("/", directory=frontend, fallback=None)
+
+
+@router.get("/api/tools")
+async def tools(here: Here, client: Literal["voice", "chat"] = "chat") -> dict[str, Any]:
+    """Name, description, parameters, flags and source of each; `client`: in a call, or in a typed conversation."""
+    return here.services.tools(client)

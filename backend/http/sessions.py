@@ -72,3 +72,19 @@ async def delete_session(here: Here, session: OwnSession) -> dict[str, Any]:
         ) from None
     await session.forget()
     return {"ok": True}
+
+
+@router.post("/api/sessions/{session_id}/thinkers/{call_id}/cancel", status_code=202)
+async def cancel(here: Here, session: OwnSession, call_id: str) -> dict[str, Any]:
+    """Stop the work. 404 for a call nobody made, 422 when it is over."""
+    here.messages.take(session.id, here.now())
+    await session.cancel_thinker(call_id)
+    return {"ok": True}
+
+
+@router.post("/api/sessions/{session_id}/thinkers/{call_id}/say", status_code=202)
+async def say(here: Here, session: OwnSession, call_id: str) -> dict[str, Any]:
+    """Speak an answer that came too late (`stale`). 404 for a call nobody made, 422 when there is none."""
+    here.messages.take(session.id, here.now())
+    await session.say_answer(call_id)
+    return {"ok": True}

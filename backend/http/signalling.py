@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, BackgroundTasks, Request
+from fastapi import APIRouter, BackgroundTasks, Request, WebSocket
 from starlette.requests import ClientDisconnect
 
-from backend.errors import TooMany
+from backend.errors import BadRequest, TooMany, VoiceError
 from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_body
-from backend.http.context import Caller, Context, Here
+from backend.http.context import Caller, Context, Here, context_of, own_session_or_query
 from backend.http.identity import Identity, note_fingerprint, note_time_zone, restore
 from backend.http.limits import address_key
 from backend.sessions.offers import NobodyWaits, connect_offer
-from backend.sessions.registry import Session
+from backend.sessions.registry import Session, SessionState
 
 router = APIRouter(tags=["signalling"])
 
@@ -75,3 +75,41 @@ async def reserve(here: Context, caller: Identity, asked: Offer | NewSession, ba
     if asked.time_zone:
         background.add_task(note_time_zone, services.memory, asked.time_zone, caller.user)
     return session
+
+
+UNKNOWN = 4404
+"""No such session, not the caller's, or over."""
+TAKEN = 4409
+"""The session has its transport already."""
+
+
+@router.websocket("/ws/{session_id}")
+async def call(websocket: WebSocket, session_id: str) -> None:
+    """Carry a reserved session's call; returns when the call is over."""
+    session = await _asked_for(websocket, session_id)
+    await websocket.accept()
+    # Looked at only now, with nothing awaited up to `connect`: of two sockets that race, one is refused.
+    refusal = session if isinstance(session, int) else _refusal(session)
+    if isinstance(session, int) or refusal:
+        await websocket.close(refusal)
+        return
+    services = context_of(websocket).services
+    services.directory.connect(session, services.attach_socket(websocket), "websocket")
+    await services.directory.wait(session)
+
+
+async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
+    """The session, brought here if it was reserved in another process; or the close code to refuse with."""
+    try:
+        handle = await own_session_or_query(websocket, session_id)
+        return await context_of(websocket).services.sessions.take(handle)
+    except BadRequest:
+        return TAKEN
+    except VoiceError:
+        return UNKNOWN
+
+
+def _refusal(session: Session) -> int:
+    if session.state is SessionState.ENDED:
+        return UNKNOWN
+    return 0 if session.state is SessionState.RESERVED else TAKEN

@@ -11,6 +11,8 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, StringConstraints
 
+from backend.coordinator.service import CoordinatorService
+from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here
@@ -108,3 +110,30 @@ def _model_calls(here: Context) -> ModelCallLog:
 
 def _no_task() -> NotFound:
     return NotFound("No such task.", hint="It may have expired; GET /api/tasks lists yours.")
+
+
+class NewInput(BaseModel):
+    """`POST /api/input`."""
+
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=INPUT_CHARS)]
+
+
+@router.post("/api/input", status_code=202, openapi_extra=documented(NewInput))
+async def put_input(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
+    """Have it thought about with the next digest; what comes of it is told. 503 when memory is out of reach."""
+    here.messages.take(f"input {caller.user}", here.now())
+    body = await read_body(request, NewInput)
+    await _coordinator(here).add_input(caller.user, body.text)
+    return {"ok": True}
+
+
+@router.get("/api/status")
+async def show_status(here: Here, caller: Caller) -> dict[str, Any]:
+    """The coordinator's state, what waits to be told, and the caller's tasks. 503 when memory is out of reach."""
+    return await _coordinator(here).status(caller.user)
+
+
+def _coordinator(here: Context) -> CoordinatorService:
+    if here.services.coordinator is None:
+        raise NotFound("This server coordinates nothing.")
+    return here.services.coordinator

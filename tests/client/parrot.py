@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.http.app import build_app
-from backend.http.services import Services
+from backend.http.context import Services
 from backend.media.frame import Frame
 from backend.models.embedding import NoEmbeddings
 from backend.sessions.handles import LocalSwitchboard

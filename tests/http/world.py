@@ -21,7 +21,7 @@ from backend.chat.chat import Chat
 from backend.chat.peer_turns import NO_PEERS, PeerTurns
 from backend.conversation.events import Heard
 from backend.http.app import build_app
-from backend.http.services import Keeper, Services
+from backend.http.context import Keeper, Services
 from backend.media.frame import Frame
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings

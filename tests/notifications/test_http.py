@@ -15,8 +15,8 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.app.notifications import Notifications, open_notifications
+from backend.http.context import Keeper
 from backend.http.page_streams import Pages
-from backend.http.services import Keeper
 from backend.mcp.endpoint import Tokens
 from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
