@@ -1,0 +1,194 @@
+"""Notices and reminders that cannot be read, with a real Redis: each costs itself, and everything beside it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+from redis.asyncio import Redis
+
+from backend.app.notifications import Notifications, open_notifications
+from backend.conversation.events import NoticeArrived, NoticeWithdrawn
+from backend.notifications.notices import Notice
+from backend.notifications.repository import DUE, ReminderRepository, UnreadableReminder
+from backend.runtime.faults import listener_failures, skipped_records
+from backend.settings.notifications import NotificationSettings
+from backend.storage.client import connect, connect_waiting
+from backend.storage.pubsub import CHANNEL, PubSub
+from backend.testing.memory import FakeMemory
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.waiting import until
+
+BROKEN = (b"\xff not JSON", b"[1]", b"{}", b'{"id": 7}')
+
+
+@pytest.fixture
+def server() -> Iterator[RedisProcess]:
+    with running_redis() as running:
+        yield running
+
+
+@dataclass
+class Process:
+    """A server process: its notifications, and the events its one call is given."""
+
+    redis: Redis
+    pubsub: PubSub
+    notifications: Notifications
+    arrived: list[str] = field(default_factory=list)
+
+    def on_event(self, event: NoticeArrived | NoticeWithdrawn) -> None:
+        if isinstance(event, NoticeArrived):
+            self.arrived.append(event.text)
+
+
+@asynccontextmanager
+async def process(server: RedisProcess, **settings: Any) -> AsyncIterator[Process]:
+    redis, waiting = connect(server.url), connect_waiting(server.url)
+    pubsub = PubSub(redis, waiting)
+    chosen = NotificationSettings.model_validate(settings)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(redis.aclose)
+        stack.push_async_callback(waiting.aclose)
+        notifications = await stack.enter_async_context(open_notifications(chosen, redis, pubsub, FakeMemory()))
+        pubsub.start()
+        stack.push_async_callback(pubsub.close)
+        assert await pubsub.wait_until_open(5.0)
+        yield Process(redis, pubsub, notifications)
+
+
+async def test_notices_that_cannot_be_read_are_skipped_and_counted_and_the_others_are_spoken(
+    server: RedisProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = skipped_records["notice"]
+    async with process(server) as at:
+        dispatcher = at.notifications.dispatcher
+        for number, raw in enumerate(BROKEN):
+            await at.redis.hset("user:ada:notices", f"bad{number}", raw)
+        await dispatcher.notify("ada", Notice("n1", "It is done."))
+        assert [notice.id for notice in await dispatcher.waiting("ada")] == ["n1"]
+        assert skipped_records["notice"] >= before + 2 * len(BROKEN)
+        subscription = dispatcher.subscribe("ada", at.on_event)
+        await until(lambda: at.arrived == ["It is done."])
+        subscription.mark_delivered("n1")
+        await until(lambda: delivered(at, "n1"))
+        await dispatcher.notify("ada", Notice("n2", "That, too."))
+        await until(lambda: at.arrived == ["It is done.", "That, too."])
+        subscription.close()
+        assert await at.redis.hlen("user:ada:notices") == len(BROKEN) + 1, "they are left for a version that can"
+    assert "a record of the kind notice cannot be read" in caplog.text
+
+
+async def test_messages_that_cannot_be_read_cost_themselves_and_the_call_hears_of_the_next(
+    server: RedisProcess,
+) -> None:
+    async with process(server) as here, process(server) as worker:
+        subscription = here.notifications.dispatcher.subscribe("ada", here.on_event)
+        await until(lambda: here.notifications.dispatcher.is_on_call("ada"))
+        for raw in BROKEN:
+            await worker.redis.publish(CHANNEL, raw)
+        await worker.notifications.dispatcher.notify("ada", Notice("n1", "It is done."))
+        await until(lambda: here.arrived == ["It is done."], within_s=2.0)
+        subscription.close()
+
+
+async def test_a_fault_of_one_call_costs_the_other_calls_nothing(server: RedisProcess) -> None:
+    async with process(server) as at:
+        dispatcher = at.notifications.dispatcher
+
+        def faulty(event: NoticeArrived | NoticeWithdrawn) -> None:
+            raise RuntimeError("a fault of one call")
+
+        subscriptions = [dispatcher.subscribe("eve", faulty), dispatcher.subscribe("ada", at.on_event)]
+        for user in ("eve", "ada"):
+            await dispatcher.notify(user, Notice("n1", "It is done."))
+        await until(lambda: at.arrived == ["It is done."])
+        for subscription in subscriptions:
+            subscription.close()
+
+
+async def test_a_listener_that_raises_keeps_no_notice_from_being_deleted(server: RedisProcess) -> None:
+    async with process(server) as at:
+
+        def faulty(user: str, notice: str, way: str) -> None:
+            raise RuntimeError("a listener's fault")
+
+        before, dispatcher = listener_failures["delivered notices"], at.notifications.dispatcher
+        dispatcher.on_delivered(faulty)
+        await dispatcher.notify("ada", Notice("n1", "It is done."))
+        assert await dispatcher.mark_seen("ada", "n1")
+        assert listener_failures["delivered notices"] == before + 1 and await dispatcher.waiting("ada") == []
+
+
+async def test_reminders_that_cannot_be_read_are_skipped_and_counted_and_the_others_are_delivered(
+    server: RedisProcess,
+) -> None:
+    before = skipped_records["reminder"]
+    async with process(server, per_user=200) as at:
+        for number in range(100):
+            raw = BROKEN[number % len(BROKEN)]
+            await at.redis.hset("user:ada:reminders", f"bad{number}", raw)
+            await at.redis.zadd(DUE, {f"ada bad{number}": time.time() - 60})
+        await at.notifications.reminders.set("ada", "take the bread out", "in 1 second", reminder_id="r1")
+        subscription = at.notifications.dispatcher.subscribe("ada", at.on_event)
+        await until(lambda: at.arrived == ["A reminder: take the bread out"], within_s=8.0)
+        subscription.close()
+        assert [each["id"] for each in await at.notifications.reminders.all_of("ada")] == ["r1"]
+        assert skipped_records["reminder"] >= before + 100
+        assert await at.redis.hlen("user:ada:reminders") == 101, "they are left for a version that can read them"
+
+
+async def test_a_reminder_that_cannot_be_read_is_neither_changed_nor_replaced(server: RedisProcess) -> None:
+    redis = connect(server.url)
+    repository = ReminderRepository(redis)
+    await redis.hset("user:ada:reminders", "r1", b'{"id": "r1", "shape": "of another version"}')
+    with pytest.raises(UnreadableReminder):
+        await repository.remove("ada", "r1")
+    assert await redis.hget("user:ada:reminders", "r1") == b'{"id": "r1", "shape": "of another version"}'
+    await repository.erase("ada")
+    assert not await redis.exists("user:ada:reminders")
+    await redis.aclose()
+
+
+async def test_fields_of_a_newer_version_are_ignored_and_missing_ones_have_defaults(server: RedisProcess) -> None:
+    """The records hold the fields without which no version can do, and one that only a newer version knows."""
+    async with process(server, deliver="when_asked") as at:
+        notice = {"id": "n1", "text": "It is done.", "urgency": "high"}
+        await at.redis.hset("user:ada:notices", "n1", msgspec.json.encode(notice))
+        [found] = await at.notifications.dispatcher.waiting("ada")
+        assert (found.id, found.kind, found.source) == ("n1", "result", "")
+        reminder = {"id": "r1", "owner": "ada", "text": "bread", "created_at": 1.0, "at": 2.0, "color": "red"}
+        await at.redis.hset("user:ada:reminders", "r1", msgspec.json.encode(reminder))
+        [shown] = await at.notifications.reminders.all_of("ada")
+        assert (shown["id"], shown["state"], shown["repeat"], shown["tries"]) == ("r1", "set", "none", 0)
+
+
+async def test_reminders_go_on_after_a_fault_in_the_delivery_of_one(
+    server: RedisProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with process(server) as at:
+        reminders, dispatcher = at.notifications.reminders, at.notifications.dispatcher
+        notify = dispatcher.notify
+
+        async def faulty(user: str, notice: Notice) -> None:
+            if notice.source == "bad":
+                raise RuntimeError("a fault in the delivery of one reminder")
+            await notify(user, notice)
+
+        monkeypatch.setattr(dispatcher, "notify", faulty)
+        await reminders.set("ada", "the faulty one", "in 1 second", reminder_id="bad")
+        await reminders.set("ada", "take the bread out", "in 1 second", reminder_id="good")
+        subscription = dispatcher.subscribe("ada", at.on_event)
+        await until(lambda: at.arrived == ["A reminder: take the bread out"], within_s=5.0)
+        await asyncio.sleep(0.6)
+        subscription.close()
+
+
+async def delivered(at: Process, notice_id: str) -> bool:
+    return await at.notifications.dispatcher.is_delivered("ada", notice_id)
