@@ -15,8 +15,17 @@ import pytest
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.runtime.supervisor import supervised
 from backend.sessions.cluster.cluster import ClusterRedis
-from backend.sessions.cluster.cluster_registry import NODES, ClusterRegistry, calls_key, entry_key, events_key, node_key
+from backend.sessions.cluster.cluster_registry import (
+    NODES,
+    ClusterRegistry,
+    calls_key,
+    decode_event,
+    entry_key,
+    events_key,
+    node_key,
+)
 from backend.sessions.cluster.rpc import Rpc, inbox_key
+from backend.sessions.page_json import PageMessage
 from backend.storage.client import connect_waiting
 from tests.cluster.test_cluster import events_until, link_to, the_same_browser, two_servers
 from tests.http.world import place_call
@@ -134,6 +143,11 @@ async def test_what_this_version_writes_is_read_by_the_next(redis: RedisProcess)
         assert found is not None and (found.node, found.owner) == ("n", "bob")
 
 
+def test_an_event_with_an_element_that_only_a_newer_version_knows_is_read() -> None:
+    event = decode_event(msgspec.json.encode(["transcript", 1.0, {"role": "user"}, "newer"]))
+    assert (event.type, event.at, event.data) == ("transcript", 1.0, {"role": "user"})
+
+
 async def test_calls_go_on_beside_broken_entries_events_and_messages(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser, link_to(redis) as link:
         session_id = (await place_call(browser))["session_id"]
@@ -143,7 +157,7 @@ async def test_calls_go_on_beside_broken_entries_events_and_messages(redis: Redi
         for key in await link.redis.keys("fleet:*:inbox"):
             await link.redis.xadd(key, {"v": b"{"})
         async with the_same_browser(browser, there) as elsewhere:
-            here.directory.find(session_id).feed.publish("one", {})
+            here.directory.find(session_id).event_log.append(PageMessage("one", {}))
             assert await events_until(elsewhere, session_id, "one") == ["one"]
             reading = asyncio.create_task(events_until(elsewhere, session_id, "session_ended"))
             await link.redis.xadd(events_key(session_id), {"v": b"{"}, id="1-5")

@@ -16,7 +16,7 @@ from backend.errors import CallerError, MemoryUnavailable, NotFound, TooMany, Vo
 from backend.observability.merged_metrics import merged
 from backend.runtime.supervisor import supervised
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
-from backend.sessions.cluster.remote import RemoteFeed, RemoteHandle, RpcMethods
+from backend.sessions.cluster.remote import RemoteEventLog, RemoteHandle, RpcMethods
 from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.handles import Handle, LocalHandle, here, newest_of, no_session
@@ -65,12 +65,12 @@ class Cluster:
         self._registry = ClusterRegistry(link.redis)
         self._rpc = Rpc(link.waiting, self.node, RpcMethods(directory, accept_offer, self.announce, metrics))
         self._replicator = SessionReplicator(link.redis, self.node, self._state)
-        self._feeds: dict[str, RemoteFeed] = {}
+        self._followed: dict[str, RemoteEventLog] = {}
         self._tasks: list[asyncio.Task[None]] = []
         directory.watcher = self._replicator
 
     def __repr__(self) -> str:
-        return f"Cluster({self.node[:6]}…, {self._replicator}, {len(self._feeds)} followed)"
+        return f"Cluster({self.node[:6]}…, {self._replicator}, {len(self._followed)} followed)"
 
     @property
     def depth(self) -> int:
@@ -84,7 +84,7 @@ class Cluster:
         entry = await self._registry.entry(session_id)
         if entry is None or entry.node == self.node:
             raise no_session()
-        return RemoteHandle(entry, self._rpc, self._registry, self._feed)
+        return RemoteHandle(entry, self._rpc, self._registry, self._event_log)
 
     async def owned_by(self, owner: str) -> list[Handle]:
         """Return the owner's sessions, newest first; those of other processes are left out while Redis is away."""
@@ -97,7 +97,7 @@ class Cluster:
             log.warning("only this process's sessions are listed: Redis does not answer")
             entries = []
         known += [
-            (entry.description["since"], RemoteHandle(entry, self._rpc, self._registry, self._feed))
+            (entry.description["since"], RemoteHandle(entry, self._rpc, self._registry, self._event_log))
             for entry in entries
             if entry.session_id not in here_ids and entry.node != self.node
         ]
@@ -195,7 +195,7 @@ class Cluster:
         """End the streams of readers here whose session's process has died: its calls died with it."""
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            for session_id, feed in list(self._feeds.items()):
+            for session_id, event_log in list(self._followed.items()):
                 try:
                     entry = await self._registry.entry(session_id)
                     if entry is not None:
@@ -203,7 +203,7 @@ class Cluster:
                     else:
                         over = not await self._registry.is_known(session_id)
                     if over:
-                        feed.lost()
+                        event_log.lost()
                 except VoiceError:
                     break
 
@@ -214,15 +214,15 @@ class Cluster:
     def _local(self, session: Session) -> Handle:
         return LocalHandle(self._directory, session)
 
-    def _feed(self, session_id: str) -> RemoteFeed:
-        if session_id not in self._feeds:
-            self._feeds[session_id] = RemoteFeed(
-                session_id, self._rpc, self._registry, lambda: self._drop_feed(session_id)
+    def _event_log(self, session_id: str) -> RemoteEventLog:
+        if session_id not in self._followed:
+            self._followed[session_id] = RemoteEventLog(
+                session_id, self._rpc, self._registry, lambda: self._unfollow(session_id)
             )
-        return self._feeds[session_id]
+        return self._followed[session_id]
 
-    def _drop_feed(self, session_id: str) -> None:
-        self._feeds.pop(session_id, None)
+    def _unfollow(self, session_id: str) -> None:
+        self._followed.pop(session_id, None)
 
 
 @asynccontextmanager

@@ -47,6 +47,15 @@ class NodeState:
     accepts: bool
 
 
+class StoredEvent(msgspec.Struct, frozen=True, array_like=True):
+    """A page event as its stream holds it: a JSON array, of which a newer version may add elements at the end."""
+
+    type: str
+    at: float
+    data: dict[str, Any]
+
+
+decode_event = msgspec.json.Decoder(StoredEvent).decode
 _entry_decoder = msgspec.json.Decoder(SessionEntry)
 _node_decoder = msgspec.json.Decoder(NodeState)
 

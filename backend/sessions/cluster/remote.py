@@ -8,12 +8,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
-import msgspec
-
 from backend.conversation.page_events import SessionEnded
 from backend.errors import BadRequest, MemoryUnavailable, VoiceError
 from backend.runtime.faults import decode_or_skip
-from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, events_key
+from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.event_log import EventLog, LoggedEvent
 from backend.sessions.handles import LocalHandle, newest_of
@@ -29,7 +27,7 @@ Announce = Callable[[Session], Awaitable[None]]
 """Makes a session known to every process."""
 
 
-class RemoteFeed:
+class RemoteEventLog:
     """The events of a session of another process, for any number of readers here; followed while there is one."""
 
     def __init__(self, session_id: str, rpc: Rpc, registry: ClusterRegistry, on_idle: Callable[[], None]) -> None:
@@ -37,19 +35,19 @@ class RemoteFeed:
         self._rpc = rpc
         self._registry = registry
         self._on_idle = on_idle
-        self._feed = EventLog()
+        self._log = EventLog()
         self._readers = 0
         self._begun = False
 
     def __repr__(self) -> str:
-        return f"RemoteFeed({self._session_id[:6]}…, {self._readers} readers, {self._feed})"
+        return f"RemoteEventLog({self._session_id[:6]}…, {self._readers} readers, {self._log})"
 
     async def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """Yield events numbered above `after`, as `Feed.follow` does."""
+        """Yield events numbered above `after`, as `EventLog.follow` does."""
         self._readers += 1
         try:
             await self._begin()
-            async with aclosing(self._feed.follow(after, quiet_s)) as stream:
+            async with aclosing(self._log.follow(after, quiet_s)) as stream:
                 async for events in stream:
                     yield events
         finally:
@@ -60,8 +58,8 @@ class RemoteFeed:
 
     def lost(self) -> None:
         """End the streams of the readers, which would hang for ever: its process is gone."""
-        self._feed.publish(SessionEnded(LOST))
-        self._feed.close()
+        self._log.publish(SessionEnded(LOST))
+        self._log.close()
 
     async def _begin(self) -> None:
         if self._begun:
@@ -74,25 +72,25 @@ class RemoteFeed:
         await self._rpc.follow(events_key(self._session_id), last, self._on_entry)
 
     def _on_entry(self, number: int, content: bytes) -> None:
-        event = decode_or_skip("session event", content, _event_decoder.decode)
+        event = decode_or_skip("session event", content, decode_event)
         if event is None:
             return
-        type_, at, data = event
-        self._feed.restore(LoggedEvent(number, type_, at, data))
+        type_, at, data = event.type, event.at, event.data
+        self._log.restore(LoggedEvent(number, type_, at, data))
         if PageMessage(type_, data).ends_session:
-            self._feed.close()
+            self._log.close()
 
 
 class RemoteHandle:
     """A `Handle` of a session whose call lives in another process."""
 
     def __init__(
-        self, entry: SessionEntry, rpc: Rpc, registry: ClusterRegistry, feed: Callable[[str], RemoteFeed]
+        self, entry: SessionEntry, rpc: Rpc, registry: ClusterRegistry, event_log: Callable[[str], RemoteEventLog]
     ) -> None:
         self._entry = entry
         self._rpc = rpc
         self._registry = registry
-        self._feed = feed
+        self._event_log = event_log
 
     def __repr__(self) -> str:
         return f"RemoteHandle({self.id[:6]}… at {self._entry.node[:6]}…)"
@@ -161,7 +159,7 @@ class RemoteHandle:
 
     def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
         """Follow its events numbered above `after`."""
-        return self._feed(self.id).follow(after, quiet_s)
+        return self._event_log(self.id).follow(after, quiet_s)
 
     async def ask(self, what: str, within_s: float = 3.0, **args: Any) -> Any:
         """Call a method of `RpcMethods` in its process. Raises what that raises, or `MemoryUnavailable`."""
@@ -227,6 +225,3 @@ class RpcMethods:
         answer = await connect_offer(self._directory, session, self._accept_offer, sdp)
         await self._announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
-
-
-_event_decoder = msgspec.json.Decoder(tuple[str, float, dict[str, Any]])

@@ -25,6 +25,7 @@ from backend.sessions.cluster.cluster_registry import (
     NODES,
     NodeState,
     SessionEntry,
+    StoredEvent,
     calls_key,
     entry_key,
     events_key,
@@ -150,7 +151,7 @@ class SessionReplicator:
     def _write_events(self, pipe: Any, events: list[tuple[str, LoggedEvent]]) -> None:
         for session_id, event in events:
             try:
-                content = msgspec.json.encode((event.type, event.at, event.data))
+                content = msgspec.json.encode(StoredEvent(event.type, event.at, event.data))
             except TypeError as error:
                 skip_record("session event", error)  # else it would be tried again for ever, and no event after it
                 continue
