@@ -20,8 +20,8 @@ from backend.chat.turn import ChatRequest, ChatTurn
 from backend.errors import MemoryUnavailable, NotFound
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here, bearer, identity_of
-from backend.http.events import EventStream, encode
 from backend.http.limits import address_key
+from backend.http.sse import EventStream, encode_events
 from backend.storage.memory import HISTORY_LIMIT, new_message_id, without_retried
 
 FORGET_WITHIN_S = 2
@@ -211,14 +211,14 @@ def _take(request: Request, here: Context) -> None:
 
 async def _answered(here: Context, turn: ChatTurn, *, stream: bool) -> Response:
     if stream:
-        return EventStream(_stream(turn, here.heartbeat_s), headers={"X-Accel-Buffering": "no"})
+        return EventStream(_stream(turn, here.heartbeat_s))
     return JSONResponse((await turn.wait()).shown())
 
 
 async def _stream(turn: ChatTurn, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
     async with aclosing(turn.follow(heartbeat_s)) as stream:
         async for events in stream:
-            yield encode(events)
+            yield encode_events(events)
 
 
 @router.post("/embedding", openapi_extra=documented(Texts))

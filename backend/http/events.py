@@ -1,26 +1,24 @@
-"""`GET /api/events/{session_id}`: a session's events as a server-sent stream, replayed after `Last-Event-ID`."""
+"""`GET /api/events/{session_id}`: a session's events, replayed after `Last-Event-ID`; and `/levels`, while watched."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Header, Query, Response
-from fastapi.sse import EventSourceResponse, format_sse_event
-from starlette.types import Send
 
 from backend.http.context import Here, StreamedSession
-from backend.sessions.event_log import LoggedEvent
-from backend.sessions.handles import Handle
+from backend.http.sse import HEARTBEAT, RETRY, EventStream, encode_event, encode_events
+from backend.media.endpointing import Levels
+from backend.sessions.handles import Handle, session_here
+from backend.sessions.registry import Session, SessionState
 
-RETRY_MS = 2_000
-"""Milliseconds a browser waits before it connects again."""
-HEARTBEAT = format_sse_event(comment="still here")
-
-T = TypeVar("T")
+LEVELS_EVERY_S = 0.2
+"""Seconds between two events with scores: ten frames in each."""
+LEVELS_QUIET_S = 10.0
+"""Seconds without a score after which the stream of scores sends a heartbeat."""
 
 router = APIRouter(tags=["events"])
 
@@ -39,59 +37,40 @@ async def events(
     seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 16 else after
     if await session.told(seen):
         return Response(status_code=204)
-    return EventStream(_stream(session, seen, here.heartbeat_s), headers={"X-Accel-Buffering": "no"})
+    return EventStream(_stream_events(session, seen, here.heartbeat_s))
 
 
-class EventStream(EventSourceResponse):
-    """Closes its generator at once when the reader leaves, instead of leaving that to the garbage collector."""
+@router.get("/api/events/{session_id}/levels", responses={200: {"content": {"text/event-stream": {}}}})
+async def levels(handle: StreamedSession) -> Response:
+    """`levels {threshold, frame_ms, scores}` five times a second; 204 when the call is over or nothing is scored.
 
-    body_iterator: AsyncGenerator[bytes, None]
+    The scores are no part of the session's events: they are not numbered, kept or sent again, and do not travel between
+    processes. Of a call that another process has, this one knows none.
+    """
+    session = session_here(handle)
+    if session is None or session.state is SessionState.ENDED or session.levels is None:
+        return Response(status_code=204)
+    session.levels.require_room()
+    return EventStream(_stream_levels(session, session.levels))
 
-    def __init__(self, content: AsyncGenerator[bytes, None], headers: dict[str, str]) -> None:
-        super().__init__(content, headers={"Cache-Control": "no-cache"} | headers)
 
-    async def stream_response(self, send: Send) -> None:
-        async with aclosing(self.body_iterator):
-            await super().stream_response(send)
-
-
-async def _stream(session: Handle, after: int, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
-    yield format_sse_event(retry=RETRY_MS)
+async def _stream_events(session: Handle, after: int, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+    yield RETRY
     async with aclosing(session.follow(after, heartbeat_s)) as stream:
-        async for events in stream:
-            yield encode(events)
+        async for batch in stream:
+            yield encode_events(batch)
 
 
-async def with_heartbeat(events: AsyncIterator[T], every_s: float) -> AsyncGenerator[T | None, None]:
-    """The events, and None whenever none came for `every_s` seconds."""
-    coming: asyncio.Task[T | None] | None = None
-    try:
-        while True:
-            # A task, so that a heartbeat does not cancel the reader it is waiting for.
-            coming = coming or asyncio.ensure_future(_next(events))
-            await asyncio.wait([coming], timeout=every_s)
-            if not coming.done():
-                yield None
-                continue
-            event, coming = coming.result(), None
-            if event is None:
-                return
-            yield event
-    finally:
-        if coming is not None:
-            coming.cancel()
-            await asyncio.wait([coming])
-
-
-def encode(events: Sequence[LoggedEvent]) -> bytes:
-    """On the wire: what came together goes together; nothing is a heartbeat."""
-    return b"".join(map(_encoded, events)) or HEARTBEAT
-
-
-def _encoded(event: LoggedEvent) -> bytes:
-    """JSON has no line breaks, so the data is one line; `format_sse_event` looks for them, and costs more than all."""
-    return b"event: %b\ndata: %b\nid: %d\n\n" % (event.type.encode(), msgspec.json.encode(event.data), event.id)
-
-
-async def _next(events: AsyncIterator[T]) -> T | None:
-    return await anext(events, None)
+async def _stream_levels(session: Session, levels: Levels) -> AsyncGenerator[bytes, None]:
+    with levels.watch() as ring:
+        yield RETRY
+        quiet_s = 0.0
+        while session.state is not SessionState.ENDED:
+            await asyncio.sleep(LEVELS_EVERY_S)
+            quiet_s = 0.0 if ring else quiet_s + LEVELS_EVERY_S
+            if ring:
+                scores = [round(ring.popleft(), 3) for _ in range(len(ring))]
+                yield encode_event("levels", {"threshold": levels.threshold, "frame_ms": 20, "scores": scores})
+            elif quiet_s >= LEVELS_QUIET_S:
+                quiet_s = 0.0
+                yield HEARTBEAT

@@ -6,13 +6,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from fastapi import APIRouter, Response
-from fastapi.sse import format_sse_event
 
 from backend.conversation.page_events import NoticeChanged, NoticeContent, UserContextChanged
 from backend.errors import MemoryUnavailable
 from backend.http.context import Caller, Context, Here
-from backend.http.events import RETRY_MS, EventStream, encode
 from backend.http.page_streams import Page
+from backend.http.sse import RETRY, EventStream, encode_events
 
 router = APIRouter(tags=["events"])
 
@@ -26,7 +25,7 @@ async def my_events(here: Here, caller: Caller) -> Response:
     if here.services.pages is None:
         return Response(status_code=204)
     page = here.services.pages.stream(caller.user)
-    return EventStream(_stream(page, here), headers={"X-Accel-Buffering": "no"})
+    return EventStream(_stream(page, here))
 
 
 @router.post("/api/me/notices/{notice_id}/seen")
@@ -40,14 +39,14 @@ async def _stream(page: Page, here: Context) -> AsyncGenerator[bytes, None]:
     unwatch = here.services.memory.watch_user(page.user_id, lambda _: page.event_log.publish(UserContextChanged()))
     try:
         await page.enter()
-        yield format_sse_event(retry=RETRY_MS)
+        yield RETRY
         for notice in await _waiting(page, here):
             page.event_log.publish(notice)
         async with aclosing(page.event_log.follow(quiet_s=here.heartbeat_s)) as stream:
             async for events in stream:
                 if not events:
                     await page.still_open()
-                yield encode(events)
+                yield encode_events(events)
     finally:
         unwatch()
         await page.leave()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -12,14 +11,13 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from fastapi.sse import format_sse_event
 from pydantic import BaseModel, Field, StringConstraints
 
 from backend.errors import NotFound, VoiceError
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Here
-from backend.http.events import HEARTBEAT, EventStream, with_heartbeat
 from backend.http.limits import address_key
+from backend.http.sse import HEARTBEAT, EventStream, encode_event, with_heartbeat
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
 from backend.tools.base import Principal
@@ -55,7 +53,7 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     task = ReasoningRequest(body.task, body.strategy, Principal(caller.user if caller.known else "", "reasoning"))
     if not body.stream:
         return JSONResponse(shown(await reasoner.infer(task)))
-    return EventStream(_stream(reasoner, task, here.heartbeat_s), headers={"X-Accel-Buffering": "no"})
+    return EventStream(_stream(reasoner, task, here.heartbeat_s))
 
 
 def shown(reasoned: Reasoned) -> dict[str, Any]:
@@ -85,7 +83,7 @@ async def _events(reasoner: Reasoner, task: ReasoningRequest) -> AsyncGenerator[
             await news.wait()
             news.clear()
             while stages:
-                yield _event("stage", asdict(stages.popleft()))
+                yield encode_event("stage", asdict(stages.popleft()))
             if work.done():
                 news.set()
         yield _outcome(work)
@@ -97,10 +95,6 @@ async def _events(reasoner: Reasoner, task: ReasoningRequest) -> AsyncGenerator[
 
 def _outcome(work: asyncio.Task[Reasoned]) -> bytes:
     try:
-        return _event("result", shown(work.result()))
+        return encode_event("result", shown(work.result()))
     except VoiceError as error:
-        return _event("error", {"message": str(error), "hint": error.hint})
-
-
-def _event(type_: str, data: dict[str, Any]) -> bytes:
-    return format_sse_event(event=type_, data_str=json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+        return encode_event("error", {"message": str(error), "hint": error.hint})

@@ -1,0 +1,78 @@
+"""How server-sent events are written and sent: the response, the encoding, and the heartbeat of all our streams.
+
+Events that came together are sent together, each reader keeps only the number of the last event it has seen, and one
+timer per reader makes its heartbeat. FastAPI's and sse-starlette's responses encode every event for every reader and
+keep tasks of their own; `docs/architecture.md` has what that costs, measured by `benchmarks/event_streams.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import TypeVar
+
+import msgspec
+from fastapi.sse import EventSourceResponse
+from starlette.types import Send
+
+from backend.sessions.event_log import LoggedEvent
+
+RETRY = b"retry: 2000\n\n"
+"""Tells a browser to wait two seconds before it connects again."""
+HEARTBEAT = b": still here\n\n"
+"""A comment that keeps proxies from closing a quiet stream."""
+
+T = TypeVar("T")
+
+
+class EventStream(EventSourceResponse):
+    """Streams what a generator yields, and closes the generator at once when the reader leaves.
+
+    Starlette would leave that to the garbage collector.
+    """
+
+    body_iterator: AsyncGenerator[bytes, None]
+
+    def __init__(self, content: AsyncGenerator[bytes, None]) -> None:
+        super().__init__(content, headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
+
+    async def stream_response(self, send: Send) -> None:
+        async with aclosing(self.body_iterator):
+            await super().stream_response(send)
+
+
+def encode_events(events: Sequence[LoggedEvent]) -> bytes:
+    """Return `events` as one chunk of a stream; no events are a heartbeat."""
+    return b"".join(encode_event(event.type, event.data, event.id) for event in events) or HEARTBEAT
+
+
+def encode_event(type_: str, data: object, event_id: int | None = None) -> bytes:
+    """Return one event of a stream, `data` as JSON, which has no line breaks and so is one line."""
+    number = b"" if event_id is None else b"id: %d\n" % event_id
+    return b"event: %b\ndata: %b\n%b\n" % (type_.encode(), msgspec.json.encode(data), number)
+
+
+async def with_heartbeat(events: AsyncIterator[T], every_s: float) -> AsyncGenerator[T | None, None]:
+    """Yield `events`, and None whenever none came for `every_s` seconds."""
+    coming: asyncio.Task[T | None] | None = None
+    try:
+        while True:
+            # A task, so that a heartbeat does not cancel the reader it is waiting for.
+            coming = coming or asyncio.ensure_future(_next(events))
+            await asyncio.wait([coming], timeout=every_s)
+            if not coming.done():
+                yield None
+                continue
+            event, coming = coming.result(), None
+            if event is None:
+                return
+            yield event
+    finally:
+        if coming is not None:
+            coming.cancel()
+            await asyncio.wait([coming])
+
+
+async def _next(events: AsyncIterator[T]) -> T | None:
+    return await anext(events, None)
