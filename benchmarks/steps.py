@@ -23,7 +23,7 @@ from backend.middleware.plan import discover
 from backend.storage.embedded import open_memory
 from backend.storage.memory import Memory, Message
 from backend.testing.memory import FakeMemory
-from backend.users.memories import Memories, RedisMemories
+from backend.users.memories import Memories
 from backend.users.profile_updates import AddFact, SetPreference, update_profile
 
 TURNS = 300
@@ -40,7 +40,7 @@ class FewMemories:
         return []
 
 
-async def known(memory: Memory, memories: RedisMemories | None) -> None:
+async def known(memory: Memory, memories: Memories | None) -> None:
     """A user of whom much is known."""
     await update_profile(memory, USER, SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
     await update_profile(memory, USER, *(AddFact(f"likes thing number {number}") for number in range(20)))
@@ -82,7 +82,7 @@ async def main() -> None:
     tell("all, memory in this process", await measured(Pipeline(discover(), {Memory: memory, Memories: FewMemories()})))
     with tempfile.TemporaryDirectory() as folder:
         opened = await open_memory(None, Path(folder))
-        memories = RedisMemories(opened.redis)
+        memories = Memories(opened.redis)
         await known(opened.memory, memories)
         services = {Memory: opened.memory, Memories: memories}
         tell(f"all, {opened.label.partition(' (')[0]}", await measured(Pipeline(discover(), services)))

@@ -37,13 +37,12 @@ from backend.sessions.registry import QUEUES, Directory
 from backend.settings.settings import Settings
 from backend.storage.client import or_default
 from backend.storage.memory import HISTORY_LIMIT, Memory, Message
-from backend.storage.redis_memory import RedisMemory
+from backend.storage.redis_memory import following_changes
 from backend.tasks.service import TaskQueries
 from backend.transports.webrtc.ice import IceConfig, StunTurnServer
 from backend.transports.webrtc.transport import accept_offer
-from backend.users.changes import following_changes
 from backend.users.profile import UserProfile, load_profile, watch_profile
-from backend.users.profile_learner import Learning
+from backend.users.profile_learner import LearnerDependencies
 
 LISTENING_WITHIN_S = 1.0
 """Seconds a server that starts waits until its pub/sub channels are open."""
@@ -138,7 +137,9 @@ def _dependencies(
         earlier=partial(_earlier, stores.memory),
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         keep=stores.outbox.put,
-        learning=Learning(partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest),
+        learning=LearnerDependencies(
+            partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
+        ),
         open_endpointing=partial(open_endpointing, settings.vad),
         limits=limits,
         max_s=settings.session_max_minutes * 60,
@@ -204,9 +205,8 @@ async def _listen(
     def publish(owner: str, event: PageEvent) -> None:
         show(owner, page_message(event))
 
-    pubsub, memory = stores.pubsub, stores.memory
-    if isinstance(memory, RedisMemory):
-        await stack.enter_async_context(following_changes(pubsub, memory))
+    pubsub = stores.pubsub
+    await stack.enter_async_context(following_changes(pubsub, stores.opened.memory))
     await stack.enter_async_context(tasks.broadcasting(pubsub, here, publish))
     pubsub.on_page_event(lambda owner, type_, data: show(owner, PageMessage(type_, data)))
     pubsub.start()

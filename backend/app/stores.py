@@ -13,8 +13,8 @@ from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
 from backend.storage.turn_claims import RedisTurns
-from backend.users.memories import RedisMemories
-from backend.users.notes import RedisNotes
+from backend.users.memories import Memories
+from backend.users.notes import Notes
 
 DAY_S = 86_400
 DRAIN_WITHIN_S = 2.0
@@ -30,8 +30,8 @@ class Stores:
     memory: Memory
     outbox: Outbox
     """Calls and typed turns write to memory through it."""
-    memories: RedisMemories
-    notes: RedisNotes
+    memories: Memories
+    notes: Notes
     turns: RedisTurns
     """Which process runs which typed turn."""
     pubsub: PubSub
@@ -45,8 +45,8 @@ async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator
         stack.push_async_callback(opened.memory.close)
         outbox = Outbox(opened.memory)
         stack.push_async_callback(outbox.drain, DRAIN_WITHIN_S)
-        memories = RedisMemories(opened.redis, ttl_s=retention_s(settings))
-        notes = RedisNotes(opened.redis, ttl_s=retention_s(settings))
+        memories = Memories(opened.redis, ttl_s=retention_s(settings))
+        notes = Notes(opened.redis, ttl_s=retention_s(settings))
         pubsub = PubSub(opened.redis, opened.waiting)
         turns = RedisTurns(opened.redis, secrets.token_hex(8))
         turns.listen(pubsub)

@@ -39,8 +39,8 @@ from backend.tools.discovery import folder_modules
 from backend.tools.get_personality import Profiles
 from backend.tools.reminders import UserReminders
 from backend.tools.runner import Toolbox, ToolSource
-from backend.users.load_modes import load_modes
 from backend.users.memories import Memories
+from backend.users.modes import load_modes
 from backend.users.notes import Notes
 from backend.users.summaries import Summaries
 

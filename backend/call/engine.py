@@ -55,7 +55,7 @@ from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.transports.base import Transport
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
-from backend.users.profile_learner import Knowing, Learning
+from backend.users.profile_learner import LearnerDependencies, ProfileLearner
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Line:
     """`await earlier(user_id, conversation_id)`: what was said before, within half a second; None: memory is slow."""
     thinkers: ThinkerDispatcher
     keep: Keep
-    learning: Learning
+    learning: LearnerDependencies
     open_endpointing: Callable[[], Endpointing]
     limits: TurnLimits
     max_s: float
@@ -126,7 +126,7 @@ class Call:
             publish=self._publish,
         )
         self._tool_calls = ToolCallDispatcher(line.thinkers, view, line.metrics)
-        self._knowing = Knowing(line.learning, session.id, session.owner, self._keep, self._brief_anew)
+        self._learner = ProfileLearner(line.learning, session.id, session.owner, self._keep, self._brief_anew)
         self._turns_over = TurnsOver(
             line.thinkers.registry.dependencies.pipeline,
             session.owner,
@@ -342,7 +342,7 @@ class Call:
         self._session.call = None
         if self._subscription:
             self._subscription.close()
-        self._knowing.close(self._reason)
+        self._learner.close(self._reason)
         self._turns_over.close(self._reason)
         keep_summary(self._keep, self._session, self._reason)
         self._line.metrics.session_ended(self._reason)
@@ -407,7 +407,7 @@ class Call:
                 self._tool_calls.cancel(call)
             case do.Remember(role, text):
                 kept_as = self._history.add(role, text)
-                self._knowing.heard(role, text)
+                self._learner.on_message(role, text)
                 self._turns_over.heard(role, text, kept_as)
             case do.NoticeDelivered(notice):
                 if self._subscription:
@@ -431,7 +431,7 @@ class Call:
             case ThinkerChanged(work=None):
                 event = self._tool_calls.settled(event)
             case ThinkerChanged(stage="routed", work=ThinkerWork(domain)):
-                self._knowing.asked(domain)
+                self._learner.on_question(domain)
             case NoticeChanged() if self._subscription:
                 event = self._subscription.shown(event)
             case TurnMeasured():

@@ -14,7 +14,7 @@ from backend.responders.base import PastMessage
 from backend.storage.memory import Memory
 from backend.storage.outbox import Keep
 from backend.users.extraction import stated
-from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, Overhear
+from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, IngestUtterance
 from backend.users.profile_updates import CountTopic, ProfileUpdate, update_profile
 from backend.users.summaries import Summaries
 
@@ -31,9 +31,9 @@ class _Said:
 class ChatProfileUpdater:
     """Told of every turn that was answered; returns at once."""
 
-    def __init__(self, keep: Keep, summaries: Summaries, overhear: Overhear | None = None) -> None:
+    def __init__(self, keep: Keep, summaries: Summaries, ingest: IngestUtterance | None = None) -> None:
         self._keep = keep
-        self._overhear = overhear
+        self._ingest = ingest
         self._summaries = summaries
         self._said: OrderedDict[tuple[str, str], _Said] = OrderedDict()
 
@@ -43,8 +43,8 @@ class ChatProfileUpdater:
     def __call__(self, asked: ChatRequest, reply: ChatReply) -> None:
         if asked.conversation_id is None or reply.state != "complete":
             return
-        if self._overhear and asked.user_id:
-            self._overhear(asked.user_id, asked.text, "chat")
+        if self._ingest and asked.user_id:
+            self._ingest(asked.user_id, asked.text, "chat")
         topics = tuple(CountTopic(domain, time.time()) for domain in reply.thinkers)
         updates: tuple[ProfileUpdate, ...] = (*stated(asked.text), *topics)
         if updates:
@@ -70,4 +70,4 @@ class ChatProfileUpdater:
         said.turns += 1
         said.words += [PastMessage("user", question), PastMessage("assistant", answer)]
         if said.turns % SUMMARY_EVERY == 0:
-            self._summaries.ask(conversation_id, user_id, tuple(said.words))
+            self._summaries.request(conversation_id, user_id, tuple(said.words))

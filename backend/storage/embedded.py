@@ -12,7 +12,6 @@ from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, SettingsError
 from backend.storage.client import connect, connect_waiting
-from backend.storage.memory import Memory
 from backend.storage.redis_memory import Close, RedisMemory
 from backend.storage.redis_server import FolderInUse, RedisServer, ServerFailed, embedded_url, find_binary
 
@@ -23,7 +22,7 @@ log = logging.getLogger(__name__)
 class OpenedMemory:
     """A memory, and what to tell the operator about it."""
 
-    memory: Memory
+    memory: RedisMemory
     label: str
     """For the start-up line and the page, e.g. "embedded Redis 7.0.15 (append-only file in var/redis; survives …)"."""
     survives_restart: bool

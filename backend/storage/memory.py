@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from backend.runtime.faults import call_listener
+
 HISTORY_TTL_S = 3600
 """A conversation is forgotten an hour after its last word."""
 HISTORY_LIMIT = 200
@@ -184,6 +186,39 @@ class Memory(Protocol):
     async def close(self) -> None:
         """Give connections back, and end an embedded server."""
         ...
+
+
+class ContextListeners:
+    """The listeners of this process to users' contexts. They are called after a write, from its task."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, list[ContextListener]] = {}
+
+    def __repr__(self) -> str:
+        return f"ContextListeners({sum(map(len, self._listeners.values()))})"
+
+    @property
+    def users(self) -> frozenset[str]:
+        """The users somebody listens to."""
+        return frozenset(self._listeners)
+
+    def add(self, user_id: str, listener: ContextListener) -> Unwatch:
+        """Call `listener` with every change from now on, until the returned function is called."""
+        self._listeners.setdefault(user_id, []).append(listener)
+
+        def remove() -> None:
+            listeners = self._listeners.get(user_id, [])
+            if listener in listeners:
+                listeners.remove(listener)
+            if not listeners:
+                self._listeners.pop(user_id, None)
+
+        return remove
+
+    def call(self, user_id: str, context: dict[str, Any]) -> None:
+        """Call the user's listeners with the context as it is now; one that raises is counted and logged."""
+        for listener in tuple(self._listeners.get(user_id, ())):
+            call_listener("user context", listener, context)
 
 
 MemoryJob = Callable[[Memory], Awaitable[Any]]

@@ -6,16 +6,19 @@ Every call goes through `guard`, which bounds it and makes `MemoryUnavailable` o
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
+from backend.runtime.supervisor import supervised
 from backend.storage import keys
 from backend.storage.client import Pipe, RedisClient
 from backend.storage.memory import (
@@ -24,18 +27,23 @@ from backend.storage.memory import (
     HISTORY_TTL_S,
     SUMMARY_TTL_S,
     ContextListener,
+    ContextListeners,
     ConversationNote,
     Message,
     Unwatch,
 )
-from backend.storage.watchers import Watchers
+from backend.storage.pubsub import PubSub
 
+REST_S = 1.0
+"""Seconds between tries to read changed contexts while Redis does not answer."""
 UNSURE_LIMIT = 100
 """Messages remembered of which it is not sure whether they were appended; after an outage it is one, as a rule."""
 UNSURE_WITHIN = 20
 """Messages, the newest, among which they are looked for."""
 TURN_S = 5.0
 """Seconds an update may wait for this process's earlier updates of the same user."""
+
+log = logging.getLogger(__name__)
 
 Close = Callable[[], Awaitable[None]]
 
@@ -50,9 +58,9 @@ class RedisMemory:
         self._client = RedisClient(client)
         self._also_close = also_close
         self._user_ttl_s = user_ttl_s
-        self._watchers = Watchers()
+        self.listeners = ContextListeners()
         self.origin = secrets.token_hex(8)
-        """Names this client where its changes are told to other processes."""
+        """The name of this client in the changes it publishes."""
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
         """Messages whose append failed: Redis may have taken it all the same."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -201,19 +209,11 @@ class RedisMemory:
             changed = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
         finally:
             turn.release()
-        self._watchers.tell(user_id, changed)
+        self.listeners.call(user_id, changed)
         return changed
 
-    def watched(self) -> frozenset[str]:
-        """The users somebody here wants to hear of."""
-        return self._watchers.users
-
-    def changed_elsewhere(self, user_id: str, context: dict[str, Any]) -> None:
-        """Another process has changed it to this; see `changes`."""
-        self._watchers.tell(user_id, context)
-
     def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
-        return self._watchers.add(user_id, listener)
+        return self.listeners.add(user_id, listener)
 
     async def everything_of(self, user_id: str) -> dict[str, Any]:
         async def gather(redis: Redis) -> dict[str, Any]:
@@ -231,7 +231,7 @@ class RedisMemory:
             await redis.publish(keys.CHANGES, f"{self.origin} {user_id}")
 
         await self._client.call(forget)
-        self._watchers.tell(user_id, {})
+        self.listeners.call(user_id, {})
 
     async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
         await self._put_owned(user_id, keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)
@@ -291,3 +291,48 @@ class RedisMemory:
             return [keys.readable(item) for item in cast(list[bytes], await redis.lrange(name, 0, -1))]
         raw = cast(bytes | None, await redis.get(name))
         return None if raw is None else keys.readable(raw)
+
+
+@asynccontextmanager
+async def following_changes(pubsub: PubSub, memory: RedisMemory) -> AsyncIterator[None]:
+    """Call the listeners of `memory` with what other processes change, until the block ends.
+
+    Enter the block before pub/sub starts. Every change is published in the transaction that makes it, with the name of
+    the process that made it. After a lost connection the context of every user somebody here listens to is read again:
+    no change stays unnoticed.
+    """
+    changed: set[str] = set()
+    news = asyncio.Event()
+
+    def on_message(raw: bytes | None) -> None:
+        users = memory.listeners.users
+        if raw is not None:
+            origin, _, user_id = raw.decode(errors="replace").partition(" ")
+            users = users & {user_id} if origin != memory.origin else frozenset()
+        if users:
+            changed.update(users)
+            news.set()
+
+    async def read_changed() -> None:
+        """Read the contexts of changed users: each once, however often it was changed."""
+        while True:
+            await news.wait()
+            news.clear()
+            while changed:
+                user_id = changed.pop()
+                try:
+                    context = await memory.user_context(user_id)
+                except MemoryUnavailable as error:
+                    log.info("changes made by other processes are read later: %s", error)
+                    changed.add(user_id)
+                    await asyncio.sleep(REST_S)
+                else:
+                    memory.listeners.call(user_id, context)
+
+    pubsub.subscribe(keys.CHANGES, on_message)
+    reading = supervised("context changes", read_changed)
+    try:
+        yield
+    finally:
+        reading.cancel()
+        await asyncio.wait([reading])

@@ -15,11 +15,11 @@ from backend.storage.memory import (
     HISTORY_TTL_S,
     SUMMARY_TTL_S,
     ContextListener,
+    ContextListeners,
     ConversationNote,
     Message,
     Unwatch,
 )
-from backend.storage.watchers import Watchers
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class FakeMemory:
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, user_ttl_s: int | None = None) -> None:
         self.down = False
         self._user_ttl_s = user_ttl_s
-        self._watchers = Watchers()
+        self._listeners = ContextListeners()
         self.closed = False
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
@@ -109,11 +109,11 @@ class FakeMemory:
     ) -> dict[str, Any]:
         changed = change(await self.user_context(user_id))
         self._put(keys.context(user_id), keys.encode(changed), self._user_ttl_s)
-        self._watchers.tell(user_id, changed)
+        self._listeners.call(user_id, changed)
         return changed
 
     def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
-        return self._watchers.add(user_id, listener)
+        return self._listeners.add(user_id, listener)
 
     async def everything_of(self, user_id: str) -> dict[str, Any]:
         names = (keys.context(user_id), *sorted(self._owned.get(user_id, ())))
@@ -121,7 +121,7 @@ class FakeMemory:
 
     async def forget_user(self, user_id: str) -> None:
         self._drop(keys.context(user_id), *self._owned.pop(user_id, ()))
-        self._watchers.tell(user_id, {})
+        self._listeners.call(user_id, {})
 
     async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
         self._put(keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)

@@ -1,7 +1,7 @@
 """What the user has asked to have remembered: found again, added to, corrected and forgotten.
 
 The words lie in `users.memories`, each user's apart; what fits a question is decided where it is decided for every
-turn (`users.search`), so that a search finds what an answer would have rested on.
+turn (`users.ranking`), so that a search finds what an answer would have rested on.
 
 Forgetting one needs no second consent: the user has asked for it, nobody else sees these words, and the deleted text
 comes back with the result, so that it can be said and kept anew. Forgetting all at once is not to be had here.
@@ -19,7 +19,7 @@ from backend.models.embedding import Embedder
 from backend.tools.base import OURS, Json, Principal, Result, tool
 from backend.tools.fetch import refused
 from backend.users.memories import LIMIT, TAG_CHARS, TAG_LIMIT, TEXT_LIMIT, Memories, StoredMemory
-from backend.users.search import fitting
+from backend.users.ranking import fitting
 
 Action = Literal["search", "create", "update", "delete", "list", "get"]
 NEEDS: dict[Action, tuple[str, ...]] = {

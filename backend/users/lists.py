@@ -1,7 +1,7 @@
-"""A short list of a user's, under one key of theirs: read as a whole, and changed as a whole, or not at all.
+"""A short list of a user's records under one key: read as a whole, and changed as a whole or not at all.
 
-What is kept is JSON. A change is a pure function of the list; where somebody else wrote in between it runs again, on
-what they left.
+A record that cannot be decoded is skipped and counted, and stays where it is. Fields that are not known here are
+ignored.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
+from backend.runtime.faults import decode_or_skip
 from backend.storage.client import Pipe, RedisClient
 
 T = TypeVar("T")
@@ -21,49 +22,58 @@ T = TypeVar("T")
 class UserLists(Generic[T]):
     """The lists `user:{id}:{name}` of all users, each kept `ttl_s` seconds after its last change; None: for good.
 
-    Nobody, the empty user id, has an empty one that stays empty. Everything may raise `MemoryUnavailable`.
+    The list of the empty user id is empty and stays so. Every method may raise `MemoryUnavailable`.
     """
 
     def __init__(self, redis: Redis, name: str, kind: type[T], *, ttl_s: int | None = None) -> None:
         self._client = RedisClient(redis)
         self._name = name
-        self._decoder = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
+        self._decoder = msgspec.json.Decoder(kind)
         self._ttl_s = ttl_s
 
     def __repr__(self) -> str:
         return f"UserLists({self._name}, {self._client!r})"
 
     async def read(self, user_id: str) -> list[T]:
-        """In the order it was written in."""
+        """Return the list in the order it was written in."""
         raw = await self._client.call(lambda redis: redis.get(self._key(user_id))) if user_id else None
-        return self._decoded(raw)
+        return self._decoded(raw)[0]
 
     async def change(self, user_id: str, change: Callable[[list[T]], list[T]]) -> list[T]:
-        """What it is then. `change` may run several times; what it raises comes through, and nothing is changed."""
+        """Return what `change`, a pure function, made of the list.
+
+        `change` runs again when somebody else wrote in between; what it raises comes through, and nothing is written.
+        """
         if not user_id:
             return []
         key = self._key(user_id)
 
         def write(pipe: Pipe, raw: bytes | None) -> list[T]:
-            old = self._decoded(raw)
+            old, unreadable = self._decoded(raw)
             new = change(list(old))
-            if not new:
+            if not new and not unreadable:
                 pipe.delete(key)
             elif new != old:
-                pipe.set(key, msgspec.json.encode(new), ex=self._ttl_s)
+                pipe.set(key, msgspec.json.encode([*unreadable, *new]), ex=self._ttl_s)
             return new
 
         return await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
 
     async def erase(self, user_id: str) -> None:
-        """Leave nothing."""
+        """Delete the user's list."""
         await self._client.call(lambda redis: redis.delete(self._key(user_id)))
 
-    def _decoded(self, raw: bytes | None) -> list[T]:
+    def _decoded(self, raw: bytes | None) -> tuple[list[T], list[msgspec.Raw]]:
+        """Return the records that can be read, and the others as they are stored."""
         try:
-            return [] if raw is None else self._decoder.decode(raw)
+            stored = [] if raw is None else msgspec.json.decode(raw, type=list[msgspec.Raw])
         except msgspec.DecodeError as error:
             raise MemoryUnavailable(f"A user's {self._name} cannot be read.") from error
+        records = [decode_or_skip(self._name, one, self._decoder.decode) for one in stored]
+        return (
+            [record for record in records if record is not None],
+            [msgspec.Raw(bytes(one)) for one, record in zip(stored, records, strict=True) if record is None],
+        )
 
     def _key(self, user_id: str) -> str:
         return f"user:{user_id}:{self._name}"

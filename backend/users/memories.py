@@ -1,9 +1,8 @@
-"""What a user wants remembered, in their own words: short texts with tags, each to be found, changed and deleted.
+"""Memories: what a user wants remembered, in their own words, as short texts with tags.
 
-They lie under one key of their owner's, `user:{id}:memories` (a JSON list, oldest first), so that nobody else can name
-them and all are read at once, as a search wants them. Kept for good, or for so long after their last change as
-everything that is known of a user. Whoever asks for a user that is not known, the empty id, gets nothing and keeps
-nothing.
+All memories of a user are stored under `user:{id}:memories` (a JSON list, oldest first), so that nobody else can name
+them and a search reads all at once. They are kept for good, or as long after their last change as everything known of
+a user. The empty user id has no memories.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from redis.asyncio import Redis
@@ -21,9 +20,9 @@ from backend.errors import BadRequest
 from backend.users.lists import UserLists
 
 LIMIT = 200
-"""Memories of one user; the oldest falls off."""
+"""Memories of one user; the oldest is dropped."""
 TEXT_LIMIT = 1_000
-"""Characters of one."""
+"""Characters of one memory."""
 TAG_LIMIT = 8
 TAG_CHARS = 40
 
@@ -41,62 +40,39 @@ class StoredMemory:
         return f"StoredMemory({self.id}, {len(self.text)} characters)"  # and nobody's words
 
 
-class Memories(Protocol):
-    """Every method may raise `MemoryUnavailable`."""
-
-    async def add(self, user_id: str, text: str, tags: Sequence[str] = ()) -> StoredMemory:
-        """Keep one. Raises `BadRequest` for a text or tags that are none, or a user we do not know."""
-        ...
-
-    async def all(self, user_id: str) -> list[StoredMemory]:
-        """Every one, the newest first."""
-        ...
-
-    async def get(self, user_id: str, memory_id: str) -> StoredMemory | None:
-        """That one, or None."""
-        ...
-
-    async def update(
-        self, user_id: str, memory_id: str, *, text: str | None = None, tags: Sequence[str] | None = None
-    ) -> StoredMemory | None:
-        """Change its text or tags; None when there is no such memory. Raises `BadRequest`."""
-        ...
-
-    async def delete(self, user_id: str, memory_id: str) -> bool:
-        """Whether there was one."""
-        ...
-
-    async def erase(self, user_id: str) -> None:
-        """Delete every one."""
-        ...
-
-
-class RedisMemories:
-    """`Memories` over a redis.asyncio client, which stays its owner's."""
+class Memories:
+    """All users' memories over a Redis client that stays its owner's. Every method may raise `MemoryUnavailable`."""
 
     def __init__(self, client: Redis, *, ttl_s: int | None = None, clock: Callable[[], float] = time.time) -> None:
         self._lists = UserLists(client, "memories", StoredMemory, ttl_s=ttl_s)
         self._clock = clock
 
     def __repr__(self) -> str:
-        return f"RedisMemories({self._lists!r})"
+        return f"Memories({self._lists!r})"
 
     async def add(self, user_id: str, text: str, tags: Sequence[str] = ()) -> StoredMemory:
+        """Keep a memory; of more than `LIMIT` the oldest is dropped.
+
+        Raises `BadRequest` for a text or tags that cannot be kept, or the empty user id.
+        """
         if not user_id:
-            raise BadRequest("Memories are kept for a user we know only.")
+            raise BadRequest("Memories can be kept only for a known user.")
         new = StoredMemory(f"mem_{secrets.token_hex(8)}", checked_text(text), self._clock(), checked_tags(tags))
         await self._lists.change(user_id, lambda kept: [*kept, new][-LIMIT:])
         return new
 
     async def all(self, user_id: str) -> list[StoredMemory]:
+        """Return every memory, the newest first."""
         return (await self._lists.read(user_id))[::-1]
 
     async def get(self, user_id: str, memory_id: str) -> StoredMemory | None:
+        """Return that memory, or None."""
         return _named(await self.all(user_id), memory_id)
 
     async def update(
         self, user_id: str, memory_id: str, *, text: str | None = None, tags: Sequence[str] | None = None
     ) -> StoredMemory | None:
+        """Change the text or the tags of a memory; None when there is no such memory. Raises `BadRequest`."""
         changes: dict[str, Any] = {} if text is None else {"text": checked_text(text)}
         if tags is not None:
             changes["tags"] = checked_tags(tags)
@@ -106,6 +82,7 @@ class RedisMemories:
         return _named(kept, memory_id)
 
     async def delete(self, user_id: str, memory_id: str) -> bool:
+        """Delete a memory, and return whether there was one."""
         found = False
 
         def without(kept: list[StoredMemory]) -> list[StoredMemory]:
@@ -117,15 +94,16 @@ class RedisMemories:
         return found
 
     async def erase(self, user_id: str) -> None:
+        """Delete every memory of that user."""
         await self._lists.erase(user_id)
 
     async def export(self, user_id: str) -> list[dict[str, Any]]:
-        """Every one as JSON data, for the user to take away."""
+        """Return every memory as JSON data, for the user's export."""
         return [msgspec.to_builtins(one) | {"tags": list(one.tags)} for one in await self.all(user_id)]
 
 
 def checked_text(text: str) -> str:
-    """In the form it is kept in. Raises `BadRequest`."""
+    """Return the text in the form it is kept in: one line. Raises `BadRequest`."""
     line = " ".join(text.split())
     if not line or len(line) > TEXT_LIMIT:
         raise BadRequest(f"A memory has 1 to {TEXT_LIMIT:,} characters.")
@@ -133,7 +111,7 @@ def checked_text(text: str) -> str:
 
 
 def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    """Likewise: lower-case, each once. Raises `BadRequest`."""
+    """Return the tags in lower case, each once. Raises `BadRequest`."""
     cleaned = tuple(dict.fromkeys(tag.strip().lower() for tag in tags if tag.strip()))
     if len(cleaned) > TAG_LIMIT or any(len(tag) > TAG_CHARS for tag in cleaned):
         raise BadRequest(f"A memory has at most {TAG_LIMIT} tags of {TAG_CHARS} characters.")

@@ -1,37 +1,47 @@
-"""What a mode is: a named profile of how the server thinks and speaks, chosen by each user, for voice and text."""
+"""A mode is a named profile of how the server thinks and speaks, chosen by each user, for voice and text.
+
+`modes.toml` holds the built-in modes; a file that names a tool or a step that does not exist is refused.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+import tomllib
+from collections.abc import Callable, Container, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from backend.errors import NotFound
+from backend.errors import NotFound, SettingsError, SetupError
 from backend.users.profile import UserProfile
 
 DEFAULT = "default"
-"""The mode of whoever has chosen none."""
+"""The mode of a user who has chosen none."""
+
+BUILT_IN = Path(__file__).with_name("modes.toml")
+FILE_LIMIT = 256 * 1024
+"""Bytes a modes file may have."""
+HINT = f"Correct the file named in MODES_FILE; {BUILT_IN.name} in backend/users shows every field."
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)]
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 
 
 class Limits(BaseModel):
-    """How far a turn may go. None: what is usual."""
+    """How far a turn may go. None: the usual limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool_rounds: int = Field(default=10, ge=1, le=10)
     history_messages: int = Field(default=20, ge=1, le=20)
     deadline_s: float | None = Field(default=None, gt=0, le=600)
-    """Of a chat's turn, in seconds."""
+    """Seconds a chat's turn may take."""
     thinker_deadline_s: float | None = Field(default=None, gt=0, le=600)
-    """Shortens a Thinker's own; it never makes it longer."""
+    """Seconds a Thinker may take; it shortens the Thinker's own deadline and never makes it longer."""
 
 
 class Mode(BaseModel):
-    """One profile. What is empty stands as it is without a mode."""
+    """One mode. What is empty stays as it is without a mode."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,22 +58,25 @@ class Mode(BaseModel):
     limits: Limits = Limits()
 
     def model_name(self, usual: str, models: Mapping[str, str]) -> str:
-        """The model that thinks: the mode's, or the `usual` tier's. `models` names 'fast' and 'advanced'."""
+        """Return the name of the model that thinks: the mode's, or the `usual` tier's.
+
+        `models` names the models of the tiers 'fast' and 'advanced'.
+        """
         wanted = self.model or usual
         return models.get(wanted, wanted)
 
     def words(self) -> str:
-        """What a model is told of it; empty when it says nothing."""
+        """Return the mode's part of a prompt; empty when it has none."""
         parts = [self.prompt, f"Your manner: {self.personality}" if self.personality else ""]
         return "\n\n".join(filter(None, parts))
 
-    def shown(self) -> dict[str, Any]:
-        """What `GET /mode` tells of it."""
+    def shown(self) -> dict[str, str]:
+        """Return the mode as `GET /mode` lists it."""
         return {"name": self.name, "description": self.description, "model": self.model or "usual"}
 
 
 class Modes:
-    """All there are; `default` is always among them."""
+    """All modes of the server; `default` is always among them."""
 
     def __init__(self, modes: Iterable[Mode] = ()) -> None:
         self._by_name = {DEFAULT: Mode()} | {mode.name: mode for mode in modes}
@@ -76,19 +89,70 @@ class Modes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Their names, the default first."""
+        """The names of all modes, the default first."""
         return tuple(self._by_name)
 
     def get(self, name: str) -> Mode:
-        """The mode of that name. Raises `NotFound`, which lists all."""
+        """Return the mode of that name. Raises `NotFound`, which lists all."""
         if name not in self._by_name:
             raise NotFound("There is no such mode.", hint=f"The modes are: {', '.join(self._by_name)}.")
         return self._by_name[name]
 
     def named(self, name: str) -> Mode:
-        """The mode of that name, or the default: a user's choice may be older than the file."""
+        """Return the mode of that name, else the default: a user's choice may be older than the file."""
         return self._by_name.get(name, self._by_name[DEFAULT])
 
     def chosen(self, profile: UserProfile) -> Mode:
         """Return the mode the user has chosen, else the default."""
         return self.named(profile.mode)
+
+
+def load_modes(
+    path: Path | None = None,
+    *,
+    tools: Container[str] | None = None,
+    check_steps: Callable[[Iterable[str]], None] | None = None,
+) -> Modes:
+    """Return the modes of `path`, or the built-in ones.
+
+    `tools` are the names a mode may use; `check_steps` raises a `SetupError` for a step that does not exist. Raises
+    `SettingsError`, which names the file, the mode and the field.
+    """
+    file = path or BUILT_IN
+    modes = [_mode(file, name, table) for name, table in _tables(file).items()]
+    for mode in modes:
+        if tools is not None and (missing := sorted(name for name in mode.tools or () if name not in tools)):
+            raise _wrong(file, f"mode {mode.name}: there is no tool {', '.join(missing)}")
+        if check_steps is not None and mode.steps:
+            try:
+                check_steps(mode.steps)
+            except SetupError as error:
+                raise _wrong(file, f"mode {mode.name}: {error}") from error
+    return Modes(modes)
+
+
+def _tables(file: Path) -> dict[str, object]:
+    try:
+        content = file.read_bytes()
+        if len(content) > FILE_LIMIT:
+            raise _wrong(file, f"it is larger than {FILE_LIMIT // 1024} KB")
+        return tomllib.loads(content.decode())
+    except OSError as error:
+        raise _wrong(file, f"it cannot be read ({error.strerror})") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _wrong(file, f"it is not TOML: {error}") from error
+
+
+def _mode(file: Path, name: str, table: object) -> Mode:
+    if not isinstance(table, dict):
+        raise _wrong(file, f"{name} is not a table; write [{name}]")
+    try:
+        return Mode.model_validate({**table, "name": name})
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise _wrong(file, f"mode {name}, {where}: {problem['msg']}") from error
+
+
+def _wrong(file: Path, what: str) -> SettingsError:
+    return SettingsError(f"The modes in {file} cannot be used: {what.rstrip('.')}.", hint=HINT)

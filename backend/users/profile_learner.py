@@ -1,10 +1,10 @@
-"""What one call learns of its caller, and how the Responder hears of what is known.
+"""The profile learner of one call: what it learns of its caller, and how the Responder is briefed on changes.
 
-Learning: names and homes from what the caller says, topics from the questions put to Thinkers, a summary every few
-turns and at the end. All of it goes to memory through the outbox, or to `Summaries`; nothing here is waited for.
+It learns names and homes from what the caller says, topics from the questions for Thinkers, and has a summary written
+every few turns and at the end. All of it goes to memory through the outbox, or to `Summaries`; nothing here waits.
 
-Hearing of it: whoever in this process changes what is known of the user — this call, its Thinkers, another call —
-memory tells us. A moment later, when several changes may have come, the Responder is briefed anew.
+Whenever the caller's profile changes, in this process or another, the Responder is briefed again a moment later, when
+further changes may have come.
 """
 
 from __future__ import annotations
@@ -28,71 +28,73 @@ from backend.users.summaries import Summaries
 log = logging.getLogger(__name__)
 
 SUMMARY_EVERY = 10
-"""Turns of the caller's after which the summary is written anew."""
+"""Turns of the caller after which the summary is written again."""
 SUMMARY_TURNS = 30
-"""Turns, a question and its answer each, that a summary looks back on."""
+"""Turns, each a question and its answer, that a summary covers."""
 REFRESH_AFTER_S = 0.25
-"""Seconds from a change to the new briefing; changes in between go with it."""
+"""Seconds from a change to the new briefing, which covers changes in between."""
 
-Overhear = Callable[[str, str, str], None]
-"""User, words, and where they were said ("voice" or "chat"). Returns at once."""
+IngestUtterance = Callable[[str, str, str], None]
+"""Takes the user's id, the words, and where they were said ("voice" or "chat"). Returns at once."""
 Refresh = Callable[[UserProfile], None]
-"""Brief the Responder anew, when that makes a difference."""
+"""Briefs the Responder on a changed profile, when that makes a difference."""
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
-    """What every call of this server shares for it."""
+class LearnerDependencies:
+    """Dependencies of the learners, shared by every call of this server."""
 
     watch: Callable[[str, Callable[[UserProfile], None]], Unwatch]
-    """See `profile.watch_profile`."""
+    """Calls a listener with every change of a user's profile; see `profile.watch_profile`."""
     summaries: Summaries
-    overhear: Overhear | None = None
-    """Told of what users say, beside all this."""
+    ingest: IngestUtterance | None = None
+    """Takes every utterance of a user; None: nobody does."""
 
 
-class Knowing:
-    """One call's part. Call `close` when the call is over."""
+class ProfileLearner:
+    """The learner of one call; `close` it when the call is over."""
 
-    def __init__(self, learning: Learning, session_id: str, user_id: str, keep: Keep, refresh: Refresh) -> None:
-        self._summaries = learning.summaries
-        self._overhear = learning.overhear
+    def __init__(
+        self, shared: LearnerDependencies, session_id: str, user_id: str, keep: Keep, refresh: Refresh
+    ) -> None:
+        self._summaries = shared.summaries
+        self._ingest = shared.ingest
         self._session_id = session_id
         self._user_id = user_id
         self._keep = keep
         self._refresh = refresh
         self._said: deque[PastMessage] = deque(maxlen=2 * SUMMARY_TURNS)
         self._turns = 0
-        self._told_turns = 0
-        self._news: UserProfile | None = None
+        self._summarised = 0
+        self._changed: UserProfile | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._unwatch = learning.watch(user_id, self._changed)
+        self._unwatch = shared.watch(user_id, self._on_profile)
         keep(self._own)
 
     def __repr__(self) -> str:
-        return f"Knowing({self._turns} turns, {self._told_turns} of them told)"
+        return f"ProfileLearner({self._turns} turns, {self._summarised} of them summarised)"
 
-    def heard(self, role: str, text: str) -> None:
-        """Something was really said and heard."""
+    def on_message(self, role: str, text: str) -> None:
+        """Take a message that was really said or heard: `role` is "user" or "assistant"."""
         self._said.append(PastMessage(cast(Literal["user", "assistant"], role), text))
         if role != "user":
             return
         self._turns += 1
-        if self._overhear:
-            self._overhear(self._user_id, text, "voice")
+        if self._ingest:
+            self._ingest(self._user_id, text, "voice")
         if updates := stated(text):
             self._learn(*updates)
-        if self._turns - self._told_turns >= SUMMARY_EVERY:
+        if self._turns - self._summarised >= SUMMARY_EVERY:
             self._summarise()
 
-    def asked(self, domain: str) -> None:
-        """A question went to a Thinker."""
+    def on_question(self, domain: str) -> None:
+        """Count a question that went to a Thinker."""
         self._learn(CountTopic(domain, time.time()))
 
     def close(self, reason: str) -> None:
-        """The call is over: no more briefings, and a last summary of what has not been told. Returns at once.
+        """End the briefings, and request a last summary of what none covers yet. Returns at once.
 
-        A session that was deleted is not told of.
+        A session that was deleted gets no summary.
         """
         self._unwatch()
         if self._timer:
@@ -101,7 +103,7 @@ class Knowing:
             self._summaries.drop(self._session_id)
             return
         self._keep(self._own)  # anew, for a call may have lasted long
-        if self._turns > self._told_turns:
+        if self._turns > self._summarised:
             self._summarise()
 
     async def _own(self, memory: Memory) -> None:
@@ -114,16 +116,16 @@ class Knowing:
         self._keep(learn)
 
     def _summarise(self) -> None:
-        self._told_turns = self._turns
-        self._summaries.ask(self._session_id, self._user_id, tuple(self._said))
+        self._summarised = self._turns
+        self._summaries.request(self._session_id, self._user_id, tuple(self._said))
 
-    def _changed(self, profile: UserProfile) -> None:
-        self._news = profile
+    def _on_profile(self, profile: UserProfile) -> None:
+        self._changed = profile
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(REFRESH_AFTER_S, self._tell)
+            self._timer = asyncio.get_running_loop().call_later(REFRESH_AFTER_S, self._refresh_now)
 
-    def _tell(self) -> None:
+    def _refresh_now(self) -> None:
         self._timer = None
-        if self._news is not None:
-            news, self._news = self._news, None
-            self._refresh(news)
+        if self._changed is not None:
+            profile, self._changed = self._changed, None
+            self._refresh(profile)

@@ -1,13 +1,24 @@
-"""Which of many short texts fit a question: by the words they share, or by vectors where there are any. Pure."""
+"""Find those of many short texts that fit a question: by their meaning if vectors come in time, else by shared words.
+
+This is the one ranking of everything that is remembered: what a turn is shown unasked, and what is searched for.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from typing import Protocol
 
+from backend.errors import PeerError
+
+EMBED_WITHIN_S = 0.6
+"""Seconds the embedding model may take; then words must do."""
+CANDIDATES = 64
+"""Texts compared by meaning at most: the first ones."""
 _WORD = re.compile(r"[^\W_]+")
 STOP_WORDS = frozenset(
     {
@@ -20,23 +31,47 @@ STOP_WORDS = frozenset(
         "you", "your",
     }
 )  # fmt: skip
-"""Words that say nothing of what a question is about."""
+"""Words that say nothing about a question's subject."""
 MIN_SCORE = 0.12
 """Of 1, the share of a question's weight that must be found in a text."""
 MIN_SIMILARITY = 0.35
 """Cosine from which two vectors are about the same."""
 
 
+class Vectors(Protocol):
+    """An embedding model: texts to vectors."""
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return one vector for each text, in the same order, all of one length. Raises a `PeerError`."""
+        ...
+
+
+async def fitting(question: str, texts: Sequence[str], vectors: Vectors | None, limit: int) -> list[int]:
+    """Return the places in `texts`, newest first, of at most `limit` that fit `question`, the best first.
+
+    Raises nothing: without vectors the shared words decide.
+    """
+    if vectors is not None and texts:
+        try:
+            async with asyncio.timeout(EMBED_WITHIN_S):
+                made = await vectors.embed([question, *texts[:CANDIDATES]])
+        except (PeerError, TimeoutError):
+            made = []
+        if len(made) > 1:
+            return by_vectors(made[0], made[1:], limit)
+    return by_words(question, texts, limit)
+
+
 def words(text: str) -> list[str]:
-    """What a text is about: its words, folded, without endings that only inflect them."""
+    """Return the words of a text without stop words, case and endings that only inflect them."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     return [_stem(word) for word in _WORD.findall(plain) if word not in STOP_WORDS and len(word) > 1]
 
 
 def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
-    """The places of the texts that share the question's words, the best first; rare words count more.
+    """Return the places of the texts that share the question's words, the best first; of equals, the earlier one.
 
-    Of equals, the earlier one wins.
+    Rare words count more.
     """
     wanted = frozenset(words(question))
     if not wanted:
@@ -50,12 +85,12 @@ def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
 
 
 def by_vectors(question: Sequence[float], texts: Sequence[Sequence[float]], limit: int) -> list[int]:
-    """The places of the texts whose vectors point where the question's does, the best first."""
+    """Return the places of the texts whose vectors point where the question's does, the best first."""
     return _best([cosine(question, text) for text in texts], MIN_SIMILARITY, limit)
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """From -1 to 1; 0 where either has no length."""
+    """Return the cosine of the angle between two vectors, from -1 to 1; 0 where either has no length."""
     lengths = math.sqrt(sum(x * x for x in one)) * math.sqrt(sum(x * x for x in other))
     return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
@@ -66,9 +101,9 @@ def _best(scores: Sequence[float], least: float, limit: int) -> list[int]:
 
 
 def _found(wanted: frozenset[str], texts: Sequence[str]) -> list[set[str]]:
-    """Of each text, the wanted words it holds.
+    """Return the wanted words each text holds.
 
-    Most texts hold none, so only words that begin like a wanted one are looked at, all of them found in one go.
+    Most texts hold none, so one search finds the words that begin like a wanted one, and only those are looked at.
     """
     beginnings = "|".join(re.escape(word) + (f"|{re.escape(word[:-1])}ies" * word.endswith("y")) for word in wanted)
     candidate = re.compile(rf"(?<![^\W_])(?:{beginnings})[^\W_]*")

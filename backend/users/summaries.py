@@ -1,19 +1,19 @@
-"""The rolling summary: every few turns, and after a call, the fast model tells anew what is known and what was said.
+"""The rolling summary: every few turns, and after a call, the fast model summarises what is known and what was said.
 
-It works beside the calls, in tasks of its own: one for each session that has something to tell, each bounded in
-time. A call never waits for it; who ends the server waits briefly. What fails is lost, and told again with the next.
+Each session with something new has one task at most, bounded in time. A call never waits for it; the end of the server
+waits briefly. A summary that fails is lost, and the next one covers the same turns.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+
+import msgspec
 
 from backend.errors import PeerError
 from backend.models.base import ChatModel, Finished, TextDelta, quoted
@@ -32,11 +32,11 @@ STOP_WITHIN_S = 2.0
 AT_ONCE = 4
 """Summaries being written at the same time; others wait."""
 WAITING_LIMIT = 200
-"""Sessions with a summary under way; of more, none is begun."""
+"""Sessions with a summary under way; beyond that none is begun."""
 TEXT_LIMIT = 600
 """Characters shown of one thing said."""
 ANSWER_LIMIT = 8_000
-"""Characters of an answer; a longer one is none."""
+"""Characters of an answer; a longer one is rejected."""
 
 TASK = """\
 You keep the notes that a voice assistant has of one caller. You are given the notes so far and the latest part of a \
@@ -53,15 +53,15 @@ Facts that are known already need not be repeated. When there is nothing to note
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Notes:
-    """What the model made of a conversation."""
+class SummaryDraft:
+    """The summary and facts a model made of a conversation."""
 
     summary: str
     facts: tuple[str, ...]
 
 
 class Summaries:
-    """Writes summaries for all calls. `ask` returns at once; whoever made this closes it."""
+    """Writes the summaries of all calls and chats; its owner closes it."""
 
     def __init__(self, model: ChatModel, model_name: str, memory: Memory, tracer: Tracer = NO_TRACER) -> None:
         self._model = model
@@ -73,7 +73,7 @@ class Summaries:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._owners: dict[str, str] = {}
         self.failed = 0
-        """Summaries that came to nothing."""
+        """Summaries that failed."""
 
     def __repr__(self) -> str:
         return f"Summaries({self.depth} under way, {self.failed} failed)"
@@ -83,10 +83,10 @@ class Summaries:
         """Sessions with a summary under way."""
         return len(self._tasks)
 
-    def ask(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
-        """Have what was said in a session merged into what is known of the user; what it had asked before is newer now.
+    def request(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
+        """Have the latest turns of a session, `said`, merged into the user's profile. Returns at once.
 
-        A summary under way is finished first; of those waiting behind it, only the last is made.
+        A summary under way is finished first; of the requests waiting behind it, only the last is carried out.
         """
         working = self._tasks.get(session_id)
         if working is None and len(self._tasks) >= WAITING_LIMIT:
@@ -99,30 +99,30 @@ class Summaries:
             task.add_done_callback(lambda task: self._done(session_id, task))
 
     def drop(self, session_id: str) -> None:
-        """Stop telling of this session: it is to be forgotten."""
+        """Write no more summaries of this session: it is to be deleted."""
         if task := self._tasks.get(session_id):
             task.cancel()
 
     async def forget(self, user_id: str) -> None:
-        """Stop telling of this user, and wait until nothing more is written."""
+        """Write no more summaries of this user, and return when none is under way."""
         await _stopped([self._tasks[session] for session, owner in self._owners.items() if owner == user_id])
 
     async def close(self, within_s: float) -> None:
-        """Finish what is under way, within `within_s`; the rest is lost."""
+        """Finish the summaries under way within `within_s` seconds; the rest is lost."""
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=within_s)
         await _stopped(list(self._tasks.values()))
 
     async def _work(self, session_id: str, user_id: str) -> None:
         while said := self._said.pop(session_id, None):
-            await self._tell(session_id, user_id, said)
+            await self._summarise(session_id, user_id, said)
 
     def _done(self, session_id: str, task: asyncio.Task[None]) -> None:
         if self._tasks.get(session_id) is task:  # and not one begun since
             del self._tasks[session_id], self._owners[session_id]
             self._said.pop(session_id, None)
 
-    async def _tell(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
+    async def _summarise(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
         try:
             async with self._at_once, asyncio.timeout(WITHIN_S):
                 with rooted(self._tracer, "summary", "summary", session_id):
@@ -136,14 +136,14 @@ class Summaries:
 
     async def _merge(self, user_id: str, said: Sequence[PastMessage]) -> None:
         known = await load_profile(self._memory, user_id)
-        notes = notes_from(await self._answer(known, said))
-        if notes is None:
+        draft = draft_from(await self._answer(known, said))
+        if draft is None:
             raise PeerError("The model's notes cannot be read.")
-        facts = (AddFact(fact) for fact in notes.facts)
-        await update_profile(self._memory, user_id, MergeSummary(notes.summary, over=known.summary), *facts)
+        facts = (AddFact(fact) for fact in draft.facts)
+        await update_profile(self._memory, user_id, MergeSummary(draft.summary, over=known.summary), *facts)
 
     async def _answer(self, known: UserProfile, said: Sequence[PastMessage]) -> str:
-        """The model's words. Raises `ModelUnavailable`."""
+        """Return the model's answer. Raises `ModelUnavailable`."""
         messages = [{"role": "system", "content": TASK}, {"role": "user", "content": material(known, said)}]
         parts: list[str] = []
         with opened("model", self._model_name) as span:
@@ -161,26 +161,28 @@ class Summaries:
 
 
 def material(known: UserProfile, said: Sequence[PastMessage]) -> str:
-    """What the model works from, as quoted data."""
+    """Return the profile and the conversation as quoted data, for the model to work from."""
     notes = {"summary": known.summary, "facts": list(known.facts)}
     lines = [{"role": "caller" if one.role == "user" else "assistant", "text": one.text[:TEXT_LIMIT]} for one in said]
     return f"The notes so far (data):\n{quoted(notes)}\n\nThe conversation, oldest first (data):\n{quoted(lines)}"
 
 
-def notes_from(answer: str) -> Notes | None:
-    """The notes in an answer, or None when it holds none. What has another form in them is left out."""
+def draft_from(answer: str) -> SummaryDraft | None:
+    """Return the summary and facts in an answer, or None when it holds none; facts of another form are left out."""
     found = re.search(r"\{.*\}", answer, re.DOTALL) if len(answer) <= ANSWER_LIMIT else None
     try:
-        values: Any = json.loads(found[0]) if found else None
-    except ValueError:
+        answered = msgspec.json.decode(found[0], type=_Answer) if found else None
+    except msgspec.DecodeError:
         return None
-    if not isinstance(values, dict):
+    if answered is None:
         return None
-    summary, facts = values.get("summary"), values.get("facts")
-    told = [fact for fact in facts if isinstance(fact, str)] if isinstance(facts, list) else []
-    if not isinstance(summary, str):
-        return None
-    return Notes(summary, tuple(told[:FACT_LIMIT]))
+    facts = [fact for fact in answered.facts if isinstance(fact, str)] if isinstance(answered.facts, list) else []
+    return SummaryDraft(answered.summary, tuple(facts[:FACT_LIMIT]))
+
+
+class _Answer(msgspec.Struct):
+    summary: str
+    facts: object = None
 
 
 async def _stopped(tasks: list[asyncio.Task[None]]) -> None:

@@ -34,7 +34,7 @@ from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.users.modes import Mode
 from backend.users.profile import load_profile, watch_profile
-from backend.users.profile_learner import Learning
+from backend.users.profile_learner import LearnerDependencies
 from backend.users.summaries import Summaries
 from tests.support.minds import agent, toolbox
 from tests.support.tones import audible, tone
@@ -179,7 +179,7 @@ async def placed_call(
         earlier=earlier,
         thinkers=thinkers,
         keep=jobs.append,
-        learning=Learning(partial(watch_profile, memory), Summaries(model, "fast", memory)),
+        learning=LearnerDependencies(partial(watch_profile, memory), Summaries(model, "fast", memory)),
         open_endpointing=hearing,
         limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,

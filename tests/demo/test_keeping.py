@@ -17,8 +17,8 @@ from backend.tools.get_personality import Profiles, get_personality
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.memory import memory
 from backend.tools.registry import Registry
-from backend.users.load_modes import load_modes
-from backend.users.memories import Memories, RedisMemories
+from backend.users.memories import Memories
+from backend.users.modes import load_modes
 from demo.offline.chat.mind import think
 from demo.offline.demonstration.intents import Question, Talk, understand
 from demo.offline.demonstration.keeping import Keeping, Wish, keeping, to_you, whole
@@ -121,7 +121,7 @@ def conversation(kept: Any = None) -> Conversation:
     store = kept or FakeMemory()
     profiles = ModeProfiles(store)
     profiles.modes = load_modes()
-    services: dict[Any, Any] = {Memories: RedisMemories(FakeAsyncRedis()), Embedder: None}
+    services: dict[Any, Any] = {Memories: Memories(FakeAsyncRedis()), Embedder: None}
     services |= {Memory: store, Profiles: profiles}
     return Conversation(toolbox(memory, manage_prompt, get_personality, services=services))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.responders.base import PastMessage
 from backend.users.profile import UserProfile
-from backend.users.summaries import TASK, material, notes_from
+from backend.users.summaries import TASK, draft_from, material
 from demo.offline.chat.mind import think
 from demo.offline.chat.notes import TOPICS_KEPT
 
@@ -13,7 +13,7 @@ def told(known: UserProfile, *said: str) -> str:
     """The summary it makes of what the caller said."""
     lines = [PastMessage("user", text) for text in said] + [PastMessage("assistant", "It is mild.")]
     messages = [{"role": "system", "content": TASK}, {"role": "user", "content": material(known, lines)}]
-    notes = notes_from(think(messages, []).text)
+    notes = draft_from(think(messages, []).text)
     assert notes is not None and notes.facts == ()
     return notes.summary
 

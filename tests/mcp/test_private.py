@@ -12,7 +12,7 @@ from backend.testing.memory import FakeMemory
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.memory import memory
 from backend.tools.registry import Registry
-from backend.users.memories import Memories, RedisMemories
+from backend.users.memories import Memories
 from tests.mcp.world import ADAS, COPILOT, STRANGERS, client, content_of, world
 from tests.support.minds import toolbox
 
@@ -25,7 +25,7 @@ def registry(memories: Memories) -> Registry:
 
 
 async def test_only_a_program_that_acts_for_a_user_reaches_what_is_theirs(tmp_path: Path) -> None:
-    memories = RedisMemories(FakeAsyncRedis())
+    memories = Memories(FakeAsyncRedis())
     await memories.add("ada", "My sister's name is Anna.")
     await memories.add("bo", "A secret of Bo's.")
     async with world(tmp_path, registry(memories), external_tokens=f"{STRANGERS}, {OWNED}") as here:

@@ -13,7 +13,7 @@ from backend.middleware.pipeline import Pipeline
 from backend.middleware.plan import discover
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.users.notes import Notes, RedisNotes
+from backend.users.notes import Notes
 from backend.users.profile_updates import SetPreference, update_profile
 
 NOON = 1_795_262_400.0  # Saturday, 2026-11-21, 12:00 UTC
@@ -25,7 +25,7 @@ class Home:
     def __init__(self) -> None:
         self.now = NOON
         self.memory = FakeMemory()
-        self.notes = RedisNotes(FakeAsyncRedis(), clock=lambda: self.now)
+        self.notes = Notes(FakeAsyncRedis(), clock=lambda: self.now)
         services: dict[Any, Any] = {Memory: self.memory, Notes: self.notes}
         self.pipeline = Pipeline(discover(), services)
 

@@ -16,7 +16,7 @@ from backend.middleware.plan import discover
 from backend.models.embedding import Embedder
 from backend.storage.memory import Memory, Message
 from backend.testing.memory import FakeMemory
-from backend.users.memories import Memories, RedisMemories
+from backend.users.memories import Memories
 from backend.users.profile_updates import AddFact, SetPreference, update_profile
 
 
@@ -37,9 +37,9 @@ class Vectors:
         return [[1.0, 0.0] if any(animal in text.lower() for animal in animals) else [0.0, 1.0] for text in texts]
 
 
-async def home(**services: Any) -> tuple[Pipeline, FakeMemory, RedisMemories]:
+async def home(**services: Any) -> tuple[Pipeline, FakeMemory, Memories]:
     """All steps over a memory in which Ada is known."""
-    memory, memories = FakeMemory(), RedisMemories(FakeAsyncRedis())
+    memory, memories = FakeMemory(), Memories(FakeAsyncRedis())
     await update_profile(memory, "ada", SetPreference("name", "Ada"), SetPreference("default_location", "Bergen"))
     await update_profile(memory, "ada", AddFact("has a cat called Rex"), AddFact("plays the cello"))
     await memories.add("ada", "The bike is in the cellar.")

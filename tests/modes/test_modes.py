@@ -11,8 +11,7 @@ from backend.errors import NotFound, SettingsError
 from backend.middleware.pipeline import NO_STEPS
 from backend.settings.settings import load_settings
 from backend.thinkers.base import Question
-from backend.users.load_modes import load_modes
-from backend.users.modes import Mode, Modes
+from backend.users.modes import Mode, Modes, load_modes
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import SetMode, apply
 from tests.call.world import thinkers

@@ -109,7 +109,7 @@ async def test_a_summary_is_a_trace_with_its_model() -> None:
     model = ScriptedModel(['{"summary": "Has a dog.", "facts": []}', Finished("stop", 30, 4)], ["no notes"])
     summaries = Summaries(model, "fast", memory, tracer)
     for session in ("s1", "s2"):
-        summaries.ask(session, "ada", [PastMessage("user", "I have a dog."), PastMessage("assistant", "Nice.")])
+        summaries.request(session, "ada", [PastMessage("user", "I have a dog."), PastMessage("assistant", "Nice.")])
         await until(lambda: summaries.depth == 0)
     good, bad = tracer.ended("summary")
     assert (good.session_id, good.outcome, good.tokens, bad.outcome) == ("s1", "complete", 34, "failed")

@@ -20,7 +20,7 @@ from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Question
-from backend.users.memories import Memories, RedisMemories
+from backend.users.memories import Memories
 from backend.users.profile_updates import AddInstruction, DropInstruction, update_profile
 from tests.support.chats import NO_HTTP
 from tests.support.minds import call
@@ -79,7 +79,7 @@ async def test_while_memory_is_down_it_is_answered_as_usual() -> None:
 
 
 async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() -> None:
-    memories = RedisMemories(FakeAsyncRedis())
+    memories = Memories(FakeAsyncRedis())
     create = call("memory", json.dumps({"action": "create", "text": "My sister's name is Anna."}))
     search = call("memory", json.dumps({"action": "search", "query": "my sister"}))
     model = ScriptedModel([create], ["Done."], [search], ["Anna."], [search], ["I do not know."])
@@ -104,7 +104,7 @@ async def test_what_is_remembered_is_found_by_the_thinker_and_its_users_alone() 
 
 
 async def test_what_is_remembered_in_one_turn_is_told_to_the_next_by_voice_and_by_text() -> None:
-    memory, memories = FakeMemory(), RedisMemories(FakeAsyncRedis())
+    memory, memories = FakeMemory(), Memories(FakeAsyncRedis())
     create = call("memory", json.dumps({"action": "create", "text": "The bike is in the cellar."}))
     model = ScriptedModel([create], ["Done."], ["In the cellar."], ["In the cellar."])
     pipeline = Pipeline(discover(), {Memory: memory, Memories: memories})

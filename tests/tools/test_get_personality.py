@@ -9,7 +9,7 @@ from backend.testing.memory import FakeMemory
 from backend.thinkers.profiles import ModeProfiles
 from backend.tools.base import Principal
 from backend.tools.get_personality import Profiles, get_personality
-from backend.users.load_modes import load_modes
+from backend.users.modes import load_modes
 from backend.users.profile_updates import SetMode, update_profile
 from tests.support.minds import toolbox
 

@@ -13,7 +13,7 @@ from backend.models.embedding import Embedder
 from backend.tools.base import EVERYONE, Client, Principal
 from backend.tools.memory import NEEDS, TAKES, Action, memory
 from backend.tools.registry import Registry
-from backend.users.memories import LIMIT, TEXT_LIMIT, Memories, RedisMemories
+from backend.users.memories import LIMIT, TEXT_LIMIT, Memories
 from tests.support.minds import toolbox
 
 ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")
@@ -30,7 +30,7 @@ class Animals:
 
 def box(store: Memories | None = None, embedder: Embedder | None = None) -> Registry:
     """The tool over a store of its own."""
-    kept = store or RedisMemories(FakeAsyncRedis())
+    kept = store or Memories(FakeAsyncRedis())
     return toolbox(memory, services={Memories: kept, Embedder: embedder})
 
 
@@ -148,7 +148,7 @@ async def test_what_is_no_argument_never_reaches_the_store(arguments: dict[str, 
 
 
 async def test_when_there_is_no_more_room_it_is_said_what_gives_way() -> None:
-    store = RedisMemories(FakeAsyncRedis())
+    store = Memories(FakeAsyncRedis())
     for number in range(LIMIT):
         await store.add("ada", f"Memory {number}.")
     tools = box(store)

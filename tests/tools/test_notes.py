@@ -12,7 +12,7 @@ from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.tools.base import Clock, Principal
 from backend.tools.notes import SPOKEN_OF_S, notes
-from backend.users.notes import OPEN_LIMIT, TEXT_LIMIT, Notes, RedisNotes
+from backend.users.notes import OPEN_LIMIT, TEXT_LIMIT, Notes
 from backend.users.profile_updates import SetPreference, update_profile
 from tests.support.minds import toolbox
 
@@ -25,7 +25,7 @@ class Desk:
     def __init__(self) -> None:
         self.now = NOON
         self.memory = FakeMemory()
-        self.store = RedisNotes(FakeAsyncRedis(), clock=lambda: self.now)
+        self.store = Notes(FakeAsyncRedis(), clock=lambda: self.now)
         services = {Notes: self.store, Memory: self.memory, Clock: Clock(lambda: self.now)}
         self.box = toolbox(notes, services=services)
 

@@ -11,18 +11,18 @@ from redis.asyncio import Redis
 
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.storage.client import connect
-from backend.users.memories import LIMIT, TAG_LIMIT, TEXT_LIMIT, RedisMemories
+from backend.users.memories import LIMIT, TAG_LIMIT, TEXT_LIMIT, Memories
 from tests.support.redis_server import running_redis
 
 
 @asynccontextmanager
-async def memories(ttl_s: int | None = None) -> AsyncIterator[tuple[RedisMemories, Redis, list[float]]]:
+async def memories(ttl_s: int | None = None) -> AsyncIterator[tuple[Memories, Redis, list[float]]]:
     """The store, its Redis, and its clock."""
     now = [1_000.0]
     with running_redis() as server:
         client = connect(server.url)
         try:
-            yield RedisMemories(client, ttl_s=ttl_s, clock=lambda: now[0]), client, now
+            yield Memories(client, ttl_s=ttl_s, clock=lambda: now[0]), client, now
         finally:
             await client.aclose()
 
@@ -102,7 +102,7 @@ async def test_additions_at_the_same_time_are_all_kept() -> None:
 async def test_an_outage_is_told() -> None:
     with running_redis() as server:
         client = connect(server.url)
-        store = RedisMemories(client)
+        store = Memories(client)
         server.freeze()
         with pytest.raises(MemoryUnavailable):
             await store.all("ada")

@@ -7,19 +7,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest, MemoryUnavailable
+from backend.runtime.faults import skipped_records
 from backend.storage.client import connect
 from backend.users.notes import (
+    CONVERSATION_LIMIT,
     OPEN_LIMIT,
     RESOLVED_LIMIT,
     RESOLVED_S,
     REST_S,
     TEXT_LIMIT,
-    TOLD_LIMIT,
-    RedisNotes,
+    Notes,
     StoredNote,
 )
 from tests.support.redis_server import running_redis
@@ -30,18 +32,18 @@ LATER = NOON + 86_400
 
 
 @asynccontextmanager
-async def notes(ttl_s: int | None = None) -> AsyncIterator[tuple[RedisNotes, Redis, list[float]]]:
+async def notes(ttl_s: int | None = None) -> AsyncIterator[tuple[Notes, Redis, list[float]]]:
     """The store, its Redis, and its clock."""
     now = [NOON]
     with running_redis() as server:
         client = connect(server.url)
         try:
-            yield RedisNotes(client, ttl_s=ttl_s, clock=lambda: now[0]), client, now
+            yield Notes(client, ttl_s=ttl_s, clock=lambda: now[0]), client, now
         finally:
             await client.aclose()
 
 
-async def brought_up(store: RedisNotes, conversation: str, user: str = "ada", limit: int = 3) -> list[str]:
+async def brought_up(store: Notes, conversation: str, user: str = "ada", limit: int = 3) -> list[str]:
     return [one.text for one in await store.bring_up(user, conversation, zone=None, limit=limit)]
 
 
@@ -181,11 +183,11 @@ async def test_retention_is_renewed_by_a_change_and_the_conversations_remembered
         await store.add("ada", "call the plumber", TOMORROW)
         await client.expire("user:ada:notes", 10)
         now[0] = LATER
-        for number in range(TOLD_LIMIT + 3):
+        for number in range(CONVERSATION_LIMIT + 3):
             await brought_up(store, f"c{number}")
         assert await client.ttl("user:ada:notes") > 400
         [one] = await store.all("ada")
-        assert one.told == tuple(f"c{number}" for number in range(3, TOLD_LIMIT + 3))
+        assert one.told == tuple(f"c{number}" for number in range(3, CONVERSATION_LIMIT + 3))
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "x" * (TEXT_LIMIT + 1)])
@@ -205,9 +207,23 @@ async def test_an_outage_is_told_and_what_another_program_wrote_is_left_alone() 
         client = connect(server.url)
         server.freeze()
         with pytest.raises(MemoryUnavailable):
-            await RedisNotes(client).all("ada")
+            await Notes(client).all("ada")
         server.thaw()
         await client.aclose()
+
+
+async def test_a_note_that_cannot_be_decoded_is_skipped_and_stays_and_a_newer_versions_field_is_ignored() -> None:
+    skipped = skipped_records["notes"]
+    odd = {"id": "note_0", "text": ["a form of a newer version"], "created": 1.0}
+    newer = {"id": "note_1", "text": "water the plants", "created": 1.0, "colour": "green"}
+    async with notes() as (store, client, _):
+        await client.set("user:ada:notes", msgspec.json.encode([odd, newer]))
+        assert [note.text for note in await store.all("ada")] == ["water the plants"]
+        await store.add("ada", "call Bo")
+        assert [note.text for note in await store.all("ada")] == ["water the plants", "call Bo"]
+        stored = msgspec.json.decode(await client.get("user:ada:notes") or b"[]")
+        assert stored[0] == odd, "it is not destroyed by who cannot read it"
+    assert skipped_records["notes"] >= skipped + 3
 
 
 def test_nobodys_words_are_in_what_is_logged_of_a_note() -> None:

@@ -21,9 +21,9 @@ from backend.thinkers.run import ThinkerRun
 from backend.users import profile_learner as knowing
 from backend.users import summaries as knowing_summary
 from backend.users.profile import UserProfile, load_profile, watch_profile
-from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, Knowing, Learning
+from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, LearnerDependencies, ProfileLearner
 from backend.users.profile_updates import CountTopic, MergeSummary, SetPreference, update_profile
-from backend.users.summaries import Summaries, material, notes_from
+from backend.users.summaries import Summaries, draft_from, material
 from tests.call.world import PlacedCall, placed_call, settle, thinkers
 from tests.support.waiting import until
 
@@ -114,7 +114,7 @@ async def test_an_ended_call_is_told_nothing_any_more() -> None:
         await update_profile(memory, "ada", SetPreference("name", "Ana"))
         await briefed_anew(call)
         assert call.responder.briefings == []
-    assert "0 listeners" in repr(memory._watchers)
+    assert not memory._listeners.users
 
 
 async def test_questions_put_to_thinkers_are_counted_by_topic() -> None:
@@ -134,7 +134,7 @@ async def test_questions_put_to_thinkers_are_counted_by_topic() -> None:
 # --- the summary ----------------------------------------------------------------------------------------
 
 
-class Told(Summaries):
+class RecordedSummaries(Summaries):
     """Summaries that only note what they were asked for."""
 
     def __init__(self) -> None:
@@ -142,26 +142,28 @@ class Told(Summaries):
         self.asked: list[list[str]] = []
         self.dropped: list[str] = []
 
-    def ask(self, session_id: str, user_id: str, said: Any) -> None:
+    def request(self, session_id: str, user_id: str, said: Any) -> None:
         self.asked.append([one.text for one in said])
 
     def drop(self, session_id: str) -> None:
         self.dropped.append(session_id)
 
 
-def a_call(told: Told) -> Knowing:
+def a_call(told: RecordedSummaries) -> ProfileLearner:
     jobs: list[MemoryJob] = []
-    return Knowing(Learning(partial(watch_profile, FakeMemory()), told), "s1", "ada", jobs.append, lambda _: None)
+    return ProfileLearner(
+        LearnerDependencies(partial(watch_profile, FakeMemory()), told), "s1", "ada", jobs.append, lambda _: None
+    )
 
 
-def talk(call: Knowing, turns: int) -> None:
+def talk(call: ProfileLearner, turns: int) -> None:
     for turn in range(turns):
-        call.heard("user", f"question {turn}")
-        call.heard("assistant", f"answer {turn}")
+        call.on_message("user", f"question {turn}")
+        call.on_message("assistant", f"answer {turn}")
 
 
 async def test_the_summary_is_asked_for_every_ten_turns_and_at_the_end_from_the_last_thirty() -> None:
-    told = Told()
+    told = RecordedSummaries()
     call = a_call(told)
     talk(call, 3 * SUMMARY_EVERY + 4)
     assert len(told.asked) == 3
@@ -173,7 +175,7 @@ async def test_the_summary_is_asked_for_every_ten_turns_and_at_the_end_from_the_
 
 @pytest.mark.parametrize(("turns", "reason"), [(0, "idle"), (3, "deleted")])
 async def test_a_call_without_words_or_one_that_was_deleted_is_not_told_of(turns: int, reason: str) -> None:
-    told = Told()
+    told = RecordedSummaries()
     call = a_call(told)
     talk(call, turns)
     call.close(reason)
@@ -187,7 +189,7 @@ async def test_a_summary_is_made_from_the_old_one_on_the_fast_model_and_replaces
     memory, model = FakeMemory(), ScriptedModel(notes("Ana has a dog and bees.", "has a dog"))
     await update_profile(memory, "ada", MergeSummary("Ana keeps bees."))
     summaries = Summaries(model, "fast", memory)
-    summaries.ask("s1", "ada", SAID)
+    summaries.request("s1", "ada", SAID)
     await summaries.close(1.0)
     assert await memory.user_context("ada") == {"summary": "Ana has a dog and bees.", "facts": ["has a dog"]}
     [request] = model.requests
@@ -210,7 +212,7 @@ async def test_an_answer_that_holds_no_notes_changes_nothing(answer: str) -> Non
     memory = FakeMemory()
     await update_profile(memory, "ada", MergeSummary("Ana keeps bees."))
     summaries = Summaries(ScriptedModel([answer]), "fast", memory)
-    summaries.ask("s1", "ada", SAID)
+    summaries.request("s1", "ada", SAID)
     await summaries.close(1.0)
     assert await memory.user_context("ada") == {"summary": "Ana keeps bees."}
     assert summaries.failed == 1 and summaries.depth == 0
@@ -218,7 +220,7 @@ async def test_an_answer_that_holds_no_notes_changes_nothing(answer: str) -> Non
 
 def test_notes_are_found_within_other_words_and_what_is_no_fact_is_left_out() -> None:
     answer = 'Here:\n```json\n{"summary": "Ana.", "facts": ["a dog", 3, null]}\n```'
-    found = notes_from(answer)
+    found = draft_from(answer)
     assert found is not None and (found.summary, found.facts) == ("Ana.", ("a dog",))
 
 
@@ -227,10 +229,10 @@ async def test_a_model_or_a_memory_that_fails_costs_one_summary_and_no_words(cap
     summaries = Summaries(ScriptedModel([ModelUnavailable("none")], [RuntimeError("I have a dog.")]), "fast", memory)
     with caplog.at_level(logging.DEBUG):
         for session in ("s1", "s2"):
-            summaries.ask(session, "ada", SAID)
+            summaries.request(session, "ada", SAID)
         await until(lambda: summaries.depth == 0)
         memory.down = True
-        summaries.ask("s3", "ada", SAID)
+        summaries.request("s3", "ada", SAID)
         await until(lambda: summaries.depth == 0)
     assert summaries.failed == 3 and "dog" not in caplog.text
 
@@ -239,7 +241,7 @@ async def test_of_what_is_asked_while_one_is_written_only_the_last_is_written_ne
     memory, model = FakeMemory(), ScriptedModel([0.05, *notes("One.")], notes("Two."))
     summaries = Summaries(model, "fast", memory)
     for text in ("first", "second", "third"):
-        summaries.ask("s1", "ada", [PastMessage("user", text)])
+        summaries.request("s1", "ada", [PastMessage("user", text)])
         await settle()
     await summaries.close(1.0)
     asked = [request["messages"][1]["content"] for request in model.requests]
@@ -267,7 +269,7 @@ async def test_a_summary_that_is_stopped_writes_nothing_and_leaves_nothing(
 ) -> None:
     memory, model = FakeMemory(), ScriptedModel([5.0, *notes("Late.")])
     summaries = Summaries(model, "fast", memory)
-    summaries.ask("s1", "ada", SAID)
+    summaries.request("s1", "ada", SAID)
     if begun:
         await settle()
     async with asyncio.timeout(1):
@@ -279,7 +281,7 @@ async def test_a_summary_that_is_stopped_writes_nothing_and_leaves_nothing(
 async def test_a_summary_has_a_bound_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowing_summary, "WITHIN_S", 0.02)
     summaries = Summaries(ScriptedModel([5.0, *notes("Late.")]), "fast", FakeMemory())
-    summaries.ask("s1", "ada", SAID)
+    summaries.request("s1", "ada", SAID)
     await until(lambda: summaries.depth == 0)
     assert summaries.failed == 1
 

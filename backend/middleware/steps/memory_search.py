@@ -15,7 +15,7 @@ from backend.models.embedding import Embedder
 from backend.storage.memory import Memory, Message
 from backend.users.memories import Memories
 from backend.users.profile import load_profile
-from backend.users.search import fitting
+from backend.users.ranking import fitting
 
 TITLE = "From what the user has said before, what may bear on the question"
 CONVERSATIONS = 3

@@ -1,4 +1,4 @@
-"""What one process changes of a user, another one's live calls hear of."""
+"""What one process changes of a user's context, listeners in another hear of."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import pytest
 from backend.errors import MemoryUnavailable
 from backend.storage.client import connect, connect_waiting
 from backend.storage.pubsub import PubSub
-from backend.storage.redis_memory import RedisMemory
-from backend.users.changes import following_changes
+from backend.storage.redis_memory import RedisMemory, following_changes
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
