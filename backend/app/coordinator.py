@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 from backend.app.models import Models
 from backend.app.stores import Stores
-from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies
-from backend.coordinator.decider import Decider, ModelDecider, PlainDecider
+from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decider, PlainDecider
+from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService, UtteranceIngest
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.notifications.dispatcher import NotificationDispatcher

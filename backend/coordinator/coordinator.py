@@ -26,9 +26,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from backend.conversation.page_events import DecisionMade
-from backend.coordinator.decider import Decider, Decision, Digest, DigestItem, fallback_text
 from backend.coordinator.store import (
     Action,
     CancelTask,
@@ -44,7 +44,7 @@ from backend.coordinator.store import (
 from backend.errors import CallerError, MemoryUnavailable, VoiceError
 from backend.notifications.notices import Notice, NoticeKind, Notifier
 from backend.settings.tasks import CoordinatorSettings
-from backend.tasks.task import Tasks, normalised
+from backend.tasks.task import Task, Tasks, TaskState
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +60,65 @@ PAUSE_S = 5.0
 """Seconds without another try after a digest that broke off."""
 ENTRIES_LIMIT = 50
 """Entries one digest takes in; further ones go into the next."""
+RESULT_CHARS = 2_000
+"""Characters of a task's result a digest shows."""
+FALLBACK_CHARS = 400
+"""Characters of a task's result the fallback without a model says."""
+
+
+@dataclass(frozen=True, slots=True)
+class DigestItem:
+    """An entry of the channel with the task it points to, if that still exists."""
+
+    entry: ChannelEntry
+    task: Task | None = None
+
+    def history_entry(self) -> HistoryEntry:
+        """Return the entry of the history that this becomes."""
+        entry, task = self.entry, self.task
+        if entry.kind == "input":
+            return HistoryEntry(entry.id, entry.at, "input", entry.text)
+        words = (
+            f"{task.kind}: {task.instruction} → {outcome_of(task)}" if task else f"task {entry.task_id}, now forgotten"
+        )
+        return HistoryEntry(entry.id, entry.at, "result", words[:RESULT_CHARS])
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """The situation of a user that is to be decided on."""
+
+    id: str
+    user_id: str
+    items: Sequence[DigestItem]
+    history: Sequence[HistoryEntry] = ()
+    tasks: Sequence[Task] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The decision about a digest. `text` is empty when there is nothing to say."""
+
+    text: str
+    actions: tuple[Action, ...] = ()
+    invalid: tuple[str, ...] = ()
+    """Actions that were refused, and why."""
+
+
+class Decider(Protocol):
+    """The protocol of whatever decides about digests."""
+
+    async def decide(self, digest: Digest) -> Decision:
+        """Decide. Raises a `VoiceError`."""
+        ...
+
+
+class PlainDecider:
+    """A decider without a model: it says results as they are."""
+
+    async def decide(self, digest: Digest) -> Decision:
+        """Decide to say the results as they are."""
+        return Decision(fallback_text(digest.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +298,7 @@ class Coordinator:
         try:
             match action:
                 case CreateTask(kind, instruction):
-                    await self._create(user_id, plan, kind, instruction)
+                    await self._on.tasks.create(user_id, kind, instruction, once=f"{plan.id}:{number}")
                 case CancelTask(task_id):
                     await self._on.tasks.cancel(user_id, task_id)
                 case SummarizeTaskResult(task_id, summary):
@@ -251,14 +310,6 @@ class Coordinator:
         except CallerError as error:
             failure = {"feeling": "failure", "text": f"{type(action).__name__}: {error}", "at": plan.at}
             await self._state.add_feedback(user_id, f"{plan.id}:{number}", failure)
-
-    async def _create(self, user_id: str, plan: Plan, kind: str, instruction: str) -> None:
-        """Create a task, unless this plan did so before it could write that down."""
-        wanted = (kind, normalised(instruction))
-        for task in await self._on.tasks.list(user_id, TASKS_SHOWN):
-            if task.created_at >= plan.at and (task.kind, normalised(task.instruction)) == wanted:
-                return
-        await self._on.tasks.create(user_id, kind, instruction, source_mode="voice")
 
     async def _notify(self, user_id: str, plan: Plan) -> None:
         """Put the decision into the history, notify the user of it, and show it on the user's pages."""
@@ -288,3 +339,31 @@ def due_at(
     if inputs:
         times.append(max(last_at + settings.apart_s, min(inputs) + settings.gather_s))
     return min(times, default=None)
+
+
+def fallback_text(items: Sequence[DigestItem]) -> str:
+    """Return what is said without a model: results as they are, and an apology for what was asked of it."""
+    said = [_plain_result(item.task) for item in items if item.task]
+    if any(item.entry.mode == "api" for item in items):
+        said.append("Something you asked for could not be taken care of just now. Please ask again.")
+    return " ".join(said)
+
+
+def _plain_result(task: Task) -> str:
+    subject = task.instruction.strip().rstrip(".?!")
+    if task.state is not TaskState.DONE:
+        return f"I could not finish this: {subject}. {task.error}".strip()
+    return f"I have an answer to this: {subject}. {_first_sentences(task.result, FALLBACK_CHARS)}"
+
+
+def _first_sentences(text: str, chars: int) -> str:
+    """Return as many whole sentences as fit; a piece of the first when none does."""
+    if len(text) <= chars:
+        return text
+    cut = text.rfind(". ", 0, chars)
+    return text[: cut + 1] if cut > 0 else text[:chars].rsplit(" ", 1)[0] + " …"
+
+
+def outcome_of(task: Task) -> str:
+    """Return the result of a task, or why there is none, cut to what a digest shows."""
+    return (task.result or task.error or task.state.value)[:RESULT_CHARS]

@@ -13,18 +13,18 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import msgspec
 from pydantic import Field
 
 from backend.agent.events import AgentEvent, SessionState, ToolFinished
 from backend.agent.session import Agent
+from backend.coordinator.coordinator import Decision, Digest, DigestItem, outcome_of
 from backend.coordinator.store import (
     Action,
     CancelTask,
     CaptureFeedback,
-    ChannelEntry,
     CreateTask,
     HistoryEntry,
     SummarizeTaskResult,
@@ -33,7 +33,7 @@ from backend.errors import BadRequest, NoAnswer
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer, rooted
 from backend.settings.tasks import CoordinatorSettings
-from backend.tasks.task import INSTRUCTION_LIMIT, Task, TaskState
+from backend.tasks.task import INSTRUCTION_LIMIT
 from backend.tools.base import Result, Tool, tool
 from backend.tools.runner import Toolbox
 
@@ -45,10 +45,6 @@ INVALID_LIMIT = 20
 """Refused actions recorded of one digest."""
 SUMMARY_CHARS = 1_000
 FEEDBACK_CHARS = 500
-RESULT_CHARS = 2_000
-"""Characters of a task's result a digest shows."""
-FALLBACK_CHARS = 400
-"""Characters of a task's result the fallback without a model says."""
 NOTHING = "NOTHING"
 """The answer of a model that has nothing to say."""
 
@@ -69,61 +65,6 @@ When there is nothing to tell, answer with the one word {NOTHING}."""
 
 Scope = Callable[[str, str], AbstractContextManager[None]]
 """Gets a name and an owner, and returns a block in which model calls are logged for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class DigestItem:
-    """An entry of the channel with the task it points to, if that still exists."""
-
-    entry: ChannelEntry
-    task: Task | None = None
-
-    def history_entry(self) -> HistoryEntry:
-        """Return the entry of the history that this becomes."""
-        entry, task = self.entry, self.task
-        if entry.kind == "input":
-            return HistoryEntry(entry.id, entry.at, "input", entry.text)
-        words = (
-            f"{task.kind}: {task.instruction} → {_outcome(task)}" if task else f"task {entry.task_id}, now forgotten"
-        )
-        return HistoryEntry(entry.id, entry.at, "result", words[:RESULT_CHARS])
-
-
-@dataclass(frozen=True, slots=True)
-class Digest:
-    """The situation of a user that is to be decided on."""
-
-    id: str
-    user_id: str
-    items: Sequence[DigestItem]
-    history: Sequence[HistoryEntry] = ()
-    tasks: Sequence[Task] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The decision about a digest. `text` is empty when there is nothing to say."""
-
-    text: str
-    actions: tuple[Action, ...] = ()
-    invalid: tuple[str, ...] = ()
-    """Actions that were refused, and why."""
-
-
-class Decider(Protocol):
-    """The protocol of whatever decides about digests."""
-
-    async def decide(self, digest: Digest) -> Decision:
-        """Decide. Raises a `VoiceError`."""
-        ...
-
-
-class PlainDecider:
-    """A decider without a model: it says results as they are."""
-
-    async def decide(self, digest: Digest) -> Decision:
-        """Decide to say the results as they are."""
-        return Decision(fallback_text(digest.items))
 
 
 class ModelDecider:
@@ -250,7 +191,7 @@ _DECLARED: tuple[Any, ...] = (create_task, cancel_task, summarize_task_result, c
 ACTION_TOOLS: tuple[Tool, ...] = tuple(function.__tool__ for function in _DECLARED)
 
 
-# --- what the model is shown, and what is said without one ----------------------------------------------
+# --- what the model is shown -----------------------------------------------------------------------------
 
 
 def question(digest: Digest, settings: CoordinatorSettings) -> str:
@@ -280,37 +221,10 @@ def bounded(history: Sequence[HistoryEntry], settings: CoordinatorSettings) -> l
     return kept[::-1]
 
 
-def fallback_text(items: Sequence[DigestItem]) -> str:
-    """Return what is said without a model: results as they are, and an apology for what was asked of it."""
-    said = [_plain_result(item.task) for item in items if item.task]
-    if any(item.entry.mode == "api" for item in items):
-        said.append("Something you asked for could not be taken care of just now. Please ask again.")
-    return " ".join(said)
-
-
-def _plain_result(task: Task) -> str:
-    subject = task.instruction.strip().rstrip(".?!")
-    if task.state is not TaskState.DONE:
-        return f"I could not finish this: {subject}. {task.error}".strip()
-    return f"I have an answer to this: {subject}. {_first_sentences(task.result, FALLBACK_CHARS)}"
-
-
-def _first_sentences(text: str, chars: int) -> str:
-    """Return as many whole sentences as fit; a piece of the first when none does."""
-    if len(text) <= chars:
-        return text
-    cut = text.rfind(". ", 0, chars)
-    return text[: cut + 1] if cut > 0 else text[:chars].rsplit(" ", 1)[0] + " …"
-
-
 def _shown(item: DigestItem) -> dict[str, str]:
     entry, task = item.entry, item.task
     if entry.kind == "input":
         return {"input": entry.text, "mode": entry.mode}
     if task is None:
         return {"result": "forgotten", "task_id": entry.task_id}
-    return {"task_id": task.id, "instruction": task.instruction, "state": task.state.value, "result": _outcome(task)}
-
-
-def _outcome(task: Task) -> str:
-    return (task.result or task.error or task.state.value)[:RESULT_CHARS]
+    return {"task_id": task.id, "instruction": task.instruction, "state": task.state.value, "result": outcome_of(task)}

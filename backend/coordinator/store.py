@@ -322,14 +322,20 @@ class CoordinatorState:
     async def finish(self, user_id: str, plan: Plan) -> None:
         """Delete the plan, all of which has taken effect, and count it."""
         key = _digests(user_id)
-        pipe = self._client.pipeline()
-        pipe.delete(_digest(user_id))
-        pipe.hset(key, mapping={"last_at": plan.at, "id": plan.id, "decision": plan.decision, "failure": plan.failure})
-        pipe.hincrby(key, "count", 1)
-        pipe.hincrby(key, "failed", 1 if plan.failure else 0)
-        pipe.hincrby(key, "invalid", len(plan.invalid))
-        pipe.expire(key, STATE_KEEP_S)
-        await self._client.execute(pipe)
+
+        def write(pipe: Pipe, raw: Mapping[bytes, bytes]) -> None:
+            so_far = _status(raw)
+            counts = {
+                "count": so_far.count + 1,
+                "failed": so_far.failed + bool(plan.failure),
+                "invalid": so_far.invalid + len(plan.invalid),
+            }
+            last = {"last_at": plan.at, "id": plan.id, "decision": plan.decision, "failure": plan.failure}
+            pipe.delete(_digest(user_id))
+            pipe.hset(key, mapping=last | counts)
+            pipe.expire(key, STATE_KEEP_S)
+
+        await self._client.transact(key, read=lambda pipe: pipe.hgetall(key), write=write)
 
     async def add_feedback(self, user_id: str, id_: str, feedback: Mapping[str, object]) -> None:
         """Keep what the user thinks of the service, or why something failed, under its id."""
@@ -344,8 +350,7 @@ class CoordinatorState:
 
     async def status(self, user_id: str) -> DigestStatus:
         """Return the status of the user's digests so far."""
-        raw = await self._client.call(lambda redis: redis.hgetall(_digests(user_id)))
-        return decode_or_skip("digest status", raw, lambda raw: _from_fields(raw, DigestStatus)) or DigestStatus()
+        return _status(await self._client.call(lambda redis: redis.hgetall(_digests(user_id))))
 
     async def export(self, user_id: str) -> dict[str, Any]:
         """Return the user's history, feedback and status as JSON data."""
@@ -393,6 +398,10 @@ def _from_fields(fields: Mapping[bytes, bytes], type_: type[T]) -> T:
     """Return the fields of a Redis hash or stream entry as `type_`; unknown fields are ignored."""
     texts = {name.decode(): value.decode() for name, value in fields.items()}
     return msgspec.convert(texts, type_, strict=False)
+
+
+def _status(fields: Mapping[bytes, bytes]) -> DigestStatus:
+    return decode_or_skip("digest status", fields, lambda raw: _from_fields(raw, DigestStatus)) or DigestStatus()
 
 
 def _order(entry: ChannelEntry) -> tuple[int, int]:

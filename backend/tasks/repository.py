@@ -85,17 +85,21 @@ class TaskRepository:
     # --- a task's life --------------------------------------------------------------------------------
 
     async def create(self, task: Task, steps: Mapping[str, object]) -> Task:
-        """Write a new task, or return the open one with the same instruction. Raises `TooMany` for the owner of 20."""
+        """Write a new task, or return the one with its id, or the open one with its instruction.
+
+        Raises `TooMany` for the owner of 20 open tasks.
+        """
         fold = fold_key(task.owner, task.kind, task.instruction)
 
         async def read(pipe: Pipe) -> tuple[Task | None, int]:
             same = cast(bytes | None, await pipe.get(fold))
-            [known] = await _read(pipe, [same.decode()]) if same else [None]
-            return known, sum(each.open for each in await _all_of(pipe, task.owner, 0) if each)
+            itself, twin = await _read(pipe, [task.id, same.decode() if same else task.id])
+            known = itself or (twin if twin and twin.open else None)
+            return known, 0 if known else sum(each.open for each in await _all_of(pipe, task.owner, 0) if each)
 
         def write(pipe: Pipe, found: tuple[Task | None, int]) -> Task:
             known, open_now = found
-            if known is not None and known.open:
+            if known is not None:
                 return known
             if open_now >= OPEN_LIMIT:
                 hint = "Wait for one of them, or cancel one."
@@ -103,7 +107,7 @@ class TaskRepository:
             self._write_new(pipe, task, steps)
             return task
 
-        return await self._client.transact(fold, read=read, write=write)
+        return await self._client.transact(fold, record_key(task.id), read=read, write=write)
 
     async def begin(self, task_id: str) -> Task:
         """Begin a new run. Raises `Superseded` when the task is over, unknown, or has taken too many workers."""

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import hashlib
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -56,6 +58,7 @@ class TaskService:
         *,
         source_mode: Literal["voice", "chat"] = "voice",
         steps: Mapping[str, object] | None = None,
+        once: str = "",
     ) -> Task:
         """Implement `Tasks.create`. A task that is open already is enqueued again: the process that created it may
         have died before it did, and for one that is enqueued, or running, that changes nothing.
@@ -63,7 +66,7 @@ class TaskService:
         self._check(owner, kind, instruction)
         now = self._clock()
         task = Task(
-            id=secrets.token_urlsafe(12),
+            id=_id_of(owner, once) if once else secrets.token_urlsafe(12),
             owner=owner,
             conversation_id=conversation_id,
             kind=kind,
@@ -74,7 +77,7 @@ class TaskService:
             ready_at=now,
         )
         created = await self._repository.create(task, steps or {})
-        if created.ready_at <= now:
+        if created.open and created.ready_at <= now:
             await self._queue.enqueue(created.id)
         return created
 
@@ -130,6 +133,11 @@ class TaskService:
             raise BadRequest("The instruction is missing.", hint="Say in a sentence what is to be done.")
         if len(instruction) > INSTRUCTION_LIMIT:
             raise BadRequest(f"The instruction is over {INSTRUCTION_LIMIT:,} characters.", hint="Send only the task.")
+
+
+def _id_of(owner: str, once: str) -> str:
+    digest = hashlib.sha256(f"{owner}\n{once}".encode()).digest()
+    return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
 class _Notices(Protocol):

@@ -228,10 +228,12 @@ class Tasks(Protocol):
         *,
         source_mode: Literal["voice", "chat"] = "voice",
         steps: Mapping[str, object] | None = None,
+        once: str = "",
     ) -> Task:
         """Queue a task and return it; while the same (owner, kind, normalised instruction) is open, return that one.
 
-        `steps` are checkpoints of work already done. Raises `BadRequest` for an unknown kind, an empty or too long
+        `steps` are checkpoints of work already done. A request that is named with `once` may be repeated: it creates
+        one task, which is returned even when it is over. Raises `BadRequest` for an unknown kind, an empty or too long
         instruction, and `TooMany` when the owner has 20 open ones.
         """
         ...

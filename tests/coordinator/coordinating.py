@@ -9,8 +9,7 @@ from typing import Literal
 from fakeredis import FakeServer
 
 from backend.conversation.page_events import PageEvent
-from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies
-from backend.coordinator.decider import Decision, Digest
+from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision, Digest
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import VoiceError
 from backend.notifications.notices import Notice
@@ -34,6 +33,8 @@ class World:
     tasks: dict[str, Task] = field(default_factory=dict)
     created: list[str] = field(default_factory=list)
     """Instructions of the tasks begun, once each."""
+    requests: dict[str, str] = field(default_factory=dict)
+    """The ids of the tasks begun, by the name of their request."""
     canceled: list[str] = field(default_factory=list)
     told: dict[str, Notice] = field(default_factory=dict)
     shown: list[PageEvent] = field(default_factory=list)
@@ -57,7 +58,7 @@ class World:
 
 @dataclass
 class FakeTasks:
-    """`Tasks`, which fold open duplicates as the real ones do."""
+    """`Tasks`, which fold open duplicates and repeated requests as the real ones do."""
 
     world: World
     fate: Countdown
@@ -71,14 +72,18 @@ class FakeTasks:
         *,
         source_mode: Literal["voice", "chat"] = "voice",
         steps: Mapping[str, object] | None = None,
+        once: str = "",
     ) -> Task:
         self.fate()
         world = self.world
+        if once in world.requests:
+            return world.tasks[world.requests[once]]
         for task in world.tasks.values():
             if task.open and normalised(task.instruction) == normalised(instruction):
                 return task
         task = Task(f"new-{len(world.tasks)}", owner, "", kind, instruction, world.clock(), world.now)
         world.tasks[task.id] = task
+        world.requests[once or task.id] = task.id
         world.created.append(instruction)
         world.order.append("create")
         self.fate()

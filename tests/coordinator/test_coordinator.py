@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.conversation.page_events import DecisionMade
-from backend.coordinator.coordinator import IDLE_POLL_S, POLL_S
-from backend.coordinator.decider import Decision, Digest, DigestItem, ModelDecider
+from backend.coordinator.coordinator import IDLE_POLL_S, POLL_S, Decision, Digest, DigestItem
+from backend.coordinator.decider import ModelDecider
 from backend.coordinator.store import CancelTask, CaptureFeedback, CreateTask, Plan, SummarizeTaskResult
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.tasks.task import Task, TaskState

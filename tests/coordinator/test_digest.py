@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from backend.coordinator.coordinator import due_at
-from backend.coordinator.decider import Digest, DigestItem, bounded, fallback_text, question
+from backend.coordinator.coordinator import Digest, DigestItem, due_at, fallback_text
+from backend.coordinator.decider import bounded, question
 from backend.coordinator.store import ChannelEntry, HistoryEntry
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.task import Task, TaskState

@@ -11,7 +11,8 @@ import pytest
 
 from backend.chat.chat import Chat
 from backend.chat.turn import ChatReply, ChatRequest
-from backend.coordinator.decider import Digest, DigestItem, ModelDecider
+from backend.coordinator.coordinator import Digest, DigestItem
+from backend.coordinator.decider import ModelDecider
 from backend.coordinator.store import ChannelEntry
 from backend.errors import ModelUnavailable, VoiceError
 from backend.models.base import Finished

@@ -13,14 +13,12 @@ from fakeredis import FakeAsyncRedis
 from pydantic import ValidationError
 
 from backend.app.tasks import TaskStore, make_worker
+from backend.coordinator.coordinator import Decision, Digest, DigestItem
 from backend.coordinator.decider import (
     ACTION_TOOLS,
     ACTIONS_LIMIT,
     CREATE_LIMIT,
     SUMMARY_CHARS,
-    Decision,
-    Digest,
-    DigestItem,
     ModelDecider,
     RequestedActions,
     bounded,

@@ -94,6 +94,16 @@ async def test_asking_twice_is_one_task_as_long_as_it_is_open(service: TaskServi
     assert (await service.create("ana", "research", "Why is the sky blue?")).id != first.id
 
 
+async def test_a_named_request_creates_one_task_though_it_is_repeated_when_that_is_over(
+    service: TaskService, repository: TaskRepository
+) -> None:
+    first = await service.create("ana", "research", "Why is the sky blue?", once="d1:0")
+    done = await repository.finish(await repository.begin(first.id), ANSWER)
+    assert await service.create("ana", "research", "Why is the sky blue?", once="d1:0") == done
+    assert (await service.create("ana", "research", "Why is the sky blue?", once="d1:1")).id != first.id
+    assert (await service.create("ben", "research", "Why is the sky blue?", once="d1:0")).id != first.id
+
+
 async def test_many_who_ask_at_once_get_one_task(service: TaskService, redis: Redis) -> None:
     asked = await asyncio.gather(*(service.create("ana", "research", "Why is the sky blue?") for _ in range(12)))
     assert len({task.id for task in asked}) == 1

@@ -1,0 +1,163 @@
+"""Data of the coordinator that cannot be decoded is skipped and counted, while everything beside it goes on.
+
+What another version wrote is no such case: unknown fields are ignored, and missing ones have defaults.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision
+from backend.coordinator.store import ACTIVE, Channels, CoordinatorState, DigestStatus, HistoryEntry, Plan
+from backend.runtime.faults import skipped_records
+from backend.runtime.supervisor import supervised
+from backend.storage.client import connect
+from tests.coordinator.coordinating import FakeNotifier, FakeTasks, ScriptedDecider, World, options
+from tests.support.crashing import Countdown
+from tests.support.redis_server import running_redis
+from tests.support.waiting import until
+
+GARBAGE = b"\xff{not json"
+SPOILED: list[dict[Any, Any]] = [
+    {"text": "of no kind", "at": "1.0"},
+    {"kind": "input", "text": "at no time", "at": "soon"},
+    {"kind": "input", "text": "timeless"},
+    {"kind": "rumour", "text": "of a kind unknown here", "at": "1.0"},
+    {"kind": "input", b"\xff": "no text", "at": "1.0"},
+    {"kind": "input", "text": GARBAGE, "at": "1.0"},
+]
+
+
+class Rig:
+    """A coordinator at work on a real Redis, and what its users were notified of."""
+
+    def __init__(self, redis: Redis) -> None:
+        self.world, fate = World(), Countdown()
+        self.redis: Any = redis
+        self.channels, self.state = Channels(redis, "one", claim_after_s=0.0), CoordinatorState(redis)
+        self.decider = ScriptedDecider(fate, Decision("Noted."))
+        self.coordinator = Coordinator(
+            CoordinatorDependencies(
+                self.channels,
+                self.state,
+                FakeTasks(self.world, fate),
+                self.decider,
+                FakeNotifier(self.world, fate),
+                self._is_listening,
+                self._publish,
+            ),
+            options(gather_s=0, apart_s=0),
+        )
+
+    @property
+    def told(self) -> int:
+        return len(self.world.told)
+
+    async def _is_listening(self, user_id: str) -> bool:
+        return False
+
+    async def _publish(self, user_id: str, event: object) -> None:
+        pass
+
+
+@pytest.fixture
+async def redis() -> AsyncIterator[Redis]:
+    with running_redis() as server:
+        client = connect(server.url)
+        skipped_records.clear()
+        yield client
+        await client.aclose()
+
+
+@asynccontextmanager
+async def at_work(redis: Redis) -> AsyncIterator[Rig]:
+    rig = Rig(redis)
+    running = supervised("coordinator under test", rig.coordinator.run)
+    try:
+        yield rig
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_entries_that_cannot_be_decoded_are_deleted_and_the_others_are_digested(redis: Redis) -> None:
+    rig = Rig(redis)
+    for fields in SPOILED:
+        await rig.redis.xadd("user:ada:inbox", fields)
+    await rig.channels.add_input("ada", "hello", "api")
+    assert [entry.text for entry in await rig.channels.take("ada")] == ["hello"]
+    assert skipped_records["channel entry"] == len(SPOILED) and await rig.redis.xlen("user:ada:inbox") == 1
+    assert await rig.coordinator.run_digest("ada")
+    assert [item.entry.text for digest in rig.decider.asked for item in digest.items] == ["hello"]
+    assert await rig.channels.users() == [] and not await rig.redis.xlen("user:ada:inbox")
+
+
+async def test_a_channel_of_nothing_else_is_emptied_and_holds_nobody_up(redis: Redis) -> None:
+    async with at_work(redis) as rig:
+        for fields in SPOILED:
+            await rig.redis.xadd("user:ada:inbox", fields)
+        await rig.redis.zadd(ACTIVE, {"ada": 1.0})
+        await rig.channels.add_input("ben", "hello", "api")
+        await until(lambda: rig.told == 1)
+        await until(lambda: rig.coordinator.working == 0)
+
+        async def nobody_waits() -> bool:
+            return await rig.channels.users() == []
+
+        await until(nobody_waits)
+        assert not await rig.redis.xlen("user:ada:inbox") and len(rig.decider.asked) == 1
+
+
+async def test_a_plan_that_cannot_be_decoded_is_decided_anew_and_its_user_notified(redis: Redis) -> None:
+    async with at_work(redis) as rig:
+        await rig.redis.hset("user:ada:digest", mapping={"plan": GARBAGE, "done:1-0:0": "1"})
+        await rig.channels.add_input("ada", "hello", "api")
+        await until(lambda: rig.told == 1)
+        await until(lambda: rig.coordinator.working == 0)
+        assert await rig.state.plan("ada") is None and (await rig.state.status("ada")).count == 1
+        assert skipped_records["coordinator plan"]
+
+
+async def test_history_feedback_and_status_that_cannot_be_decoded_are_left_out(redis: Redis) -> None:
+    rig = Rig(redis)
+    await rig.state.add_history("ada", [HistoryEntry("1-0", 1.0, "input", "hello")])
+    await rig.state.add_feedback("ada", "f1", {"feeling": "praise"})
+    await rig.redis.hset("user:ada:thoughts", "2-0", GARBAGE)
+    await rig.redis.hset("user:ada:feedback", "f2", GARBAGE)
+    await rig.redis.hset("user:ada:digests", mapping={"count": "many", "last_at": "1.0"})
+    assert [entry.text for entry in await rig.state.history("ada")] == ["hello"]
+    assert (await rig.state.export("ada"))["feedback"] == [{"feeling": "praise"}]
+    assert await rig.state.status("ada") == DigestStatus()
+    await rig.channels.add_input("ada", "and more", "api")
+    assert await rig.coordinator.run_digest("ada")
+    assert (await rig.state.status("ada")).count == 1
+    assert {"coordinator history", "feedback", "digest status"} <= set(skipped_records)
+
+
+async def test_an_older_version_reads_what_a_newer_one_wrote_and_a_newer_what_an_older_did(redis: Redis) -> None:
+    rig = Rig(redis)
+    await rig.redis.xadd(
+        "user:ada:inbox", {"kind": "input", "at": "1.0", "text": "newer", "mode": "api", "mood": "calm"}
+    )
+    await rig.redis.xadd("user:ada:inbox", {"kind": "input", "at": "2.0"})
+    assert [(entry.text, entry.mode) for entry in await rig.channels.take("ada")] == [("newer", "api"), ("", "")]
+    entry = {"id": "1-0", "at": 1.0, "kind": "input", "text": "hello", "mood": "calm"}
+    await rig.redis.hset("user:ada:thoughts", "1-0", json.dumps(entry))
+    assert await rig.state.history("ada") == [HistoryEntry("1-0", 1.0, "input", "hello")]
+    action = {"action": "cancel_task", "task_id": "t1", "reason": "unwanted"}
+    plan = {"id": "d1", "at": 1.0, "entries": ["1-0"], "actions": [action], "mood": "calm"}
+    await rig.redis.hset("user:ada:digest", "plan", json.dumps(plan))
+    found = await rig.state.plan("ada")
+    assert found is not None and found.actions[0].task_id == "t1"  # type: ignore[union-attr]
+    await rig.redis.hset("user:ben:digest", "plan", '{"id": "d1", "at": 1.0, "entries": ["1-0"]}')
+    assert await rig.state.plan("ben") == Plan("d1", 1.0, ("1-0",))
+    await rig.redis.hset("user:ada:digests", mapping={"count": "3", "last_at": "1.5", "mood": "calm"})
+    assert await rig.state.status("ada") == DigestStatus(last_at=1.5, count=3)
+    assert not skipped_records

@@ -1,0 +1,191 @@
+"""Records and messages of tasks that cannot be decoded are skipped and counted, while everything beside them goes on.
+
+What another version wrote is no such case: unknown fields are ignored, and missing ones have defaults.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+
+import msgspec
+import pytest
+from redis.asyncio import Redis
+
+from backend.conversation.page_events import TaskChanged
+from backend.runtime.faults import skipped_records
+from backend.runtime.supervisor import restarts, supervised
+from backend.settings.tasks import BackgroundSettings
+from backend.storage.client import connect, connect_waiting
+from backend.storage.outbox import Outbox
+from backend.storage.pubsub import PubSub
+from backend.tasks.broadcaster import TaskBroadcaster, TaskMetrics
+from backend.tasks.model_call_log import ModelCallLog
+from backend.tasks.queue import open_queue
+from backend.tasks.repository import (
+    EVENTS,
+    OPEN,
+    TaskRepository,
+    model_calls_key,
+    progress_key,
+    record_key,
+    steps_key,
+)
+from backend.tasks.service import TaskService
+from backend.tasks.task import Superseded, Task, TaskResult, TaskState
+from backend.tasks.worker import TaskRun, Worker
+from backend.testing.memory import FakeMemory
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.tasks import FakeQueue, ResultStream
+from tests.support.waiting import until
+
+BAD = "bad"
+GARBAGE = b"\x00{not json"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[RedisProcess]:
+    with running_redis() as running:
+        yield running
+
+
+@pytest.fixture
+async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
+    client = connect(server.url)
+    await client.flushall()
+    skipped_records.clear()
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+def repository(redis: Redis) -> TaskRepository:
+    return TaskRepository(redis, ResultStream())
+
+
+@pytest.fixture
+def service(repository: TaskRepository) -> TaskService:
+    return TaskService(repository, FakeQueue(), kinds={"research"})
+
+
+class NoWorkers(FakeQueue):
+    async def workers(self) -> int:
+        return 0
+
+
+async def spoil(redis: Redis, task: Task) -> None:
+    await redis.set(record_key(task.id), GARBAGE)
+
+
+async def test_a_record_that_cannot_be_decoded_hides_no_other_of_its_owner(redis: Redis, service: TaskService) -> None:
+    bad, good = [await service.create("ana", "research", text) for text in ("Why?", "Why not?")]
+    await spoil(redis, bad)
+    assert await service.list("ana") == [good] and await service.get("ana", bad.id) is None
+    assert [each["id"] for each in await service.export("ana")] == [good.id]
+    assert skipped_records["task record"] >= 3
+    with pytest.raises(Superseded):
+        await service._repository.begin(bad.id)
+
+
+async def test_lost_tasks_are_found_behind_any_number_of_records_that_cannot_be_decoded(
+    redis: Redis, repository: TaskRepository, service: TaskService
+) -> None:
+    lost = await service.create("ana", "research", "Why?")
+    await redis.zadd(OPEN, {lost.id: 500.0})
+    for number in range(120):
+        await redis.zadd(OPEN, {f"{BAD}{number}": float(number)})
+        await redis.set(record_key(f"{BAD}{number}"), GARBAGE)
+    assert await repository.unmoved(1_000.0) == []
+    assert await repository.unmoved(1_000.0) == [lost]
+    assert await redis.exists(record_key(f"{BAD}0")), "it is left for a version that can decode it"
+    assert await redis.zcard(OPEN) == 121
+
+
+async def test_a_worker_goes_on_after_a_task_it_cannot_decode(server: RedisProcess, redis: Redis) -> None:
+    async def work(run: TaskRun) -> TaskResult:
+        return TaskResult("Because.", "live")
+
+    repository = TaskRepository(redis, ResultStream())
+    settings = BackgroundSettings.model_validate({"lease_s": 0.6})
+    async with open_queue(server.url) as queue:
+        service = TaskService(repository, queue, kinds={"research"})
+        bad, good = [await service.create("ana", "research", text) for text in ("Why?", "Why not?")]
+        await spoil(redis, bad)
+        async with Worker(queue, repository, work, settings).working():
+
+            async def is_done() -> bool:
+                found = await repository.find(good.id)
+                return found is not None and found.state is TaskState.DONE
+
+            await until(is_done)
+    assert skipped_records["task record"] and not restarts["task worker"]
+
+
+async def test_steps_progress_and_model_calls_that_cannot_be_decoded_are_left_out(
+    redis: Redis, repository: TaskRepository, service: TaskService
+) -> None:
+    task = await repository.begin((await service.create("ana", "research", "Why?")).id)
+    await repository.save_step(task, "plan", [1])
+    calls = ModelCallLog(redis, Outbox(FakeMemory()))
+    lists: Any = redis
+    await lists.hset(steps_key(task.id), "draft", GARBAGE)
+    await lists.rpush(progress_key(task.id), GARBAGE)
+    await lists.rpush(model_calls_key("t1"), GARBAGE, json.dumps({"model": "m"}))
+    await lists.zadd("user:ana:archives", {"t1": 1.0})
+    await repository.report_progress(task, "searching")
+    assert await repository.steps(task.id) == {"plan": [1]}
+    assert [entry.event for entry in await repository.progress(task.id)] == ["queued", "running", "progress"]
+    assert await calls.read("ana", "t1") == [{"model": "m"}]
+    assert set(skipped_records) == {"task step", "progress entry", "model call"}
+
+
+async def test_an_older_version_reads_a_newer_ones_record_and_a_newer_an_older_ones(
+    redis: Redis, repository: TaskRepository, service: TaskService
+) -> None:
+    task = await service.create("ana", "research", "Why?")
+    newer = msgspec.json.decode(msgspec.json.encode(task)) | {"priority": {"level": 7}}
+    await redis.set(record_key(task.id), json.dumps(newer))
+    assert await repository.find(task.id) == task
+    done = await repository.finish(await repository.begin(task.id), TaskResult("Because.", "live"))
+    assert done.state is TaskState.DONE
+    first = {"id": "t1", "owner": "ana", "conversation_id": "", "kind": "research", "instruction": "Why?"}
+    await redis.set(record_key("t1"), json.dumps(first | {"created_at": 1.0, "changed_at": 1.0}))
+    assert (await repository.begin("t1")).state is TaskState.RUNNING
+    assert not skipped_records
+
+
+async def test_pages_are_shown_what_follows_a_message_that_cannot_be_decoded_and_one_that_cannot_be_shown(
+    server: RedisProcess, redis: Redis, repository: TaskRepository, service: TaskService
+) -> None:
+    shown: list[str] = []
+
+    def publish(owner: str, event: TaskChanged) -> None:
+        if event.instruction == "Break it.":
+            raise RuntimeError("the page's stream is broken")
+        shown.append(event.instruction)
+
+    waiting, nobody = connect_waiting(server.url), cast(Any, NoWorkers())
+    pubsub, metrics = PubSub(redis, waiting), TaskMetrics(repository, nobody)
+    broadcaster = TaskBroadcaster(repository, metrics, is_here=lambda owner: True, publish=publish)
+    pubsub.subscribe(EVENTS, broadcaster.on_message)
+    before = restarts["broadcaster under test"]
+    running = supervised("broadcaster under test", broadcaster.run)
+    pubsub.start()
+    try:
+        assert await pubsub.wait_until_open(5.0)
+        task = await service.create("ana", "research", "Why?")
+        newer = {"task_id": task.id, "owner": "ana", "event": "running", "detail": "", "worker": "w1"}
+        for message in (GARBAGE, b'{"task_id": 7}', json.dumps(newer).encode()):
+            await redis.publish(EVENTS, message)
+        await until(lambda: len(shown) == 2)
+        await service.create("ana", "research", "Break it.")
+        await service.create("ana", "research", "And then?")
+        await until(lambda: shown == ["Why?", "Why?", "And then?"])
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await pubsub.close()
+        await waiting.aclose()
+    assert skipped_records["task change"] == 2 and restarts["broadcaster under test"] == before + 1
