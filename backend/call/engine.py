@@ -368,10 +368,12 @@ class Call:
         try:
             while self._told:
                 commands = self._ask_machine(told := self._told.popleft())
-                self._trace.turn_is(self._machine.turn, told)
+                if not isinstance(told, ev.ReplyAudio):
+                    self._trace.turn_is(self._machine.turn, told)
                 for command in commands:
                     self._execute(command)
-            self._set_alarm()
+            if not isinstance(event, ev.ReplyAudio):  # the sound of a reply moves no deadline forward
+                self._set_alarm()
         except Exception as error:  # noqa: BLE001 - `run` raises it again
             self._failure = error
             self._over.set()

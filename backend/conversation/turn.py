@@ -81,7 +81,10 @@ class TurnMachine:
     def receive(self, event: ev.Event, now: float) -> list[Command]:
         """Take note of `event` and say what to do."""
         state = self._state
-        if state.floor is not Floor.CLOSED:
+        if isinstance(event, ev.ReplyAudio):  # the sound of a reply settles nothing and asks for nothing
+            if state.floor is not Floor.CLOSED:
+                replies.on_audio(state, event, now)
+        elif state.floor is not Floor.CLOSED:
             _dispatch(state, event, now)
             telling.settle_notices(state, now)
             replies.ask_next(state, now)
@@ -135,8 +138,6 @@ class TurnMachine:
 def _dispatch(s: State, event: ev.Event, now: float) -> None:
     """What each event does, in the file of what it is about."""
     match event:
-        case ev.ReplyAudio():
-            replies.on_audio(s, event, now)
         case ev.ReplyText():
             replies.on_text(s, event, now)
         case ev.SpeechStarted():

@@ -143,9 +143,13 @@ async def placed_call(
     model: ChatModel = ScriptedModel(),  # noqa: B008 - without scenes it only fails
     conversation: str | None = None,
     user: str = "ada",
+    transport: Any = None,
     **line: Any,
 ) -> AsyncIterator[PlacedCall]:
-    """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for."""
+    """A call, running. Each dial gives the next of `dials`: a connection, an error, or one kept waiting for.
+
+    `transport`: a real one in place of the fake.
+    """
     responders: list[ScriptedResponder] = []
     histories: list[list[PastMessage]] = []
     jobs: list[MemoryJob] = []
@@ -187,9 +191,9 @@ async def placed_call(
         metrics=Metrics(manifest.domain for manifest in thinkers.registry.manifests),
     )
     whole = replace(whole, **line)
-    session, transport = Session(user, "fake", conversation), FakeTransport()
-    task = asyncio.create_task(Call(whole, session, transport).run())
-    placed = PlacedCall(session, transport, whole, responders, histories, jobs, task)
+    session, carrier = Session(user, "fake", conversation), transport or FakeTransport()
+    task = asyncio.create_task(Call(whole, session, carrier).run())
+    placed = PlacedCall(session, carrier, whole, responders, histories, jobs, task)
     reading = asyncio.create_task(_read(placed))
     try:
         await settle()

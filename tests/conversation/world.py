@@ -87,7 +87,12 @@ class World:
 
     def tell(self, event: ev.Event) -> None:
         """Give the machine an event and do what it says."""
-        self.obey(self.machine.receive(event, self.now))
+        before = self.machine.deadline()
+        commands = self.machine.receive(event, self.now)
+        if isinstance(event, ev.ReplyAudio):  # the engine does not set its alarm for it
+            after = self.machine.deadline()
+            assert after is None or (before is not None and after >= before), "sound moved a deadline forward"
+        self.obey(commands)
 
     def obey(self, commands: list[do.Command]) -> None:
         """Carry out commands in order; events they cause come after."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -30,23 +32,56 @@ def files_passed() -> Iterator[set[str]]:
     Module bodies and class bodies do not count: an import is no step of a way.
     """
     passed: set[str] = set()
-    known: dict[CodeType, str] = {}
 
     def note(frame: FrameType, event: str, _: Any) -> None:
-        if event != "call":
-            return
-        code = frame.f_code
-        if code not in known:
-            path = Path(code.co_filename)
-            inside = path.is_relative_to(BACKEND) and code.co_name != "<module>" and "__module__" not in code.co_names
-            known[code] = str(path.relative_to(BACKEND)) if inside else ""
-        if known[code]:
-            passed.add(known[code])
+        if event == "call" and (path := _file_of(frame.f_code)):
+            passed.add(path)
 
+    with _profiled(note):
+        yield passed
+
+
+@contextmanager
+def files_passed_within(*roots: Callable[..., object]) -> Iterator[list[set[str]]]:
+    """Fills with one set of files for each call of a function of `roots` meanwhile: those in which it runs a function.
+
+    For ways that are walked many times and side by side: what one audio packet passes, and nothing else.
+    """
+    begun = {inspect.unwrap(root).__code__ for root in roots}
+    passed: list[set[str]] = []
+    depth = 0
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal depth
+        code = frame.f_code
+        if event == "call":
+            if code in begun:
+                if not depth:
+                    passed.append(set())
+                depth += 1
+            if depth and (path := _file_of(code)):
+                passed[-1].add(path)
+        elif event == "return" and code in begun and depth:
+            depth -= 1
+
+    with _profiled(note):
+        yield passed
+
+
+@cache
+def _file_of(code: CodeType) -> str:
+    """The file of a function, without `backend/`; empty for any other code, and for bodies of modules and classes."""
+    path = Path(code.co_filename)
+    inside = path.is_relative_to(BACKEND) and code.co_name != "<module>" and "__module__" not in code.co_names
+    return str(path.relative_to(BACKEND)) if inside else ""
+
+
+@contextmanager
+def _profiled(note: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
     before = sys.getprofile()
     assert threading.current_thread() is threading.main_thread()
     sys.setprofile(note)
     try:
-        yield passed
+        yield
     finally:
         sys.setprofile(before)

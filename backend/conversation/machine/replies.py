@@ -76,10 +76,11 @@ def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
     reply = s.streaming(event.reply)
     if reply is None or not event.pcm:
         return
-    reply.sounded = True
+    if not reply.sounded:
+        reply.sounded = True
+        s.out += s.notices.sounded(reply.request)
+        s.clock.reach("first_audio_ms", now)
     reply.since = now
-    s.out += s.notices.sounded(reply.request)
-    s.clock.reach("first_audio_ms", now)
     s.items.get(event.item, reply.purpose).audio_bytes += len(event.pcm)
     s.playing = True
     if s.floor is Floor.LISTENING:
