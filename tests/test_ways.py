@@ -97,6 +97,7 @@ async def real_call() -> AsyncIterator[tuple[PlacedCall, WebRTCTransport, WebRTC
                 await until(lambda: call.told("session_started") != [])
                 yield call, transport, caller, provider
         finally:
+            provider.sounding.set()
             await transport.close()
             await caller.close()
 
