@@ -2,7 +2,7 @@
 
 import { part } from "./dom.js";
 
-const TELL_EVERY_MS = 1_000;
+const ANNOUNCE_EVERY_MS = 1_000;
 
 /** @returns {(levels: Record<"in" | "out", number>) => void} */
 export function showLevels() {
@@ -27,7 +27,7 @@ function draw(shown, level, now) {
   if (rounded === shown.drawn) return;
   shown.drawn = rounded;
   shown.fill.style.setProperty("transform", `scaleX(${rounded})`);
-  if (now - shown.toldAt < TELL_EVERY_MS && rounded > 0) return;
+  if (now - shown.toldAt < ANNOUNCE_EVERY_MS && rounded > 0) return;
   shown.toldAt = now;
   shown.bar.setAttribute("aria-valuenow", String(Math.round(rounded * 100)));
 }
