@@ -1,4 +1,4 @@
-"""What a calendar is made of: events, where they are kept, and what can go wrong.
+"""The parts of a calendar: events, the store that keeps them, and the errors it raises.
 
 A moment is a `date` (all day), an aware `datetime`, or a naive one: a *floating* time of RFC 5545, "three o'clock
 wherever I am", which is all that can be said for a user whose time zone nobody knows. Ends are exclusive, as in
@@ -23,8 +23,8 @@ NOTES_LIMIT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """An event that is not kept yet. Start and end are of the same kind."""
+class EventDraft:
+    """An event that is not stored yet. Start and end are of the same kind."""
 
     title: str
     start: Moment
@@ -36,14 +36,14 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
-    """What is to be different; None leaves a thing as it is. An empty text removes it."""
+class EventChanges:
+    """Changes to an event. None leaves a field as it is; an empty text removes it."""
 
     title: str | None = None
     start: Moment | None = None
     end: Moment | None = None
     length: timedelta | None = None
-    """In the place of an end."""
+    """The new length, in the place of an end."""
     location: str | None = None
     notes: str | None = None
     repeats: str | None = None
@@ -51,7 +51,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One time at which an event happens."""
+    """One occurrence of an event."""
 
     event_id: str
     title: str
@@ -67,7 +67,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An event with all its exceptions as it is kept: one iCalendar object."""
+    """An event with all its exceptions as it is stored: one iCalendar object."""
 
     id: str
     """The resource's name, e.g. '5f0c1e9ab2d4.ics'."""
@@ -77,37 +77,37 @@ class Stored:
 
 
 class EventStore(Protocol):
-    """Where events are kept, each user's apart. Every method may raise `CalendarUnavailable` or `CalendarRefused`."""
+    """A store of events, each user's apart. Every method may raise `CalendarUnavailable` or `CalendarRefused`."""
 
     label: str
-    """What the user may be told of it."""
+    """Where events are stored, in words for the user."""
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
-        """All that may happen between two aware moments, and perhaps some more."""
+        """Return all events that may happen between two aware moments, and perhaps some more."""
         ...
 
     async def everything(self, user_id: str) -> list[Stored]:
-        """All of a user's events, past ones too."""
+        """Return all of a user's events, past ones too."""
         ...
 
     async def get(self, user_id: str, event_id: str) -> Stored:
-        """One event. Raises `NoSuchEvent`."""
+        """Return one event. Raises `NoSuchEvent`."""
         ...
 
     async def create(self, user_id: str, event_id: str, text: str) -> None:
-        """Keep a new event. Raises `EventChanged` when the id is taken."""
+        """Store a new event. Raises `EventChanged` when the id is taken."""
         ...
 
     async def replace(self, user_id: str, known: Stored, text: str) -> None:
-        """Put `text` in the place of `known`. Raises `EventChanged` when it is not the kept one any more."""
+        """Put `text` in the place of `known`. Raises `EventChanged` when `known` is not the stored version any more."""
         ...
 
     async def remove(self, user_id: str, known: Stored) -> None:
-        """Forget `known`. Raises `EventChanged` as `replace` does."""
+        """Delete `known`. Raises `EventChanged` as `replace` does."""
         ...
 
     async def erase(self, user_id: str) -> None:
-        """Forget all of a user's events, and that there were any."""
+        """Delete all of a user's events, and that there were any."""
         ...
 
 
@@ -132,17 +132,17 @@ class NoSuchEvent(_Final):
 
 
 class EventChanged(_Final):
-    """Somebody else changed the event at the same time; nothing was done."""
+    """Somebody else changed the event at the same time; nothing was changed."""
 
     hint = "List the events again and tell the user how it stands now."
 
 
 class BadEvent(_Final):
-    """What is asked for makes no event: an unreadable date, an end before the start, a rule that never happens."""
+    """The request makes no event: an unreadable date, an end before the start, a rule that never happens."""
 
 
 def calendar_name(user_id: str) -> str:
-    """The name of a user's calendar: an opaque hash, safe in a path, the same after every restart."""
+    """Return the name of a user's calendar: an opaque hash, safe in a path, the same after every restart."""
     if not user_id:
         raise CalendarRefused("There is no calendar for a user we do not know.")
     return hashlib.sha256(f"calendar of {user_id}".encode()).hexdigest()[:32]

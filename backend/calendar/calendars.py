@@ -1,4 +1,4 @@
-"""Everybody's calendars, as the tools use them: drafts in, occurrences out, each user's apart.
+"""The calendars of all users as the tools use them: drafts in, occurrences out, each user's apart.
 
 Reading iCalendar takes a millisecond an event, so all of it happens beside the event loop that carries the calls.
 """
@@ -16,9 +16,9 @@ import httpx2
 from backend.calendar import edits, events
 from backend.calendar.base import (
     CalendarRefused,
-    Changes,
-    Draft,
     EventChanged,
+    EventChanges,
+    EventDraft,
     EventStore,
     Moment,
     NoSuchEvent,
@@ -33,11 +33,11 @@ from backend.settings.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What was found."""
+    """The occurrences found in a span of time, in order."""
 
     occurrences: tuple[Occurrence, ...]
     unreadable: int = 0
-    """Events left out since they cannot be read, or repeat in a way we do not reckon with."""
+    """Events left out because they cannot be read, or repeat in a way that is not supported."""
 
 
 class Calendars:
@@ -51,13 +51,13 @@ class Calendars:
 
     @property
     def label(self) -> str:
-        """Where events are kept, in words for the user."""
+        """Where events are stored, in words for the user."""
         return self._store.label
 
-    async def create(self, user_id: str, draft: Draft, now: datetime, once: str = "") -> Occurrence:
-        """Keep a new event; gives it as it is kept. A repeating one begins on the first day its rule allows.
+    async def create(self, user_id: str, draft: EventDraft, now: datetime, once: str = "") -> Occurrence:
+        """Store a new event and return it as stored. A repeating one begins on the first day its rule allows.
 
-        `once` names the wish: tried again after an answer was lost, it still makes one event.
+        `once` names the request: repeated after an answer was lost, it still makes one event.
         """
         edits.check_span(draft.start, draft.end)
         if draft.repeats:
@@ -75,12 +75,12 @@ class Calendars:
         )
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> Listing:
-        """All that happens between two aware moments of the reader's zone, in order."""
+        """Return all that happens between two aware moments of the reader's zone, in order."""
         stored = await self._store.between(user_id, start, end)
         return await asyncio.to_thread(_listing, stored, start, end)
 
     async def change(
-        self, user_id: str, event_id: str, changes: Changes, original: Moment | None, now: datetime
+        self, user_id: str, event_id: str, changes: EventChanges, original: Moment | None, now: datetime
     ) -> None:
         """Change an event; with `original`, only that occurrence of a series."""
         known = await self._store.get(user_id, event_id)
@@ -95,27 +95,27 @@ class Calendars:
             return
         if not await asyncio.to_thread(edits.repeats, known.text):
             raise NoSuchEvent("That event does not repeat.", hint="Leave out the occurrence.")
-        text = await asyncio.to_thread(edits.struck, known.text, original, now)
+        text = await asyncio.to_thread(edits.without, known.text, original, now)
         await self._store.replace(user_id, known, text)
 
     async def export(self, user_id: str) -> dict[str, str]:
-        """All of a user's events as they are kept: id → iCalendar text, for them to take elsewhere."""
+        """Return all of a user's events as they are stored, id → iCalendar text, for the user to take away."""
         return {stored.id: stored.text for stored in await self._store.everything(user_id)}
 
     async def erase(self, user_id: str) -> None:
-        """Forget all of a user's events, and that there were any. Not a fault when there are none."""
+        """Delete all of a user's events, and that there were any. Having none is no fault."""
         await self._store.erase(user_id)
 
 
 def open_calendars(settings: Settings, http: httpx2.AsyncClient) -> Calendars:
-    """On the operator's CalDAV server, or in files where none is set. It holds nothing that must be closed."""
+    """Return the calendars on the operator's CalDAV server, or in files without one. They need not be closed."""
     if settings.caldav_url is None:
         return Calendars(LocalStore(settings.data_dir / "calendars"))
     password = settings.caldav_password.get_secret_value() if settings.caldav_password else ""
     return Calendars(CalDavStore(http, settings.caldav_url, settings.caldav_username, password))
 
 
-def _on_its_rule(draft: Draft) -> Draft:
+def _on_its_rule(draft: EventDraft) -> EventDraft:
     rule, first = checked(draft.repeats, draft.start)
     length = edits.length_of(draft.start, draft.end)
     return replace(draft, repeats=rule, start=first, end=edits.after(first, length))

@@ -1,4 +1,4 @@
-"""Changes to an event that is kept: to all of it, or to one occurrence of a series. Pure: text in, text out.
+"""Changes to a stored event: to all of it, or to one occurrence of a series. Pure: text in, text out.
 
 One occurrence is changed by an exception of its own, and struck out by an EXDATE. When a series moves to another
 time of day, its exceptions move along; when it gets other days or another rule, they have lost their meaning and go.
@@ -13,7 +13,7 @@ from typing import Any
 import recurring_ical_events
 from icalendar import Calendar, Event
 
-from backend.calendar.base import BadEvent, CalendarRefused, Changes, Moment, NoSuchEvent
+from backend.calendar.base import BadEvent, CalendarRefused, EventChanges, Moment, NoSuchEvent
 from backend.calendar.events import (
     DAY,
     UNREADABLE,
@@ -31,8 +31,8 @@ from backend.calendar.rules import checked, names_days, understood
 HOUR = timedelta(hours=1)
 
 
-def changed(text: str, changes: Changes, original: Moment | None, now: datetime) -> str:
-    """The event with `changes`; with `original`, only that occurrence. Raises `BadEvent` or `NoSuchEvent`."""
+def changed(text: str, changes: EventChanges, original: Moment | None, now: datetime) -> str:
+    """Return the event with `changes`; with `original`, only that occurrence. Raises `BadEvent` or `NoSuchEvent`."""
     calendar, master = _opened(text)
     if original is None:
         _change_all(calendar, master, changes)
@@ -45,8 +45,8 @@ def changed(text: str, changes: Changes, original: Moment | None, now: datetime)
     return text_of(calendar, now)
 
 
-def struck(text: str, original: Moment, now: datetime) -> str:
-    """The series without one occurrence. Raises `NoSuchEvent`."""
+def without(text: str, original: Moment, now: datetime) -> str:
+    """Return the series without one occurrence. Raises `NoSuchEvent`."""
     calendar, master = _opened(text)
     exception = _exception(calendar, original)
     if exception is not None:
@@ -59,7 +59,7 @@ def struck(text: str, original: Moment, now: datetime) -> str:
 
 
 def repeats(text: str) -> bool:
-    """Whether it is a series. Raises `CalendarRefused` for what cannot be read."""
+    """Return whether the event is a series. Raises `CalendarRefused` for what cannot be read."""
     _, master = _opened(text)
     return "RRULE" in master or "RDATE" in master
 
@@ -71,7 +71,7 @@ def _opened(text: str) -> tuple[Calendar, Event]:
         raise CalendarRefused("That event cannot be read.") from error
     master = master_of(calendar)
     if master is None:
-        raise CalendarRefused("Only a part of that event is kept here; it cannot be changed.")
+        raise CalendarRefused("Only a part of that event is stored here, so it cannot be changed.")
     return calendar, master
 
 
@@ -87,7 +87,7 @@ def _exception(calendar: Calendar, original: Moment) -> Event | None:
 
 
 def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event:
-    """The occurrence as the rule makes it, set apart."""
+    """Add an exception for one occurrence, which is as the rule makes it, and return it."""
     when = _happening(master, original)
     event = copy.deepcopy(master)
     for name in ("RRULE", "RDATE", "EXDATE", "EXRULE", "DURATION", "CREATED"):
@@ -100,7 +100,7 @@ def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event
 
 
 def _happening(master: Event, original: Moment) -> Moment:
-    """The moment of that occurrence, in the series' own terms. Raises `NoSuchEvent`."""
+    """Return the moment of that occurrence on the series' own clock. Raises `NoSuchEvent`."""
     rule = rule_of(master)
     if ("RRULE" not in master and "RDATE" not in master) or ("RRULE" in master and not understood(rule)):
         raise NoSuchEvent("That event does not repeat.", hint="Leave out the occurrence.")
@@ -115,7 +115,7 @@ def _happening(master: Event, original: Moment) -> Moment:
 
 
 def _same(one: Moment | None, other: Moment) -> bool:
-    """Whether both name the same occurrence; a floating time goes by the clock on the wall."""
+    """Return whether both name the same occurrence; a floating time is compared as the wall clock shows it."""
     if not (isinstance(one, datetime) and isinstance(other, datetime)):
         return type(one) is type(other) and one == other
     if one.tzinfo is None or other.tzinfo is None:
@@ -126,7 +126,7 @@ def _same(one: Moment | None, other: Moment) -> bool:
 # --- all of it ----------------------------------------------------------------------------------------
 
 
-def _change_all(calendar: Calendar, master: Event, changes: Changes) -> None:
+def _change_all(calendar: Calendar, master: Event, changes: EventChanges) -> None:
     series = "RRULE" in master or "RDATE" in master
     _describe(master, changes)
     if series:
@@ -140,8 +140,8 @@ def _change_all(calendar: Calendar, master: Event, changes: Changes) -> None:
         _repeat(calendar, master, changes.repeats)
 
 
-def _move_series(calendar: Calendar, master: Event, changes: Changes) -> None:
-    """To another time on the same days, or to begin anew on another day."""
+def _move_series(calendar: Calendar, master: Event, changes: EventChanges) -> None:
+    """Move a series to another time on the same days, or let it begin anew on another day."""
     assert changes.start is not None
     old: Moment = master.start
     new = _in_its_terms(changes.start, old)
@@ -160,7 +160,7 @@ def _move_series(calendar: Calendar, master: Event, changes: Changes) -> None:
 
 
 def _same_day(master: Event, new: Moment) -> Moment | None:
-    """The series' occurrence on the new start's day, if it has one: then only the time of day changes."""
+    """Return the series' occurrence on the new start's day, if any: then only the time of day changes."""
     if isinstance(new, datetime) is not isinstance(master.start, datetime):
         return None
     alone = Calendar()
@@ -173,7 +173,7 @@ def _same_day(master: Event, new: Moment) -> Moment | None:
 
 
 def _in_its_terms(moment: Moment, old: Moment) -> Moment:
-    """A new time on the clock the series goes by, so that it keeps to that place's changes of clocks."""
+    """Return a new time on the clock of the series, so that it follows that place's daylight saving time."""
     if not (isinstance(moment, datetime) and isinstance(old, datetime)):
         return moment
     if old.tzinfo is None or moment.tzinfo is None:
@@ -218,7 +218,7 @@ def _put_moments(event: Event, name: str, dates: list[Moment]) -> None:
 # --- of one VEVENT ------------------------------------------------------------------------------------
 
 
-def _describe(event: Event, changes: Changes) -> None:
+def _describe(event: Event, changes: EventChanges) -> None:
     texts = {"SUMMARY": changes.title, "LOCATION": changes.location, "DESCRIPTION": changes.notes}
     for name, value in texts.items():
         if value is not None:
@@ -230,7 +230,7 @@ def _describe(event: Event, changes: Changes) -> None:
 def _retime(
     event: Event, start: Moment | None = None, end: Moment | None = None, length: timedelta | None = None
 ) -> None:
-    """Another start keeps the length; another end, or length, keeps the start. Raises `BadEvent`."""
+    """Change the times: another start keeps the length; another end, or length, keeps the start. Raises `BadEvent`."""
     if start is None and end is None and length is None:
         return
     if length is None:
@@ -246,14 +246,14 @@ def _retime(
 
 
 def after(start: Moment, length: timedelta) -> Moment:
-    """`start` and `length` later, on the same clock, as time passes and not as clocks show."""
+    """Return the moment `length` after `start` on the same clock, as time passes and not as clocks show."""
     if not isinstance(start, datetime) or start.tzinfo is None:
         return start + length
     return (start.astimezone(UTC) + length).astimezone(start.tzinfo)
 
 
 def check_span(start: Moment, end: Moment) -> None:
-    """Raises `BadEvent` unless both are of a kind and in order."""
+    """Raise `BadEvent` unless start and end are of the same kind and in order."""
     if isinstance(start, datetime) is not isinstance(end, datetime):
         raise BadEvent("The start is a day and the end a time, or the other way round.", hint="Send both alike.")
     zone = start.tzinfo if isinstance(start, datetime) else UTC
@@ -262,6 +262,6 @@ def check_span(start: Moment, end: Moment) -> None:
 
 
 def length_of(start: Moment, end: Moment) -> timedelta:
-    """As time passes, not as clocks show."""
+    """Return the time between both, as time passes and not as clocks show."""
     zone = start.tzinfo if isinstance(start, datetime) else None
     return as_datetime(end, zone or UTC).astimezone(UTC) - as_datetime(start, zone or UTC).astimezone(UTC)

@@ -14,16 +14,16 @@ from typing import Any
 import recurring_ical_events
 from icalendar import Calendar, Event, vDDDTypes
 
-from backend.calendar.base import CalendarRefused, Draft, Moment, Occurrence, Stored
+from backend.calendar.base import CalendarRefused, EventDraft, Moment, Occurrence, Stored
 from backend.calendar.rules import understood
 
 DAY = timedelta(days=1)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
-"""What the libraries raise on text that is no calendar."""
+"""The errors that the libraries raise on text that is no calendar."""
 
 
-def write(draft: Draft, uid: str, now: datetime) -> str:
-    """A new event. `now` is aware."""
+def write(draft: EventDraft, uid: str, now: datetime) -> str:
+    """Return a new event as text. `now` is aware."""
     event = Event()
     event.add("uid", uid)
     event.add("created", now.astimezone(UTC))
@@ -42,7 +42,7 @@ def write(draft: Draft, uid: str, now: datetime) -> str:
 
 
 def text_of(calendar: Calendar, now: datetime) -> str:
-    """The text, its events stamped with `now`."""
+    """Return a calendar as text, its events stamped with `now`."""
     for event in calendar.events:
         put(event, "DTSTAMP", now.astimezone(UTC))
         put(event, "LAST-MODIFIED", now.astimezone(UTC))
@@ -50,9 +50,9 @@ def text_of(calendar: Calendar, now: datetime) -> str:
 
 
 def with_time_zones(text: str) -> str:
-    """The same with the VTIMEZONEs that RFC 5545 asks for, some years of them.
+    """Return the text with the VTIMEZONEs that RFC 5545 asks for, some years of them.
 
-    Only for others to read: we go by the zones' names, and reading the definitions costs ten times the event.
+    They are for other programs: here zones go by their names, and reading definitions costs ten times the event.
     """
     calendar = parsed(text)
     starts = [as_datetime(event.start).replace(tzinfo=None).date() for event in calendar.events]
@@ -62,7 +62,7 @@ def with_time_zones(text: str) -> str:
 
 
 def parsed(text: str) -> Calendar:
-    """Raises one of `UNREADABLE`, or `CalendarRefused` when it holds no event."""
+    """Return the parsed text. Raises one of `UNREADABLE`, or `CalendarRefused` when it holds no event."""
     calendar = Calendar.from_ical(text)
     if not isinstance(calendar, Calendar) or not calendar.events:
         raise CalendarRefused("What is kept there is no event.")
@@ -70,26 +70,26 @@ def parsed(text: str) -> Calendar:
 
 
 def master_of(calendar: Calendar) -> Event | None:
-    """The event itself, as opposed to its exceptions."""
+    """Return the event itself, as opposed to its exceptions."""
     return next((event for event in calendar.events if "RECURRENCE-ID" not in event), None)
 
 
 def replaces(event: Event) -> Moment | None:
-    """Which occurrence of its series an exception stands for; None for a master."""
+    """Return the occurrence of the series that an exception replaces; None for a master."""
     value: Any = event.get("RECURRENCE-ID")
     return value.dt if value is not None else None
 
 
 def rule_of(event: Event) -> str:
-    """Its RRULE as text; empty when it happens once."""
+    """Return the event's RRULE as text; empty when it happens once."""
     rule: Any = event.get("RRULE")
     return str(rule.to_ical().decode()) if rule is not None and not isinstance(rule, list) else ""
 
 
 def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurrence]:
-    """When it happens between two aware moments; a floating time is taken in `start`'s zone.
+    """Return when it happens between two aware moments; a floating time is taken in `start`'s zone.
 
-    Raises one of `UNREADABLE`, or `CalendarRefused` for a rule we do not reckon with.
+    Raises one of `UNREADABLE`, or `CalendarRefused` for a rule that is not supported.
     """
     calendar = parsed(stored.text)
     master = master_of(calendar)
@@ -104,18 +104,18 @@ def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurren
 
 
 def touches(first: Moment, last: Moment, start: datetime, end: datetime) -> bool:
-    """Whether first–last and start–end have a moment in common; floating times are `start`'s zone's."""
+    """Return whether first–last and start–end have a moment in common; floating times are in `start`'s zone."""
     begins, ends = (_placed(moment, start) for moment in (first, last))
     return begins < end and (ends > start or begins == ends == start)
 
 
 def order(occurrence: Occurrence, zone: Any) -> datetime:
-    """What to sort by, for a reader in `zone`."""
+    """Return the key to sort by, for a reader in `zone`."""
     return as_datetime(occurrence.start, zone).astimezone(UTC)
 
 
 def may_touch(text: str, start: datetime, end: datetime) -> bool:
-    """A quick look at a text we wrote: False only if it cannot happen between the two moments."""
+    """Return False if an event written here cannot happen between the two moments; a quick look at its text."""
     days: list[str] = re.findall(r"^DT(?:START|END)[^:\r\n]*:(\d{8})", text, re.MULTILINE)
     if not days or "\nDURATION" in text:
         return True
@@ -125,14 +125,14 @@ def may_touch(text: str, start: datetime, end: datetime) -> bool:
 
 
 def as_datetime(moment: Moment, zone: Any = UTC) -> datetime:
-    """A moment as an aware time: midnight for a date, `zone`'s for a floating one."""
+    """Return a moment as an aware time: midnight for a date, in `zone` for a floating time."""
     if not isinstance(moment, datetime):
         return datetime.combine(moment, time(), zone)
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
 def put(event: Event, name: str, value: Any) -> None:
-    """Set a property, or drop it for an empty text."""
+    """Set a property, or remove it for an empty text."""
     event.pop(name, None)
     if value == "":
         return
@@ -145,7 +145,7 @@ def put(event: Event, name: str, value: Any) -> None:
 
 
 def moments(event: Event, name: str) -> list[Moment]:
-    """The dates of an EXDATE or RDATE property; periods as their beginnings."""
+    """Return the dates of an EXDATE or RDATE property; periods as their beginnings."""
     value: Any = event.get(name)
     lists: Iterable[Any] = value if isinstance(value, list) else [value] if value is not None else []
     dates = [one.dt for each in lists for one in each.dts]

@@ -1,7 +1,7 @@
 """Events in files: a folder for each user, one `.ics` file for each event, readable by any calendar program.
 
-Who may write holds the lock, one for all users, for the milliseconds it takes to compare and to rename a file into
-its place; so a reader always finds a whole file, and whoever was not first is told.
+A writer holds a lock, one for all users, for the milliseconds it takes to compare and to rename a file into place; so
+a reader always finds a whole file, and of two writers the second learns that the event has changed.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from backend.calendar.base import (
 from backend.calendar.events import may_touch
 
 EVENT_LIMIT = 1_000
-"""Events of a user."""
+"""Events a user may have."""
 TEXT_LIMIT = 100_000
-"""Bytes of an event."""
+"""Bytes an event may have."""
 LOCK_WITHIN_S = 2.0
-"""Seconds to wait for whoever else is writing."""
+"""Seconds to wait for another writer."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class LocalStore:
-    """An `EventStore` in `folder`, which is made when it is first needed. Files are the owner's alone (0600)."""
+    """An `EventStore` in `folder`, which is created when first needed. Only the owner may read the files (0600)."""
 
     label = "kept on this server"
 
@@ -52,35 +52,35 @@ class LocalStore:
         return f"LocalStore({self._folder})"
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
-        """See `EventStore.between`."""
+        """Return all events that may happen between two aware moments, and perhaps some more."""
         return [stored for stored in await self.everything(user_id) if may_touch(stored.text, start, end)]
 
     async def everything(self, user_id: str) -> list[Stored]:
-        """See `EventStore.everything`."""
+        """Return all of a user's events, past ones too."""
         return await self._work(self._all, calendar_name(user_id))
 
     async def get(self, user_id: str, event_id: str) -> Stored:
-        """See `EventStore.get`."""
+        """Return one event. Raises `NoSuchEvent`."""
         return await self._work(self._read, self._path(user_id, event_id))
 
     async def create(self, user_id: str, event_id: str, text: str) -> None:
-        """See `EventStore.create`."""
+        """Store a new event. Raises `EventChanged` when the id is taken."""
         await self._work(self._create, self._path(user_id, event_id), text)
 
     async def replace(self, user_id: str, known: Stored, text: str) -> None:
-        """See `EventStore.replace`."""
+        """Put `text` in the place of `known`. Raises `EventChanged` when `known` is out of date."""
         await self._work(self._replace, self._path(user_id, known.id), known.etag, text)
 
     async def remove(self, user_id: str, known: Stored) -> None:
-        """See `EventStore.remove`."""
+        """Delete `known`. Raises `EventChanged` when it is out of date."""
         await self._work(self._replace, self._path(user_id, known.id), known.etag, None)
 
     async def erase(self, user_id: str) -> None:
-        """See `EventStore.erase`."""
+        """Delete all of a user's events, and that there were any."""
         await self._work(self._erase, calendar_name(user_id))
 
     async def _work(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
-        """`function` beside the event loop, its troubles with files in our terms."""
+        """Run `function` beside the event loop; an `OSError` becomes `CalendarUnavailable`."""
         try:
             return await asyncio.to_thread(function, *arguments, **options)
         except OSError as error:
@@ -135,7 +135,7 @@ class LocalStore:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Alone, among all processes that share the folder. Raises `CalendarUnavailable` after a while."""
+        """Hold the lock among all processes that share the folder. Raises `CalendarUnavailable` after a while."""
         self._folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -158,7 +158,7 @@ def _taken(descriptor: int) -> bool:
 
 
 def _write(path: Path, text: str) -> None:
-    """All of it or nothing, also when the power fails."""
+    """Write all of the file or nothing, also when the power fails."""
     content = text.encode()
     if len(content) > TEXT_LIMIT:
         raise CalendarRefused("The event is too long to be kept.")

@@ -17,9 +17,9 @@ WORDS = {
     "yearly": "FREQ=YEARLY",
     "weekdays": "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR",
 }
-"""What may be said in the place of a rule."""
+"""Words that may stand in the place of a rule."""
 HORIZON = timedelta(days=9 * 366)
-"""A rule that has not happened in this time, in which even a 29 February has come, never will."""
+"""The time in which even a 29 February comes: a rule that does not happen in it never will."""
 
 _ANY_DAY = r"(MO|TU|WE|TH|FR|SA|SU)"
 _NTH_DAY = rf"([+-]?[1-5])?{_ANY_DAY}"
@@ -36,13 +36,13 @@ _DAYS = {
     "MONTHLY": {"BYDAY": _NTH_DAY, "BYMONTHDAY": r"-?([1-9]|[12]\d|3[01])", "BYSETPOS": r"-?[1-4]"},
     "YEARLY": {"BYMONTH": r"[1-9]|1[0-2]", "BYMONTHDAY": r"[1-9]|[12]\d|3[01]", "BYDAY": _NTH_DAY},
 }
-"""FREQ → what may choose the days, as lists of these. Enough for people's habits, and each of them does happen: a
-search for the next time of a rule that never does takes seconds of computing."""
+"""FREQ → the parts that may choose the days, as lists of these. They are enough for people's habits, and each of them
+does happen: searching the next time of a rule that never does would compute for seconds."""
 _HINT = "Send an RRULE such as FREQ=WEEKLY;BYDAY=MO or FREQ=DAILY;COUNT=5, or one of: " + ", ".join(WORDS) + "."
 
 
 def checked(rule: str, start: Moment) -> tuple[str, Moment]:
-    """The rule in its plain form, and the first time from `start` on that it happens. Raises `BadEvent`."""
+    """Return the rule in its plain form, and the first time from `start` on that it happens. Raises `BadEvent`."""
     parts = _parts(rule)
     if until := parts.get("UNTIL"):
         parts["UNTIL"] = _until(until, start)
@@ -51,12 +51,12 @@ def checked(rule: str, start: Moment) -> tuple[str, Moment]:
 
 
 def names_days(rule: str) -> bool:
-    """Whether the rule itself says on which days it happens, so that another first day does not move it."""
+    """Return whether the rule itself names its days, so that another first day does not move it."""
     return bool(re.search(r"\bBY(?:DAY|MONTHDAY|MONTH|SETPOS)=", rule))
 
 
 def understood(rule: str) -> bool:
-    """Whether a rule that somebody else wrote is one we can safely reckon with."""
+    """Return whether a rule that another program wrote is supported here."""
     try:
         return bool(_parts(rule))
     except BadEvent:
@@ -84,7 +84,7 @@ def _known(name: str, value: str, parts: dict[str, str]) -> bool:
 
 
 def _happens(parts: dict[str, str]) -> bool:
-    """Whether the days chosen exist together: not on the 30th of February, nor on a third Monday that is the 2nd."""
+    """Return whether the chosen days exist together: not a 30th of February, nor a third Monday that is the 2nd."""
     days, weekdays = parts.get("BYMONTHDAY"), parts.get("BYDAY", "")
     if parts.get("BYSETPOS") and (days or not weekdays):
         return False
@@ -96,7 +96,7 @@ def _happens(parts: dict[str, str]) -> bool:
 
 
 def _until(value: str, start: Moment) -> str:
-    """UNTIL in the form RFC 5545 wants: of the kind of the start, in UTC where the start has a zone."""
+    """Return UNTIL in the form of RFC 5545: of the kind of the start, in UTC where the start has a zone."""
     figures = re.sub(r"[-:]", "", value)
     day, _, clock = figures.partition("T")
     try:
@@ -105,7 +105,7 @@ def _until(value: str, start: Moment) -> str:
             return f"{last:%Y%m%d}"
         at = time(int(clock[:2]), int(clock[2:4])) if clock else time(23, 59, 59)
     except ValueError:
-        raise BadEvent("The rule ends on a day that there is not.", hint=_HINT) from None
+        raise BadEvent("The rule ends on a day that does not exist.", hint=_HINT) from None
     moment = datetime.combine(last, at, UTC if value.endswith("Z") else start.tzinfo)
     if start.tzinfo is None:
         return f"{moment:%Y%m%dT%H%M%S}"
@@ -113,7 +113,7 @@ def _until(value: str, start: Moment) -> str:
 
 
 def _first(parts: dict[str, str], start: Moment) -> Moment:
-    """Reckoned on the wall clock, and within the horizon, as some rules would be searched for ever."""
+    """Return the first time, on the wall clock and within the horizon: some rules would be searched for ever."""
     wall = start.replace(tzinfo=None) if isinstance(start, datetime) else datetime.combine(start, time())
     last = min(wall + HORIZON, _wall_until(parts.get("UNTIL"), start) or datetime.max)
     open_ended = ";".join(f"{name}={value}" for name, value in parts.items() if name not in ("UNTIL", "COUNT"))
@@ -127,7 +127,7 @@ def _first(parts: dict[str, str], start: Moment) -> Moment:
 
 
 def _wall_until(until: str | None, start: Moment) -> datetime | None:
-    """UNTIL on the start's wall clock."""
+    """Return UNTIL on the start's wall clock."""
     if until is None:
         return None
     if not isinstance(start, datetime):

@@ -18,7 +18,24 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from backend.calendar.base import BadEvent, Moment
-from backend.calendar.words import MONTHS, WEEKDAYS, plain
+
+_NAMES = {
+    "ones": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen",
+    "ordinals": "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+    "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth",
+    "days": "monday tuesday wednesday thursday friday saturday sunday",
+    "months": "january february march april may june july august september october november december",
+}
+_ONES, _ORDINALS, _DAYS, _MONTHS = (names.split() for names in _NAMES.values())
+_TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}
+_TENTHS = {"twentieth": 20, "thirtieth": 30}
+
+WEEKDAYS = {name: number for number, day in enumerate(_DAYS) for name in (day, day[:3])}
+WEEKDAYS |= {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
+"""Name → 0 for Monday."""
+MONTHS = {name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])} | {"sept": 9}
+"""Name → 1 for January."""
 
 YEARS = range(1970, 2101)
 _HINT = "Send it as YYYY-MM-DD or YYYY-MM-DDTHH:MM."
@@ -30,7 +47,7 @@ _FILLERS = re.compile(r"\b(?:at|on|the|this|of|for|from|by|around|o'clock|in|nex
 
 
 def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
-    """What `text` says: a date when it names no time of day; naive when `zone` is None and none is said.
+    """Return what `text` says: a date when it names no time of day; naive when `zone` is None and none is said.
 
     `now` is aware; `zone` is the user's, or None when nobody knows it. Raises `BadEvent`.
     """
@@ -47,7 +64,7 @@ def parse_when(text: str, now: datetime, zone: tzinfo | None) -> Moment:
 
 
 def settled(wall: datetime, zone: tzinfo | None) -> datetime:
-    """A wall-clock time in `zone`, on a clock that shows it: one that is jumped over moves ahead. Naive for None."""
+    """Return a wall-clock time in `zone`, moved ahead where the clocks jump over it; naive for None."""
     if zone is None:
         return wall
     return wall.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
@@ -55,12 +72,12 @@ def settled(wall: datetime, zone: tzinfo | None) -> datetime:
 
 @dataclass
 class _Phrase:
-    """What is still to be understood."""
+    """A phrase of which the understood parts are taken away."""
 
     rest: str
 
     def take(self, pattern: str) -> re.Match[str] | None:
-        """The first match, taken away."""
+        """Take the first match away and return it."""
         found = re.search(rf"(?<![\w:]){pattern}(?![\w:])", self.rest)
         if found:
             self.rest = f"{self.rest[: found.start()]} {self.rest[found.end() :]}"
@@ -68,12 +85,12 @@ class _Phrase:
 
     @property
     def understood(self) -> bool:
-        """Whether nothing but fillers is left."""
+        """True when nothing but fillers is left."""
         return not _FILLERS.sub(" ", self.rest).strip()
 
 
 def _iso(text: str, zone: tzinfo | None) -> Moment | None:
-    """An ISO 8601 date, or date and time; with an offset it is that very instant."""
+    """Return an ISO 8601 date, or date and time; with an offset it is that very instant."""
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         return date.fromisoformat(text)
     if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*([Zz]|[+-]\d\d:?\d\d)?", text):
@@ -119,7 +136,7 @@ def _from_now(phrase: _Phrase, here: datetime) -> datetime | None:
 
 
 def _day(phrase: _Phrase, today: date) -> date | None:
-    """The day a phrase names, taken out of it."""
+    """Take out the day that a phrase names."""
     for words, days in (("day after tomorrow", 2), ("day before yesterday", -2)):
         if phrase.take(words):
             return today + timedelta(days=days)
@@ -160,7 +177,7 @@ def _counted(phrase: _Phrase, today: date) -> date | None:
 
 
 def _months_later(day: date, months: int) -> date:
-    """The same day of a later month, or that month's last."""
+    """Return the same day of a later month, or that month's last."""
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
@@ -198,7 +215,7 @@ def _next_day_of_month(today: date, day: int) -> date:
 
 
 def _clock(phrase: _Phrase) -> time | None:
-    """The time of day a phrase names, taken out of it."""
+    """Take out the time of day that a phrase names."""
     if phrase.take("noon|midday"):
         return time(12)
     if phrase.take("midnight"):
@@ -224,7 +241,7 @@ def _marked(phrase: _Phrase) -> str:
 
 
 def _hour(hour: int, written: str, part: str) -> int:
-    """The hour on a 24-hour clock. `part` is am, pm, or a part of the day."""
+    """Return the hour on a 24-hour clock. `part` is am, pm, or a part of the day."""
     if part in ("am", "pm") and not 1 <= hour <= 12:
         raise ValueError("no such hour")
     if part in ("am", "morning"):
@@ -234,3 +251,45 @@ def _hour(hour: int, written: str, part: str) -> int:
     if part:
         return hour if hour >= 12 else hour + 12
     return hour + 12 if 1 <= hour <= 6 and not written.startswith("0") else hour
+
+
+# --- words as figures ---------------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """Return a phrase in lower case, with figures for number words and one space between words.
+
+    'Next Friday, half past three p.m.' → 'next friday , half past 3 pm'
+    """
+    text = text.lower().replace("’", "'").replace("\u202f", " ").replace("\u00a0", " ")
+    text = re.sub(r"\b([ap])\.? ?m\b\.?", r"\1m", text)
+    text = re.sub(r"(?<=\w)-(?=[a-z])", " ", text)
+    text = re.sub(r"[.!?]+$", "", text.strip()).replace(",", " , ")
+    words = re.sub(r"(\d)(am|pm)\b", r"\1 \2", text).split()
+    return re.sub(r"\b(?:a|an) (?=(?:minute|hour|day|week|month|year)\b)(?<!half an )", "1 ", " ".join(_figures(words)))
+
+
+def _figures(words: list[str]) -> list[str]:
+    """Return number words as figures; 'twenty seventh' → '27th', 'forty five' → '45', but 'three thirty' → '3 30'."""
+    figures: list[str] = []
+    tens = 0
+    for word in words:
+        if word in _TENS:
+            figures.append(str(tens := _TENS[word]))
+            continue
+        if tens and word in _ONES[1:10]:
+            figures[-1] = str(tens + _ONES.index(word))
+        elif tens and word in _ORDINALS[:9]:
+            figures[-1] = f"{tens + _ORDINALS.index(word) + 1}th"
+        else:
+            figures.append(_figure(word))
+        tens = 0
+    return figures
+
+
+def _figure(word: str) -> str:
+    if word in _ONES:
+        return str(_ONES.index(word))
+    if word in _ORDINALS:
+        return f"{_ORDINALS.index(word) + 1}th"
+    return f"{_TENTHS[word]}th" if word in _TENTHS else word

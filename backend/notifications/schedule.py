@@ -17,8 +17,7 @@ from dateutil.rrule import rrulestr
 
 from backend.calendar.base import BadEvent
 from backend.calendar.rules import WORDS, checked
-from backend.calendar.when import parse_when, settled
-from backend.calendar.words import plain
+from backend.calendar.when import parse_when, plain, settled
 from backend.errors import BadRequest
 
 LATE_S = 5.0

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field
 
-from backend.calendar.base import NOTES_LIMIT, TITLE_LIMIT, BadEvent, Changes, Draft, Moment, Occurrence
+from backend.calendar.base import NOTES_LIMIT, TITLE_LIMIT, BadEvent, EventChanges, EventDraft, Moment, Occurrence
 from backend.calendar.calendars import Calendars
 from backend.calendar.edits import after
 from backend.calendar.when import parse_when, settled
@@ -121,7 +121,7 @@ async def calendar_create_event(
     zone = await zone_for(memory, principal.user_id, time_zone)
     now = clock.now()
     begins = parse_when(start, now, zone)
-    draft = Draft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
+    draft = EventDraft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
     made = await calendars.create(principal.user_id, draft, now, once=f"{principal.conversation_id} {principal.turn}")
     return Result({"created": shown(made, zone), "calendar": calendars.label}, note="" if zone else NO_ZONE)
 
@@ -156,7 +156,7 @@ async def calendar_update_event(
     zone = await zone_for(memory, principal.user_id, time_zone)
     now = clock.now()
     begins: Moment | None = parse_when(start, now, zone) if start else None
-    changes = Changes(
+    changes = EventChanges(
         title=title.strip() if title else None,
         start=begins,
         end=read_end(end, begins if begins is not None else now, zone) if end else None,
@@ -165,7 +165,7 @@ async def calendar_update_event(
         notes=notes,
         repeats=repeats,
     )
-    if changes == Changes():
+    if changes == EventChanges():
         raise BadEvent("Nothing is to be changed.", hint="Send what is to be different.")
     await calendars.change(principal.user_id, id, changes, read_original(occurrence), now)
     changed = {"id": id, "what": "one occurrence" if occurrence else "the event"}

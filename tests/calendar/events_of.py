@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from backend.calendar.base import Draft, Moment, Occurrence, Stored
+from backend.calendar.base import EventDraft, Moment, Occurrence, Stored
 from backend.calendar.events import occurrences, write
 
 NEW_YORK = ZoneInfo("America/New_York")
@@ -22,7 +22,7 @@ def at(text: str, zone: ZoneInfo | None = NEW_YORK) -> datetime:
 
 def event(start: Moment, end: Moment, repeats: str = "", **texts: str) -> str:
     """The text of a new event."""
-    return write(Draft(texts.pop("title", "Standup"), start, end, repeats=repeats, **texts), "e1", NOW)
+    return write(EventDraft(texts.pop("title", "Standup"), start, end, repeats=repeats, **texts), "e1", NOW)
 
 
 def standup(repeats: str = "FREQ=DAILY", start: str = "2026-10-30 09:30") -> str:

@@ -12,8 +12,7 @@ import pytest
 
 from backend.calendar import caldav
 from backend.calendar.base import CalendarRefused, CalendarUnavailable, EventChanged, NoSuchEvent, Stored
-from backend.calendar.caldav import CalDavStore
-from backend.calendar.multistatus import BadMultistatus, read_multistatus
+from backend.calendar.caldav import BadMultistatus, CalDavStore, read_multistatus
 from demo.services.server import ApiServer, Reply, Request, serving, text_reply
 from tests.calendar.events_of import DAY, at, event
 from tests.support.radicale import PASSWORD, USERNAME, radicale

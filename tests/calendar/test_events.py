@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from icalendar import Calendar
 
-from backend.calendar.base import CalendarRefused, Draft, Stored
+from backend.calendar.base import CalendarRefused, EventDraft, Stored
 from backend.calendar.events import UNREADABLE, may_touch, occurrences, with_time_zones, write
 from tests.calendar.events_of import BERLIN, DAY, HOUR, NEW_YORK, NOW, at, event, found, standup, starts
 
@@ -132,7 +132,7 @@ def test_the_text_for_servers_defines_its_time_zones() -> None:
 )
 def test_the_quick_look_never_misses_what_the_close_one_finds(wall: datetime, hours: int, rule: str) -> None:
     start = wall.replace(microsecond=0, tzinfo=NEW_YORK)
-    text = write(Draft("x", start, start + hours * HOUR, repeats=rule), "e1", NOW)
+    text = write(EventDraft("x", start, start + hours * HOUR, repeats=rule), "e1", NOW)
     first = datetime(2026, 10, 10, tzinfo=UTC)
     if occurrences(Stored("e1.ics", text, ""), first, first + 7 * DAY):
         assert may_touch(text, first, first + 7 * DAY)

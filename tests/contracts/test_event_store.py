@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from backend.calendar.base import CalendarRefused, Draft, EventChanged, EventStore, NoSuchEvent, Stored
+from backend.calendar.base import CalendarRefused, EventChanged, EventDraft, EventStore, NoSuchEvent, Stored
 from backend.calendar.caldav import CalDavStore
 from backend.calendar.events import write
 from backend.calendar.local import LocalStore
@@ -41,7 +41,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 def text(title: str, day: int = 22, repeats: str = "") -> str:
     start = NOW.replace(day=day)
-    return write(Draft(title, start, start + timedelta(hours=1), repeats=repeats), title, NOW)
+    return write(EventDraft(title, start, start + timedelta(hours=1), repeats=repeats), title, NOW)
 
 
 def titles(found: list[Stored]) -> list[str]:

@@ -131,17 +131,17 @@ async def test_reminders_that_cannot_be_read_are_skipped_and_counted_and_the_oth
 ) -> None:
     before = skipped_records["reminder"]
     async with process(server, per_user=200) as at:
-        for number in range(100):
+        for number in range(70):
             raw = BROKEN[number % len(BROKEN)]
             await at.redis.hset("user:ada:reminders", f"bad{number}", raw)
             await at.redis.zadd(DUE, {f"ada bad{number}": time.time() - 60})
         await at.notifications.reminders.set("ada", "take the bread out", "in 1 second", reminder_id="r1")
         subscription = at.notifications.dispatcher.subscribe("ada", at.on_event)
-        await until(lambda: at.arrived == ["A reminder: take the bread out"], within_s=8.0)
+        await until(lambda: at.arrived == ["A reminder: take the bread out"], within_s=20.0)
         subscription.close()
         assert [each["id"] for each in await at.notifications.reminders.all_of("ada")] == ["r1"]
-        assert skipped_records["reminder"] >= before + 100
-        assert await at.redis.hlen("user:ada:reminders") == 101, "they are left for a version that can read them"
+        assert skipped_records["reminder"] >= before + 70
+        assert await at.redis.hlen("user:ada:reminders") == 71, "they are left for a version that can read them"
 
 
 async def test_a_reminder_that_cannot_be_read_is_neither_changed_nor_replaced(server: RedisProcess) -> None:
