@@ -1,0 +1,93 @@
+"""A fault of our own in a call's audio ends that call with a word on its page, and no other call on the same clock."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backend.app.client.websocket import WebSocketCaller
+from backend.errors import MediaFailed
+from backend.transports.webrtc.transport import WebRTCTransport
+from tests.call.world import placed_call
+from tests.support.callers import webrtc_call, websocket_call
+from tests.support.real_call import real_call
+from tests.support.tones import tone
+from tests.support.waiting import until
+
+
+def broken(*_: object) -> Any:
+    raise RuntimeError("out of order")
+
+
+def break_encoder(transport: WebRTCTransport) -> None:
+    vars(transport._sending)["next"] = broken
+
+
+def break_protection(transport: WebRTCTransport) -> None:
+    transport._peer._sender._protection = None  # type: ignore[assignment]
+
+
+def break_decoder(transport: WebRTCTransport) -> None:
+    assert transport._receiving is not None
+    transport._receiving._decoder.receive = broken  # type: ignore[assignment, method-assign]
+
+
+def break_concealment(transport: WebRTCTransport) -> None:
+    assert transport._receiving is not None
+    transport._receiving.due = float("-inf")
+    vars(transport._receiving)["expire"] = broken
+
+
+def break_redundancy(transport: WebRTCTransport) -> None:
+    vars(transport._sending)["on_loss"] = broken
+    transport._on_loss(0.5)
+
+
+FAULTS = [break_encoder, break_protection, break_decoder, break_concealment, break_redundancy]
+
+
+@pytest.mark.parametrize("break_it", FAULTS)
+async def test_a_fault_ends_its_call_with_a_word_within_a_second(break_it: Callable[[WebRTCTransport], None]) -> None:
+    async with webrtc_call() as (beside, other), real_call() as (call, transport, caller, _):
+        beside.play("a", tone(500, 5000))
+        caller.say(tone(300, 5000))
+        await until(lambda: transport.stats().get("packets_in", 0) > 5, 5)
+        began = time.monotonic()
+        break_it(transport)
+        await until(lambda: call.told("error") != [], 1)
+        with pytest.raises(ExceptionGroup):
+            await asyncio.wait_for(call.task, 5)
+        assert time.monotonic() - began < 2
+        assert call.told("error") == [
+            {"message": "The call failed.", "hint": "Call again; the server's log says why."},
+        ]
+        before = len(other.ear.frames)
+        await until(lambda: len(other.ear.frames) > before + 10, 2)
+        assert other.ear.frames[-1].audible
+        await until(lambda: caller.hung_up, 5)
+
+
+async def test_the_fault_of_a_microphone_is_what_the_receiver_gets() -> None:
+    async with webrtc_call() as (transport, _):
+        break_decoder(transport)
+        with pytest.raises(MediaFailed, match="audio failed"):
+            async with asyncio.timeout(1):
+                await transport.receive_frames(lambda frame: None)
+
+
+@pytest.mark.parametrize("part", ["_playout.pull", "_dtx.delivered"])
+async def test_over_a_websocket_a_fault_ends_the_call_with_a_word_too(part: str) -> None:
+    async with websocket_call() as (transport, caller), placed_call(transport=transport) as call:
+        assert isinstance(caller, WebSocketCaller)
+        caller.say(tone(300, 2000))
+        await until(lambda: call.told("session_started") != [], 2)
+        owner, name = part.split(".")
+        vars(vars(transport)[owner])[name] = broken
+        await until(lambda: call.told("error") != [], 1)
+        with pytest.raises(ExceptionGroup):
+            await asyncio.wait_for(call.task, 5)
+        await until(lambda: caller.hung_up, 2)
