@@ -25,7 +25,7 @@ from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
     ModelAsked,
-    SessionState,
+    TurnState,
     StateChanged,
     Token,
     ToolFinished,
@@ -51,18 +51,18 @@ MESSAGES: list[dict[str, Any]] = [
 ]
 LEGS = TurnMeasured(1, 300, 1, 50, 100, 20, 471, 60)
 EVENTS: list[AgentEvent] = [
-    StateChanged(SessionState.PROCESSING),
+    StateChanged(TurnState.PROCESSING),
     ModelAsked("a-model", MESSAGES, 2),
     ModelAnswered("a-model", "", ("a_tool",), "tool_calls", 100, 5, None),
-    StateChanged(SessionState.TOOL_CALLING),
+    StateChanged(TurnState.TOOL_CALLING),
     ToolStarted("t", "a_tool", '{"location": "Seattle"}'),
     ToolFinished("t", "a_tool", "{}" * 400, None, False, 80),
-    StateChanged(SessionState.PROCESSING),
+    StateChanged(TurnState.PROCESSING),
     ModelAsked("a-model", MESSAGES, 2),
-    StateChanged(SessionState.GENERATING),
+    StateChanged(TurnState.GENERATING),
     *[Token("word ")] * 40,
     ModelAnswered("a-model", "word " * 40, (), "stop", 300, 40, 12.0),
-    StateChanged(SessionState.COMPLETE),
+    StateChanged(TurnState.COMPLETE),
 ]
 
 

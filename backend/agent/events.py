@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class SessionState(StrEnum):
+class TurnState(StrEnum):
     """Where a `ThinkerSession` stands."""
 
     IDLE = "idle"
@@ -26,7 +26,7 @@ class SessionState(StrEnum):
 class StateChanged:
     """The session moved to `state`."""
 
-    state: SessionState
+    state: TurnState
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ThinkerResponse:
     tool_calls_made: int
     latency_ms: int
     tokens_used: int
-    state: SessionState
+    state: TurnState
     incomplete: bool = False
     """The rounds ran out, or the model was cut short: `text` says so."""
     sample: bool = False

@@ -18,7 +18,7 @@ from backend.agent.context import MESSAGE_LIMIT, ContextMessage, ConversationCon
 from backend.agent.events import (
     AgentEvent,
     Final,
-    SessionState,
+    TurnState,
     StateChanged,
     ThinkerResponse,
     Token,
@@ -167,7 +167,7 @@ class ThinkerSession:
         self._hand_out = emit
         self._client = client
         self._revise = revise
-        self._state = SessionState.IDLE
+        self._state = TurnState.IDLE
         self._context: ConversationContext | None = None
         self._history: History = "none" if agent.store is None else "kept"
         self._metrics = TurnMetrics()
@@ -182,7 +182,7 @@ class ThinkerSession:
         return f"ThinkerSession({self._conversation_id[:6]}… {self._state}, {self._turns} turns)"
 
     @property
-    def state(self) -> SessionState:
+    def state(self) -> TurnState:
         """Where the session stands."""
         return self._state
 
@@ -215,7 +215,7 @@ class ThinkerSession:
         if not self._busy or self._cancelled:
             return
         self._cancelled = True
-        self._move(SessionState.CANCELLED)
+        self._move(TurnState.CANCELLED)
         if self._running is not None and self._released is not None:
             self._running.cancel()
             asyncio.get_running_loop().call_later(STOP_WITHIN_S, _release, self._released)
@@ -302,11 +302,11 @@ class ThinkerSession:
                 response = self._interrupted(turn)
             elif error := task.exception():
                 turn.keep_partial()
-                self._move(SessionState.ERROR)
+                self._move(TurnState.ERROR)
                 raise error
             else:
                 response = await self._revised(task.result(), turn)
-                self._move(SessionState.COMPLETE)
+                self._move(TurnState.COMPLETE)
         finally:
             turn.settle()
             await self._save(turn)
@@ -331,7 +331,7 @@ class ThinkerSession:
             tool_calls_made=len(turn.results),
             latency_ms=round(self._metrics.total_ms),
             tokens_used=turn.tokens,
-            state=SessionState.CANCELLED,
+            state=TurnState.CANCELLED,
             cacheable=False,
         )
 
@@ -343,7 +343,7 @@ class ThinkerSession:
             self._state = event.state
         self._hand_out(event)
 
-    def _move(self, state: SessionState) -> None:
+    def _move(self, state: TurnState) -> None:
         if state is not self._state:
             self._state = state
             self._hand_out(StateChanged(state))
@@ -363,7 +363,7 @@ class ThinkerSession:
 
     async def _save(self, turn: Turn) -> None:
         """Add the turn to the stored conversation; of one that failed, nothing unless something came of it."""
-        if self._agent.store is None or (self._state is SessionState.ERROR and len(turn.added) < 2):
+        if self._agent.store is None or (self._state is TurnState.ERROR and len(turn.added) < 2):
             return
         try:
             async with asyncio.timeout(STORE_WITHIN_S):

@@ -11,7 +11,7 @@ from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
     ModelAsked,
-    SessionState,
+    TurnState,
     StateChanged,
     Token,
     ToolFinished,
@@ -23,7 +23,7 @@ from backend.tools.runner import Toolbox, ToolResult
 
 UNKNOWN_TOOL = "unknown_tool"
 """A name the model made up stays out of the trace."""
-BROKEN_OFF: dict[SessionState, Outcome] = {SessionState.CANCELLED: "cancelled", SessionState.ERROR: "failed"}
+BROKEN_OFF: dict[TurnState, Outcome] = {TurnState.CANCELLED: "cancelled", TurnState.ERROR: "failed"}
 
 
 class AgentTrace:

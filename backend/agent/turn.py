@@ -25,7 +25,7 @@ from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
     ModelAsked,
-    SessionState,
+    TurnState,
     StateChanged,
     ThinkerResponse,
     Token,
@@ -140,7 +140,7 @@ class Turn:
 
     async def _ask(self, *, tools: bool) -> Said:
         """One request to the model, its words handed out as they come."""
-        self.emit(StateChanged(SessionState.PROCESSING))
+        self.emit(StateChanged(TurnState.PROCESSING))
         self.partial, calls, end = "", [], Finished("stop")
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
         messages = [{"role": "system", "content": system}, *self.context.as_api()]
@@ -170,7 +170,7 @@ class Turn:
 
     def _spoke(self, text: str) -> None:
         if not self.partial:
-            self.emit(StateChanged(SessionState.GENERATING))
+            self.emit(StateChanged(TurnState.GENERATING))
             now = self._spoke_at = time.perf_counter()
             if self.metrics.first_token_ms is None:
                 self.metrics.first_token_ms = (now - self._began) * 1000
@@ -182,7 +182,7 @@ class Turn:
 
     async def _round(self, said: Said) -> bool:
         """Make the calls, side by side, and add them with their results. True when all were made in vain."""
-        self.emit(StateChanged(SessionState.TOOL_CALLING))
+        self.emit(StateChanged(TurnState.TOOL_CALLING))
         self.metrics.rounds += 1
         calls = _distinct(said.calls[:CALLS_LIMIT])
         refused = [self._refusal(call) for call in calls]
@@ -257,7 +257,7 @@ class Turn:
             tool_calls_made=len(self.results),
             latency_ms=round((time.perf_counter() - self._began) * 1000),
             tokens_used=self.tokens,
-            state=SessionState.COMPLETE,
+            state=TurnState.COMPLETE,
             incomplete=incomplete,
             sample=sample,
             live=any(result.error is None and not result.sample for result in self.results),

@@ -16,7 +16,7 @@ from backend.agent.context import ContextMessage, Situation
 from backend.agent.conversations import MemoryConversations
 from backend.agent.events import (
     AgentEvent,
-    SessionState,
+    TurnState,
     StateChanged,
     ThinkerResponse,
     Token,
@@ -61,7 +61,7 @@ RESULT_SHOWN = 2_000
 OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
 """Tools of Thinkers that a conversation needs at hand itself."""
 
-CANCELLED = ThinkerResponse("", "", (), 0, 0, 0, SessionState.CANCELLED, cacheable=False)
+CANCELLED = ThinkerResponse("", "", (), 0, 0, 0, TurnState.CANCELLED, cacheable=False)
 """A turn that was cancelled before the model was asked."""
 
 OnTurn = Callable[[ChatRequest, ChatReply], None]
@@ -134,7 +134,7 @@ class TurnRunner:
             response = await session.think(self._asked.text, "chat", message_id=self._asked.message_id)
         finally:
             timer.cancel()
-        if self._late and response.state is not SessionState.COMPLETE:
+        if self._late and response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less at once.")
         reply = self._reply(response, session)
         self._dependencies.on_turn(self._asked, reply)
@@ -245,7 +245,7 @@ class TurnRunner:
             message_id=asked.message_id,
             reply_id=response.message_id,
             text=response.text,
-            state="complete" if response.state is SessionState.COMPLETE else "cancelled",
+            state="complete" if response.state is TurnState.COMPLETE else "cancelled",
             mode=self._mode.name,
             history=history,
             incomplete=response.incomplete,

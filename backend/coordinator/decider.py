@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field
 
-from backend.agent.events import AgentEvent, SessionState, ToolFinished
+from backend.agent.events import AgentEvent, TurnState, ToolFinished
 from backend.agent.session import Agent
 from backend.coordinator.coordinator import Decision, Digest, DigestItem, outcome_of
 from backend.coordinator.store import (
@@ -111,7 +111,7 @@ class ModelDecider:
                     response = await session.think(question(digest, self._settings), "voice")
         except TimeoutError:
             raise NoAnswer(f"No decision within {within_s:g} seconds.") from None
-        if response.state is not SessionState.COMPLETE or response.incomplete:
+        if response.state is not TurnState.COMPLETE or response.incomplete:
             raise NoAnswer("The digest's thinking broke off.")
         text = "" if response.text.strip(" .!").upper() == NOTHING else response.text
         return Decision(text, tuple(actions.valid), tuple(invalid))

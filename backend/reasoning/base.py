@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from backend.agent.context import Situation
-from backend.agent.events import AgentEvent, SessionState, ThinkerResponse, ToolFinished, ToolStarted
+from backend.agent.events import AgentEvent, TurnState, ThinkerResponse, ToolFinished, ToolStarted
 from backend.agent.session import Agent, ThinkerSession
 from backend.agent.turn import say_sample
 from backend.errors import NoAnswer
@@ -117,7 +117,7 @@ class ReasoningRun:
         response = await session.think(text, mode)
         response = replace(response, text=without_thoughts(response.text))
         self.responses.append(response)
-        if response.state is not SessionState.COMPLETE or not response.text:
+        if response.state is not TurnState.COMPLETE or not response.text:
             raise NoAnswer("The reasoning was stopped.")
         return response
 

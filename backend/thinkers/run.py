@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.agent.context import STRANGER, Situation, SourceMode
-from backend.agent.events import AgentEvent, SessionState, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
+from backend.agent.events import AgentEvent, TurnState, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call
@@ -135,7 +135,7 @@ class ThinkerRun:
         )
         response = await session.think(text, mode or self.question.source_mode)
         self.tokens += response.tokens_used
-        if response.state is not SessionState.COMPLETE:
+        if response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"{self.manifest.label} was stopped.")
         self.cacheable = self.cacheable and response.cacheable and (response.live or not names)
         return response
@@ -251,5 +251,5 @@ class ThinkerRun:
                 self.progress(f"{name}: {error.replace('_', ' ')}", ToolStep(id_, name, "failed"))
             case ToolFinished(id_, name):
                 self.progress("", ToolStep(id_, name, "finished"))
-            case StateChanged(SessionState.GENERATING):
+            case StateChanged(TurnState.GENERATING):
                 self.progress("putting the answer into words")

@@ -27,7 +27,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 
 
-class Limits(BaseModel):
+class ModeLimits(BaseModel):
     """How far a turn may go. None: the usual limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,7 +55,7 @@ class Mode(BaseModel):
     """Names of the steps around a turn; None: all that fit."""
     tools: tuple[str, ...] | None = None
     """Names of the tools a chat offers; None: routing, and those that no Thinker has."""
-    limits: Limits = Limits()
+    limits: ModeLimits = ModeLimits()
 
     def model_name(self, usual: str, models: Mapping[str, str]) -> str:
         """Return the name of the model that thinks: the mode's, or the `usual` tier's.

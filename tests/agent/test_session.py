@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from backend.agent.context import ContextMessage
-from backend.agent.events import AgentEvent, Final, SessionState, StateChanged, ToolFinished, ToolStarted
+from backend.agent.events import AgentEvent, Final, TurnState, StateChanged, ToolFinished, ToolStarted
 from backend.agent.session import ThinkerSession
 from backend.agent.turn import say_sample
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
@@ -35,13 +35,13 @@ def sent(model: ScriptedModel, request: int = -1) -> list[dict[str, Any]]:
 async def test_words_are_handed_out_as_they_come() -> None:
     heard: list[str] = []
     session = agent(ScriptedModel(["It is ", "mild."])).create_session("c", on_token=heard.append)
-    assert session.state is SessionState.IDLE
+    assert session.state is TurnState.IDLE
     response = await session.think("weather?")
     assert heard == ["It is ", "mild."]
     assert (response.text, response.state, session.state) == (
         "It is mild.",
-        SessionState.COMPLETE,
-        SessionState.COMPLETE,
+        TurnState.COMPLETE,
+        TurnState.COMPLETE,
     )
 
 
@@ -51,7 +51,7 @@ async def test_the_first_word_is_out_before_the_last_is_made() -> None:
     task = asyncio.create_task(session.think("x"))
     async with asyncio.timeout(2):
         await first.wait()
-    assert session.state is SessionState.GENERATING
+    assert session.state is TurnState.GENERATING
     session.cancel()
     await task
 
@@ -190,7 +190,7 @@ async def test_cancel_in_mid_token_stops_within_100_ms_and_hangs_up() -> None:
         assert time.perf_counter() - began < 0.1
         await asyncio.wait_for(server.hung_up.wait(), 1)
         await model.close()
-    assert response.state is session.state is SessionState.CANCELLED
+    assert response.state is session.state is TurnState.CANCELLED
     assert session.is_cancelled()
     assert session.get_metrics().cancelled
     assert [m.content for m in session.get_context().messages] == ["x", "One "]
@@ -202,13 +202,13 @@ async def test_cancel_in_mid_tool_stops_the_tool_and_leaves_the_history_valid() 
     session = agent(model, slow.tool, echo).create_session("c")
     task = asyncio.create_task(session.think("first"))
     await until(lambda: slow.running == 1)
-    assert session.state is SessionState.TOOL_CALLING
+    assert session.state is TurnState.TOOL_CALLING
     began = time.perf_counter()
     session.cancel()
     response = await task
     assert time.perf_counter() - began < 0.1
     assert slow.stopped == 1
-    assert response.state is SessionState.CANCELLED
+    assert response.state is TurnState.CANCELLED
     assert_valid(session.get_context().messages)
     model._scenes.pop(0)
     assert (await session.think("second")).text == "Hi."
@@ -229,15 +229,15 @@ async def test_a_tool_that_will_not_stop_does_not_hold_the_caller() -> None:
     events: list[AgentEvent] = []
     session = agent(ScriptedModel([call("stubborn")]), stubborn).create_session("c", on_event=events.append)
     task = asyncio.create_task(session.think("x"))
-    await until(lambda: session.state is SessionState.TOOL_CALLING)
+    await until(lambda: session.state is TurnState.TOOL_CALLING)
     began = time.perf_counter()
     session.cancel()
-    assert (await task).state is SessionState.CANCELLED
+    assert (await task).state is TurnState.CANCELLED
     assert time.perf_counter() - began < 0.1
     release.set()
     await asyncio.sleep(0.01)
     assert kinds(events)[-1] == "Final"
-    assert session.state is SessionState.CANCELLED
+    assert session.state is TurnState.CANCELLED
 
 
 async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
@@ -249,7 +249,7 @@ async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert slow.stopped == 1
-    assert session.state is SessionState.CANCELLED
+    assert session.state is TurnState.CANCELLED
     assert [m.content for m in session.get_context().messages] == ["x", "Hm. "]
 
 
@@ -264,7 +264,7 @@ async def test_cancel_while_the_conversation_is_being_loaded_asks_no_model() -> 
     task = asyncio.create_task(session.think("x"))
     await asyncio.sleep(0)
     session.cancel()
-    assert (await task).state is SessionState.CANCELLED
+    assert (await task).state is TurnState.CANCELLED
     assert model.requests == []
 
 
@@ -274,7 +274,7 @@ async def test_cancel_with_nothing_running_does_nothing() -> None:
     assert not session.is_cancelled()
     await session.think("x")
     session.cancel()
-    assert session.state is SessionState.COMPLETE
+    assert session.state is TurnState.COMPLETE
 
 
 async def test_one_turn_at_a_time() -> None:
@@ -291,7 +291,7 @@ async def test_a_model_that_is_gone_is_a_typed_error() -> None:
     session = agent(ScriptedModel(["Half", ModelUnavailable("gone")])).create_session("c")
     with pytest.raises(ModelUnavailable):
         await session.think("x")
-    assert session.state is SessionState.ERROR
+    assert session.state is TurnState.ERROR
     assert [m.content for m in session.get_context().messages] == ["x", "Half"]
 
 
@@ -301,7 +301,7 @@ async def test_a_silent_model_is_asked_once_more_and_then_is_no_answer() -> None
     with pytest.raises(NoAnswer):
         await session.think("x")
     assert len(model.requests) == 2
-    assert session.state is SessionState.ERROR
+    assert session.state is TurnState.ERROR
 
 
 async def test_an_answer_cut_short_says_so() -> None:
