@@ -25,11 +25,11 @@ from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
     ModelAsked,
-    TurnState,
     StateChanged,
     Token,
     ToolFinished,
     ToolStarted,
+    TurnState,
 )
 from backend.agent.trace import AgentTrace
 from backend.call.call_trace import CallTrace

@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from backend.models.base import ToolCall, quoted
+from backend.models.base import Json, quoted
+from backend.storage.memory import Message, StoredCall
 from backend.users.profile import UserProfile
 
 MESSAGE_LIMIT = 20
@@ -30,41 +31,25 @@ CALLS_LIMIT = 8
 """Tool calls of one round, so that a round always fits the message limit."""
 SHORTENED = " … (shortened)"
 
-Role = Literal["user", "assistant", "tool"]
 SourceMode = Literal["voice", "chat"]
 
 
-@dataclass(frozen=True, slots=True)
-class ContextMessage:
-    """One message. `timestamp` is Unix time in seconds."""
+def tokens_of(message: Message) -> int:
+    """Estimate the tokens of a message; seldom too low."""
+    texts = [message.content, message.tool_call_id or ""]
+    texts += [text for call in message.tool_calls for text in (call.id, call.name, call.arguments)]
+    return OVERHEAD_TOKENS * (1 + len(message.tool_calls)) + sum(map(estimate_tokens, texts))
 
-    role: Role
-    content: str
-    timestamp: float
-    source_mode: SourceMode = "voice"
-    message_id: str = field(default_factory=lambda: f"msg_{secrets.token_hex(8)}")
-    tool_call_id: str | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
-    citations: tuple[str, ...] = ()
 
-    @property
-    def tokens(self) -> int:
-        """An estimate that is seldom too low."""
-        texts = [self.content, self.tool_call_id or ""]
-        texts += [text for call in self.tool_calls for text in (call.id, call.name, call.arguments)]
-        return OVERHEAD_TOKENS * (1 + len(self.tool_calls)) + sum(map(estimate_tokens, texts))
-
-    def as_api(self) -> dict[str, Any]:
-        """The message in the chat completions API's form."""
-        if self.role == "tool":
-            return {"role": "tool", "tool_call_id": self.tool_call_id, "content": self.content}
-        message: dict[str, Any] = {"role": self.role, "content": self.content}
-        if self.tool_calls:
-            message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-                for call in self.tool_calls
-            ]
-        return message
+def as_api(message: Message) -> Json:
+    """Return the message in the chat completions API's form."""
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in message.tool_calls
+    ]
+    return {"role": message.role, "content": message.content} | ({"tool_calls": calls} if calls else {})
 
 
 def estimate_tokens(text: str) -> int:
@@ -78,14 +63,14 @@ class ConversationContext:
 
     def __init__(
         self,
-        messages: Sequence[ContextMessage] = (),
+        messages: Sequence[Message] = (),
         *,
         message_limit: int = MESSAGE_LIMIT,
         token_limit: int = TOKEN_LIMIT,
     ) -> None:
         self._message_limit = message_limit
         self._token_limit = token_limit
-        self._messages: list[ContextMessage] = []
+        self._messages: list[Message] = []
         for unit in _units(messages):
             self.add(*unit)
 
@@ -93,16 +78,16 @@ class ConversationContext:
         return f"ConversationContext({len(self._messages)} messages, about {self.tokens} tokens)"
 
     @property
-    def messages(self) -> tuple[ContextMessage, ...]:
+    def messages(self) -> tuple[Message, ...]:
         """What there is, oldest first."""
         return tuple(self._messages)
 
     @property
     def tokens(self) -> int:
         """About how many tokens that is."""
-        return sum(message.tokens for message in self._messages)
+        return sum(tokens_of(message) for message in self._messages)
 
-    def add(self, *unit: ContextMessage) -> None:
+    def add(self, *unit: Message) -> None:
         """Add one unit: a user's or an assistant's message, or tool calls with all their results; then trim."""
         if not _is_unit(unit):
             raise ValueError("a unit is one message, or tool calls with exactly their results")
@@ -113,15 +98,15 @@ class ConversationContext:
         """Take calls out, with their results: message id → the ids of its calls."""
         self._messages = without_calls(self._messages, passing)
 
-    def reword_last(self, content: str) -> ContextMessage:
+    def reword_last(self, content: str) -> Message:
         """Let the newest message say `content` instead."""
         message = self._messages[-1] = replace(self._messages[-1], content=content)
         self._trim()
         return message
 
-    def as_api(self) -> list[dict[str, Any]]:
+    def as_api(self) -> list[Json]:
         """The messages in the chat completions API's form."""
-        return [message.as_api() for message in self._messages]
+        return [as_api(message) for message in self._messages]
 
     def _trim(self) -> None:
         units = _units(self._messages)
@@ -142,9 +127,9 @@ class ConversationContext:
             self._messages = _shortened(self._messages, self._token_limit)
 
 
-def without_calls(messages: Sequence[ContextMessage], passing: Mapping[str, Collection[str]]) -> list[ContextMessage]:
+def without_calls(messages: Sequence[Message], passing: Mapping[str, Collection[str]]) -> list[Message]:
     """`messages` without these calls (message id → ids of its calls); what was said beside them stays."""
-    left: list[ContextMessage] = []
+    left: list[Message] = []
     for unit in _units(messages):
         asked, *results = unit
         dropped = passing.get(asked.message_id, ())
@@ -155,9 +140,9 @@ def without_calls(messages: Sequence[ContextMessage], passing: Mapping[str, Coll
     return left
 
 
-def _units(messages: Sequence[ContextMessage]) -> list[list[ContextMessage]]:
+def _units(messages: Sequence[Message]) -> list[list[Message]]:
     """`messages` cut into units; orphaned results and unanswered calls fall out."""
-    units: list[list[ContextMessage]] = []
+    units: list[list[Message]] = []
     for message in messages:
         if message.role == "tool" and units and units[-1][0].tool_calls:
             units[-1].append(message)
@@ -166,30 +151,30 @@ def _units(messages: Sequence[ContextMessage]) -> list[list[ContextMessage]]:
     return [unit for unit in units if _is_unit(unit)]
 
 
-def _is_unit(unit: Sequence[ContextMessage]) -> bool:
+def _is_unit(unit: Sequence[Message]) -> bool:
     if not unit or unit[0].role == "tool":
         return False
     wanted = [call.id for call in unit[0].tool_calls]
     return wanted == [message.tool_call_id for message in unit[1:]] and len(set(wanted)) == len(wanted)
 
 
-def _tokens(unit: Sequence[ContextMessage]) -> int:
-    return sum(message.tokens for message in unit)
+def _tokens(unit: Sequence[Message]) -> int:
+    return sum(tokens_of(message) for message in unit)
 
 
-def _shortened(messages: list[ContextMessage], limit: int) -> list[ContextMessage]:
+def _shortened(messages: list[Message], limit: int) -> list[Message]:
     """The same messages, the longest texts cut until `limit` tokens hold."""
     room = limit
     while True:
         cut = [_cut(message, room) for message in messages]
-        if sum(message.tokens for message in cut) <= limit or room == 0:
+        if sum(tokens_of(message) for message in cut) <= limit or room == 0:
             return cut
         room //= 2
 
 
-def _cut(message: ContextMessage, room: int) -> ContextMessage:
+def _cut(message: Message, room: int) -> Message:
     """`message` with each text within `room` tokens. Arguments that are too long are left out, not broken."""
-    if message.tokens <= room:
+    if tokens_of(message) <= room:
         return message
     content = message.content
     if estimate_tokens(content) > room:
@@ -231,14 +216,14 @@ class Exchange:
     def __repr__(self) -> str:
         return f"Exchange({self.tool}, personal={self.personal})"
 
-    def unit(self, now: float, mode: SourceMode) -> tuple[ContextMessage, ContextMessage]:
+    def unit(self, now: float, mode: SourceMode) -> tuple[Message, Message]:
         """The two messages, which belong together; `now` is Unix time in seconds."""
         id_ = f"call_{secrets.token_hex(8)}"
-        call = ToolCall(id_, self.tool, json.dumps(dict(self.arguments), ensure_ascii=False, sort_keys=True))
+        call = StoredCall(id_, self.tool, json.dumps(dict(self.arguments), ensure_ascii=False, sort_keys=True))
         content = json.dumps(dict(self.result), ensure_ascii=False, default=str)
         return (
-            ContextMessage("assistant", "", now, mode, tool_calls=(call,)),
-            ContextMessage("tool", content, now, mode, tool_call_id=id_, citations=self.citations),
+            Message("assistant", "", now, mode, tool_calls=(call,)),
+            Message("tool", content, now, mode, tool_call_id=id_, citations=self.citations),
         )
 
 

@@ -14,22 +14,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from backend.agent.context import MESSAGE_LIMIT, ContextMessage, ConversationContext, Situation, system_prompt
+from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Situation, system_prompt
 from backend.agent.events import (
     AgentEvent,
     Final,
-    TurnState,
     StateChanged,
     ThinkerResponse,
     Token,
     ToolFinished,
     ToolStarted,
+    TurnState,
 )
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import AgentTrace
 from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
+from backend.storage.memory import Message
 from backend.tools.base import Client, Principal
 from backend.tools.runner import Toolbox
 
@@ -54,11 +55,11 @@ _left_behind: set[asyncio.Task[Any]] = set()
 class ContextStore(Protocol):
     """Where conversations outlive the process. A conversation belongs to one user: nobody else finds it."""
 
-    async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
+    async def load(self, conversation_id: str, user_id: str) -> list[Message]:
         """The messages, oldest first; empty when there are none. Raises `MemoryUnavailable`."""
         ...
 
-    async def append(self, conversation_id: str, user_id: str, messages: Sequence[ContextMessage]) -> None:
+    async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
         """Add a turn's messages, together, and keep all for an idle hour. Raises `MemoryUnavailable`."""
         ...
 
@@ -350,7 +351,7 @@ class ThinkerSession:
 
     async def _loaded(self) -> ConversationContext:
         if self._context is None:
-            messages: list[ContextMessage] = []
+            messages: list[Message] = []
             if self._agent.store is not None:
                 try:
                     async with asyncio.timeout(STORE_WITHIN_S):

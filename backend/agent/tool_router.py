@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.agent.context import ContextMessage
 from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked
 from backend.errors import PeerError
 from backend.models.base import ChatModel, Finished, TextDelta, quoted
+from backend.storage.memory import Message
 from backend.tools.base import Client
 from backend.tools.runner import Toolbox
 
@@ -64,7 +64,7 @@ class ToolRouter:
         box: Toolbox,
         client: Client,
         *,
-        earlier: Sequence[ContextMessage] = (),
+        earlier: Sequence[Message] = (),
         emit: Emit = lambda event: None,
     ) -> Routed:
         """The part of `box` that `client` is offered for `text`. Raises nothing but `CancelledError`."""
@@ -79,7 +79,7 @@ class ToolRouter:
         return Routed(box.only(names[:OFFERED_LIMIT]), tokens)
 
     async def _picked(
-        self, text: str, catalogue: Mapping[str, str], earlier: Sequence[ContextMessage], emit: Emit
+        self, text: str, catalogue: Mapping[str, str], earlier: Sequence[Message], emit: Emit
     ) -> tuple[list[str] | None, int]:
         messages = [
             {"role": "system", "content": question(catalogue, earlier)},
@@ -105,7 +105,7 @@ class ToolRouter:
         return (chosen(said, catalogue) if end.reason == "stop" else None), end.tokens_in + end.tokens_out
 
 
-def question(catalogue: Mapping[str, str], earlier: Sequence[ContextMessage]) -> str:
+def question(catalogue: Mapping[str, str], earlier: Sequence[Message]) -> str:
     """The whole system prompt."""
     shown = {name: description[:DESCRIPTION_SHOWN] for name, description in catalogue.items()}
     parts = [TASK, "Catalogue (data):\n" + quoted(shown)]

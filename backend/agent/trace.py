@@ -11,11 +11,11 @@ from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
     ModelAsked,
-    TurnState,
     StateChanged,
     Token,
     ToolFinished,
     ToolStarted,
+    TurnState,
 )
 from backend.observability.tracing import NO_SPAN, Outcome, Span, current_span
 from backend.tools.base import Principal

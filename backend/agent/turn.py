@@ -20,21 +20,22 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from backend.agent.context import CALLS_LIMIT, ContextMessage, ConversationContext, Exchange, without_calls
+from backend.agent.context import CALLS_LIMIT, ConversationContext, Exchange, without_calls
 from backend.agent.events import (
     AgentEvent,
     ModelAnswered,
     ModelAsked,
-    TurnState,
     StateChanged,
     ThinkerResponse,
     Token,
     ToolFinished,
     ToolStarted,
+    TurnState,
 )
 from backend.agent.speech import speakable
 from backend.errors import NoAnswer
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.storage.memory import Message, StoredCall
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult, failure
 
@@ -103,7 +104,7 @@ class Turn:
     """Words already handed out in this round."""
     tokens: int = 0
     results: list[ToolResult] = field(default_factory=list)
-    added: list[ContextMessage] = field(default_factory=list)
+    added: list[Message] = field(default_factory=list)
     """What this turn has added to the conversation, whole and in order."""
     _alone: bool = True
     """Nothing was said before it: the answer rests on the question alone."""
@@ -192,14 +193,14 @@ class Turn:
             ]
         results = [task.result() for task in tasks]
         now = time.time()
-        asked = self._message("assistant", said.text, tool_calls=tuple(_bounded(call) for call in calls))
+        asked = self._message("assistant", said.text, tool_calls=tuple(_kept(call) for call in calls))
         self._passing[asked.message_id] = {
             call.id for call, result in zip(calls, results, strict=True) if not result.persistent
         }
         self._add(
             asked,
             *(
-                ContextMessage("tool", result.content, now, self.mode, tool_call_id=call.id, citations=result.citations)
+                Message("tool", result.content, now, self.mode, tool_call_id=call.id, citations=result.citations)
                 for call, result in zip(calls, results, strict=True)
             ),
         )
@@ -280,7 +281,7 @@ class Turn:
         """After an answer: keep it in other words."""
         self.added[-1] = self.context.reword_last(text)
 
-    def _add(self, *unit: ContextMessage) -> None:
+    def _add(self, *unit: Message) -> None:
         self.context.add(*unit)
         self.added += unit
 
@@ -289,10 +290,10 @@ class Turn:
         role: Literal["user", "assistant"],
         content: str,
         *,
-        tool_calls: tuple[ToolCall, ...] = (),
+        tool_calls: tuple[StoredCall, ...] = (),
         citations: tuple[str, ...] = (),
-    ) -> ContextMessage:
-        return ContextMessage(role, content, time.time(), self.mode, tool_calls=tool_calls, citations=citations)
+    ) -> Message:
+        return Message(role, content, time.time(), self.mode, tool_calls=tool_calls, citations=citations)
 
 
 def say_sample(text: str) -> str:
@@ -322,9 +323,10 @@ def _distinct(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
     return distinct
 
 
-def _bounded(call: ToolCall) -> ToolCall:
-    """What the context keeps of a call: never arguments that are not JSON, which some servers refuse to read."""
-    return replace(call, arguments=_canonical(call.arguments) if len(call.arguments) <= ARGUMENTS_LIMIT else "{}")
+def _kept(call: ToolCall) -> StoredCall:
+    """Return the call as the context keeps it: never with arguments that are not JSON, which some servers refuse."""
+    arguments = _canonical(call.arguments) if len(call.arguments) <= ARGUMENTS_LIMIT else "{}"
+    return StoredCall(call.id, call.name, arguments)
 
 
 def _canonical(arguments: str) -> str:

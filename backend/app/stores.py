@@ -12,7 +12,7 @@ from backend.storage.embedded import OpenedMemory
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
-from backend.storage.turn_claims import RedisTurns
+from backend.storage.turn_claims import TurnClaims
 from backend.users.memories import Memories
 from backend.users.notes import Notes
 
@@ -32,7 +32,7 @@ class Stores:
     """Calls and typed turns write to memory through it."""
     memories: Memories
     notes: Notes
-    turns: RedisTurns
+    turns: TurnClaims
     """Which process runs which typed turn."""
     pubsub: PubSub
     """Pub/sub with the other processes."""
@@ -48,7 +48,7 @@ async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator
         memories = Memories(opened.redis, ttl_s=retention_s(settings))
         notes = Notes(opened.redis, ttl_s=retention_s(settings))
         pubsub = PubSub(opened.redis, opened.waiting)
-        turns = RedisTurns(opened.redis, secrets.token_hex(8))
+        turns = TurnClaims(opened.redis, secrets.token_hex(8))
         turns.listen(pubsub)
         yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub)
 

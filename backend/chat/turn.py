@@ -1,8 +1,8 @@
-"""One typed turn under way: its events, who follows it, and its end.
+"""One typed turn: the request, the reply, and the turn under way with its events and those who follow it.
 
-Any number of readers follow the same turn, from its first event: a retry that comes while it runs joins it. A stream
-that everybody has left is a turn nobody wants, and is cancelled; whoever waits for the whole reply may come back for
-it, so their leaving cancels nothing.
+Any number of readers follow the same turn from its first event: a retry that comes while it runs joins it. A stream
+that everybody has left is a turn nobody wants, and is cancelled; a client that waits for the whole reply may come
+back for it, so its leaving cancels nothing.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
 
 from backend.conversation.page_events import ChatTurnFinished, ErrorShown, PageEvent
 from backend.errors import VoiceError
 from backend.sessions.event_log import EventLog, LoggedEvent
 from backend.storage.memory import new_message_id
+
+EVENT_LIMIT = 8_000
+"""Events kept of one turn: an answer of the longest kind makes about half as many."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,7 +27,7 @@ class ChatRequest:
     """One message to be answered.
 
     `conversation_id` None: no conversation, nothing before it is known and nothing is kept. `earlier` are messages
-    the caller brings, (role, text): they count where we have no history of our own.
+    the client brings, (role, text): they count where we have no history of our own.
     """
 
     user_id: str
@@ -36,7 +38,7 @@ class ChatRequest:
     message_id: str = field(default_factory=new_message_id)
     earlier: Sequence[tuple[str, str]] = ()
     platform: str = ""
-    """Where it was typed, as the caller names it; steps around the turn may go by it."""
+    """Where it was typed, as the client names it; steps around the turn may go by it."""
     mode: str = ""
     """The mode for this turn; empty: the one the user has chosen."""
 
@@ -46,7 +48,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ChatReply:
-    """What came of it, as the API shows it."""
+    """The reply to a request, as the API shows it."""
 
     conversation_id: str | None
     message_id: str
@@ -67,43 +69,39 @@ class ChatReply:
     tokens: int = 0
     latency_ms: int = 0
 
-    def shown(self) -> dict[str, Any]:
-        """As JSON data."""
-        names = self.__slots__
-        return {name: list(value) if isinstance(value := getattr(self, name), tuple) else value for name in names}
-
-
-EVENT_LIMIT = 8_000
-"""Events kept of one turn: an answer of the longest kind makes about half as many."""
+    def shown(self) -> dict[str, object]:
+        """Return the reply as JSON data."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 class ChatTurn:
-    """What is shared between the task that answers and those who wait for it."""
+    """A turn under way, shared by the task that answers and the clients that wait for it."""
 
-    def __init__(self, asked: ChatRequest) -> None:
-        self.asked = asked
+    def __init__(self, request: ChatRequest) -> None:
+        self.request = request
         self.event_log = EventLog(EVENT_LIMIT)
         self.began = time.perf_counter()
         self.stop: Callable[[], None] = lambda: None
-        """Ends the turn in order, within 100 ms; set by whoever runs it."""
+        """Ends the turn in order, within 100 ms; set by the task that runs it."""
         self.wanted = True
         """Whether anybody still waits; a turn cancelled before it has begun never begins."""
         self._end: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
-        self._end.add_done_callback(_looked_at)
+        self._end.add_done_callback(_retrieve)
         self._streams = 0
         self._waits = 0
 
     def __repr__(self) -> str:
-        return f"ChatTurn({self.asked!r}, {self._streams} streams, {self._waits} waiting)"
+        return f"ChatTurn({self.request!r}, {self._streams} streams, {self._waits} waiting)"
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """True once the turn has ended."""
         return self._end.done()
 
     @property
     def answered(self) -> bool:
-        """Whether it has ended with a whole reply: cancelled and failed turns are tried again when sent again."""
+        """True once it has ended with a whole reply; cancelled and failed turns are tried again when sent again."""
         return self.over and self._end.exception() is None and self._end.result().state == "complete"
 
     def publish(self, event: PageEvent) -> None:
@@ -111,21 +109,21 @@ class ChatTurn:
         self.event_log.publish(event)
 
     def finish(self, reply: ChatReply) -> None:
-        """It has come to this."""
+        """End the turn with its reply."""
         if not self.over:
             self.publish(ChatTurnFinished(reply.shown()))
             self._end.set_result(reply)
             self.event_log.close()
 
     def fail(self, error: VoiceError) -> None:
-        """It has come to nothing."""
+        """End the turn without a reply."""
         if not self.over:
             self.publish(ErrorShown(str(error), error.hint))
             self._end.set_exception(error)
             self.event_log.close()
 
     def cancel(self) -> bool:
-        """Stop it; False when there is nothing left to stop."""
+        """Stop the turn; return False when there is nothing left to stop."""
         if self.over:
             return False
         self.wanted = False
@@ -133,7 +131,7 @@ class ChatTurn:
         return True
 
     async def wait(self) -> ChatReply:
-        """The whole reply. Raises what the turn raised. Cancelling the waiter does not stop the turn."""
+        """Return the whole reply, or raise what the turn raised. Cancelling the waiter does not stop the turn."""
         self._waits += 1
         return await asyncio.shield(self._end)
 
@@ -150,7 +148,7 @@ class ChatTurn:
                 self.cancel()
 
 
-def _looked_at(end: asyncio.Future[ChatReply]) -> None:
-    """A turn may fail while nobody waits for it; asyncio need not report that."""
+def _retrieve(end: asyncio.Future[ChatReply]) -> None:
+    """Take note of an error nobody waits for, so that asyncio does not report it."""
     if not end.cancelled():
         end.exception()

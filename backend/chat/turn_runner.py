@@ -1,6 +1,6 @@
-"""How one typed turn is answered: the agent, with what is known of the user, their mode, the steps and the Thinkers.
+"""Answers one typed turn: the agent, with the user's profile and mode, the middleware and the Thinkers.
 
-what is known ─▶ mode ─▶ pre-steps ─▶ the agent's turn ─▶ post-steps ─▶ reply
+profile ─▶ mode ─▶ pre-steps ─▶ the agent's turn ─▶ post-steps ─▶ reply
 """
 
 from __future__ import annotations
@@ -8,23 +8,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from backend.agent.context import ContextMessage, Situation
-from backend.agent.conversations import MemoryConversations
+from backend.agent.context import Situation
 from backend.agent.events import (
     AgentEvent,
-    TurnState,
     StateChanged,
     ThinkerResponse,
     Token,
     ToolFinished,
     ToolStarted,
+    TurnState,
 )
-from backend.agent.session import Agent, ContextStore, ThinkerSession
-from backend.chat.peer_turns import NO_PEERS, PeerTurns
+from backend.agent.session import Agent, ThinkerSession
+from backend.chat.history import ChatHistory, MemoryConversations
 from backend.chat.routing import ThinkerRouting
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
 from backend.conversation.page_events import (
@@ -39,6 +38,7 @@ from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
 from backend.observability.tracing import NO_TRACER, Span, Tracer, rooted
 from backend.storage.memory import Memory
+from backend.storage.turn_claims import TurnClaims
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL
@@ -53,9 +53,7 @@ TASK = """\
 You are a warm, attentive assistant in a conversation that goes on by text and by voice: what was said in a call \
 before belongs to it. Answer in the language of the user, briefly."""
 KNOWN_WITHIN_S = 0.5
-"""A user of whom memory says nothing in this time is served as a stranger."""
-HISTORY_WITHIN_S = 0.4
-"""The same for the conversation; less than the agent gives its store."""
+"""Seconds loading the profile may take; after that, the user is served as a stranger."""
 RESULT_SHOWN = 2_000
 """Characters of a tool's result shown in an event."""
 OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality")
@@ -65,22 +63,22 @@ CANCELLED = ThinkerResponse("", "", (), 0, 0, 0, TurnState.CANCELLED, cacheable=
 """A turn that was cancelled before the model was asked."""
 
 OnTurn = Callable[[ChatRequest, ChatReply], None]
-"""Told of every turn that was answered; returns at once."""
+"""Called after every turn that was answered; returns at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatDependencies:
-    """What all typed turns share."""
+    """The dependencies all typed turns share."""
 
     thinkers: ThinkerDispatcher
     pipeline: Pipeline
     memory: Memory
     deadline_s: float
     """Seconds a turn has, unless its mode says otherwise."""
-    on_turn: OnTurn = lambda asked, reply: None
+    on_turn: OnTurn = lambda request, reply: None
     tracer: Tracer = NO_TRACER
-    elsewhere: PeerTurns = NO_PEERS
-    """The other processes that answer typed turns."""
+    claims: TurnClaims | None = None
+    """Which conversations other processes answer; None: there are none."""
 
     @property
     def shared(self) -> ThinkerDependencies:
@@ -88,7 +86,7 @@ class ChatDependencies:
         return self.thinkers.registry.dependencies
 
     def tools(self, mode: Mode) -> Toolbox:
-        """The mode's tools; or those that no Thinker has, as Thinkers know better how to use theirs."""
+        """Return the mode's tools, or those that no Thinker has: Thinkers know better how to use theirs."""
         box = self.shared.toolbox
         if mode.tools is not None:
             return box.only(name for name in mode.tools if name != ROUTE_TOOL)
@@ -97,33 +95,36 @@ class ChatDependencies:
 
 
 class TurnRunner:
-    """One turn's own part. `run` is called once."""
+    """Runs one typed turn. `run` is called once."""
 
     def __init__(self, dependencies: ChatDependencies, turn: ChatTurn) -> None:
         self._dependencies = dependencies
         self._turn = turn
-        self._asked = turn.asked
+        self._request = turn.request
         self._tools: list[str] = []
         self._late = False
         self._prepared: Prepared | None = None
         self._routing: ThinkerRouting | None = None
         self._mode = Mode()
-        self._kept_in: ContextStore | None = None
+        memory = MemoryConversations(dependencies.memory) if turn.request.conversation_id is not None else None
+        self._history = ChatHistory(memory, turn.request.earlier)
 
     def __repr__(self) -> str:
-        return f"TurnRunner({self._asked!r})"
+        return f"TurnRunner({self._request!r})"
 
     async def run(self) -> ChatReply:
-        """Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
-        asked = self._asked
-        with rooted(self._dependencies.tracer, "turn", "typed turn", asked.conversation_id or asked.message_id) as span:
-            span.asked(asked.text)
+        """Answer the request. Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
+        request = self._request
+        with rooted(
+            self._dependencies.tracer, "turn", "typed turn", request.conversation_id or request.message_id
+        ) as span:
+            span.asked(request.text)
             reply = await self._run()
-            _describe(span, asked, reply)
+            _describe(span, request, reply)
         return reply
 
     async def _run(self) -> ChatReply:
-        situation = await self._begun()
+        situation = await self._situation()
         if situation is None:
             return self._reply(CANCELLED)
         session = self._session(situation)
@@ -131,17 +132,17 @@ class TurnRunner:
         deadline_s = self._mode.limits.deadline_s or self._dependencies.deadline_s
         timer = asyncio.get_running_loop().call_later(deadline_s, self._too_late, session)
         try:
-            response = await session.think(self._asked.text, "chat", message_id=self._asked.message_id)
+            response = await session.think(self._request.text, "chat", message_id=self._request.message_id)
         finally:
             timer.cancel()
         if self._late and response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less at once.")
         reply = self._reply(response, session)
-        self._dependencies.on_turn(self._asked, reply)
+        self._dependencies.on_turn(self._request, reply)
         return reply
 
-    async def _begun(self) -> Situation | None:
-        """What the turn knows beside the question; None when it was cancelled meanwhile."""
+    async def _situation(self) -> Situation | None:
+        """Return what the turn knows beside the question; None when it was cancelled meanwhile."""
         preparing = asyncio.ensure_future(self._prepare())
         self._turn.stop = lambda: _cancel(preparing)
         try:
@@ -154,22 +155,19 @@ class TurnRunner:
             preparing.cancel()
 
     async def _prepare(self) -> Situation:
-        profile, asked = await self._profile(), self._asked
-        self._mode = (
-            self._dependencies.shared.modes.named(asked.mode)
-            if asked.mode
-            else self._dependencies.shared.modes.chosen(profile)
-        )
-        self._turn.publish(ChatTurnStarted(asked.conversation_id, asked.message_id, self._mode.name))
+        profile, request = await self._profile(), self._request
+        modes = self._dependencies.shared.modes
+        self._mode = modes.named(request.mode) if request.mode else modes.chosen(profile)
+        self._turn.publish(ChatTurnStarted(request.conversation_id, request.message_id, self._mode.name))
         self._prepared = await self._dependencies.pipeline.before(self._pipeline_view(), names=self._mode.steps)
         return self._prepared.add_to(Situation(profile))
 
     def _session(self, situation: Situation) -> ThinkerSession:
-        mode, asked = self._mode, self._asked
+        mode, request = self._mode, self._request
         box = self._dependencies.tools(mode)
         if self._dependencies.thinkers.registry.manifests and (mode.tools is None or ROUTE_TOOL in mode.tools):
-            conversation = asked.conversation_id or asked.message_id
-            question = Question("", "", conversation, "", "chat", mode, conversation, asked.platform)
+            conversation = request.conversation_id or request.message_id
+            question = Question("", "", conversation, "", "chat", mode, conversation, request.platform)
             self._routing = ThinkerRouting(self._dependencies.thinkers, question, self._turn.publish)
             box = box.plus(self._routing.tool())
         shared = self._dependencies.shared
@@ -179,46 +177,33 @@ class TurnRunner:
             rounds=mode.limits.tool_rounds,
             profile=mode.name,
             message_limit=mode.limits.history_messages,
-            store=self._store(),
+            store=self._history,
             router=shared.router if mode.tools is None else None,
         )
         return agent.create_session(
-            asked.conversation_id or asked.message_id,
+            request.conversation_id or request.message_id,
             system_prompt="\n\n".join(filter(None, (TASK, mode.words()))),
-            user_id=asked.user_id,
-            on_event=self._tell,
+            user_id=request.user_id,
+            on_event=self._on_agent_event,
             situation=situation,
             revise=self._revise,
         )
 
-    @property
-    def _lost(self) -> bool:
-        """Whether the conversation could not be read."""
-        return isinstance(self._kept_in, StoredHistory) and self._kept_in.lost
-
-    def _store(self) -> ContextStore | None:
-        asked = self._asked
-        if asked.conversation_id is not None:
-            self._kept_in = StoredHistory(MemoryConversations(self._dependencies.memory), asked.earlier)
-        elif asked.earlier:
-            self._kept_in = SuppliedHistory(asked.earlier)
-        return self._kept_in
-
     async def _profile(self) -> UserProfile:
         try:
             async with asyncio.timeout(KNOWN_WITHIN_S):
-                return await load_profile(self._dependencies.memory, self._asked.user_id)
+                return await load_profile(self._dependencies.memory, self._request.user_id)
         except (PeerError, TimeoutError):
             log.warning("a typed turn goes on without what is known of its user: memory does not answer")
             return UserProfile()
 
     def _pipeline_view(self) -> Asked:
-        asked = self._asked
-        conversation = asked.conversation_id or ""
-        return Asked(asked.text, asked.user_id, conversation, "chat", self._mode.name, platform=asked.platform)
+        request = self._request
+        conversation = request.conversation_id or ""
+        return Asked(request.text, request.user_id, conversation, "chat", self._mode.name, platform=request.platform)
 
     async def _revise(self, response: ThinkerResponse) -> str:
-        """The answer as the post-steps leave it."""
+        """Return the answer as the post-steps leave it."""
         assert self._prepared is not None
         whole = self._prepared.turn(
             response.text,
@@ -237,12 +222,12 @@ class TurnRunner:
         session.cancel()
 
     def _reply(self, response: ThinkerResponse, session: ThinkerSession | None = None) -> ChatReply:
-        asked = self._asked
-        lost = self._lost or (session is not None and session.history == "unavailable")
-        history = "none" if asked.conversation_id is None else "unavailable" if lost else "kept"
+        request = self._request
+        lost = self._history.lost or (session is not None and session.history == "unavailable")
+        history = "none" if request.conversation_id is None else "unavailable" if lost else "kept"
         return ChatReply(
-            conversation_id=asked.conversation_id,
-            message_id=asked.message_id,
+            conversation_id=request.conversation_id,
+            message_id=request.message_id,
             reply_id=response.message_id,
             text=response.text,
             state="complete" if response.state is TurnState.COMPLETE else "cancelled",
@@ -257,8 +242,8 @@ class TurnRunner:
             latency_ms=round((time.perf_counter() - self._turn.began) * 1000),
         )
 
-    def _tell(self, event: AgentEvent) -> None:
-        """The loop's events, as a stream shows them."""
+    def _on_agent_event(self, event: AgentEvent) -> None:
+        """Show the agent's events in the stream."""
         match event:
             case Token(text):
                 self._turn.publish(TokenGenerated(text))
@@ -272,10 +257,9 @@ class TurnRunner:
                 self._turn.publish(ToolCallFinished(call, name, shown, error, sample, elapsed_ms))
 
 
-def _describe(span: Span, asked: ChatRequest, reply: ChatReply) -> None:
-    """What a turn came to, for its trace."""
+def _describe(span: Span, request: ChatRequest, reply: ChatReply) -> None:
     span.said(reply.text)
-    span.note(typed=True, platform=asked.platform or None, mode=reply.mode, history=reply.history)
+    span.note(typed=True, platform=request.platform or None, mode=reply.mode, history=reply.history)
     span.note(tool_calls=reply.tool_calls, thinkers=",".join(reply.thinkers) or None, total_ms=reply.latency_ms)
     if reply.state != "complete":
         span.end("cancelled")
@@ -283,53 +267,3 @@ def _describe(span: Span, asked: ChatRequest, reply: ChatReply) -> None:
 
 def _cancel(task: asyncio.Future[Any]) -> None:
     task.cancel()
-
-
-class SuppliedHistory:
-    """A `ContextStore` of what the caller brings along, which keeps nothing."""
-
-    def __init__(self, earlier: Sequence[tuple[str, str]]) -> None:
-        self._earlier = earlier
-
-    async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
-        """What was brought."""
-        return [
-            ContextMessage("user" if role == "user" else "assistant", text, time.time(), "chat")
-            for role, text in self._earlier
-        ]
-
-    async def append(self, conversation_id: str, user_id: str, messages: Sequence[ContextMessage]) -> None:
-        """Nothing."""
-
-
-class StoredHistory:
-    """The kept conversation; where there is none yet, what the caller brings is its beginning, and is kept with it.
-
-    A conversation that cannot be read is answered from what the caller brings; then nothing of that is kept.
-    """
-
-    def __init__(self, kept: ContextStore, earlier: Sequence[tuple[str, str]]) -> None:
-        self._kept = kept
-        self._brought = SuppliedHistory(earlier)
-        self._to_keep: list[ContextMessage] = []
-        self.lost = False
-        """Whether the kept conversation could not be read."""
-
-    async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
-        """The kept messages, or those the caller brings. Raises nothing."""
-        brought = await self._brought.load(conversation_id, user_id)
-        try:
-            async with asyncio.timeout(HISTORY_WITHIN_S):
-                kept = await self._kept.load(conversation_id, user_id)
-        except (PeerError, TimeoutError):
-            log.warning("a typed turn goes on without its conversation: memory does not answer")
-            self.lost = True
-            return brought
-        if not kept:
-            self._to_keep = brought
-        return kept or list(brought)
-
-    async def append(self, conversation_id: str, user_id: str, messages: Sequence[ContextMessage]) -> None:
-        """See `ContextStore.append`."""
-        await self._kept.append(conversation_id, user_id, [*self._to_keep, *messages])
-        self._to_keep = []

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field
 
-from backend.agent.events import AgentEvent, TurnState, ToolFinished
+from backend.agent.events import AgentEvent, ToolFinished, TurnState
 from backend.agent.session import Agent
 from backend.coordinator.coordinator import Decision, Digest, DigestItem, outcome_of
 from backend.coordinator.store import (

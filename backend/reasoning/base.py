@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from backend.agent.context import Situation
-from backend.agent.events import AgentEvent, TurnState, ThinkerResponse, ToolFinished, ToolStarted
+from backend.agent.events import AgentEvent, ThinkerResponse, ToolFinished, ToolStarted, TurnState
 from backend.agent.session import Agent, ThinkerSession
 from backend.agent.turn import say_sample
 from backend.errors import NoAnswer

@@ -31,7 +31,7 @@ Unwatch = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class StoredCall:
     """A tool call of an assistant's message; `arguments` is the model's JSON."""
 
     id: str
@@ -56,7 +56,7 @@ class Message:
     message_id: str = field(default_factory=new_message_id)
     tool_call_id: str | None = None
     """Of a tool's result: the call it answers."""
-    tool_calls: tuple[Call, ...] = ()
+    tool_calls: tuple[StoredCall, ...] = ()
     citations: tuple[str, ...] = ()
 
     @property

@@ -41,24 +41,24 @@ class Unwanted(msgspec.Struct, frozen=True, array_like=True):
     conversation: str
 
 
-class RedisTurns:
-    """See `chat.peer_turns.Elsewhere`. `process` names this one; everything may raise `MemoryUnavailable`."""
+class TurnClaims:
+    """The claims of typed turns in Redis. `process` names this one; every method may raise `MemoryUnavailable`."""
 
     def __init__(self, redis: Redis, process: str, *, clock: Callable[[], float] = time.time) -> None:
         self._client = RedisClient(redis)
         self._process = process
         self._clock = clock
-        self._hearers: list[Callable[[str, str], None]] = []
+        self._listeners: list[Callable[[str, str], None]] = []
 
     def __repr__(self) -> str:
-        return f"RedisTurns({self._process})"
+        return f"TurnClaims({self._process})"
 
     def listen(self, pubsub: PubSub) -> None:
-        """Hear of unwanted turns. Before pub/sub starts."""
-        pubsub.subscribe(CHANNEL, self._heard)
+        """Subscribe to unwanted turns. Called before pub/sub starts."""
+        pubsub.subscribe(CHANNEL, self._on_message)
 
     async def claim(self, user_id: str, conversation_id: str, message_id: str) -> str:
-        """See `Elsewhere`."""
+        """Claim the conversation for this turn; return the message another process answers in it, or ""."""
         key = _key(user_id)
 
         def write(pipe: Pipe, raw: bytes | None) -> str:
@@ -71,7 +71,7 @@ class RedisTurns:
         return await self._client.transact(key, read=lambda pipe: pipe.hget(key, conversation_id), write=write)
 
     async def keep(self, user_id: str, conversation_id: str, message_id: str) -> None:
-        """See `Elsewhere`. While Redis is away it goes on trying."""
+        """Renew the claim until cancelled, also after Redis was away."""
         key = _key(user_id)
 
         def write(pipe: Pipe, raw: bytes | None) -> None:
@@ -84,7 +84,7 @@ class RedisTurns:
                 await self._client.transact(key, read=lambda pipe: pipe.hget(key, conversation_id), write=write)
 
     async def release(self, user_id: str, conversation_id: str, message_id: str = "") -> None:
-        """See `Elsewhere`."""
+        """Release the claim of that message's turn; without a message, of whichever has it."""
         key = _key(user_id)
 
         def write(pipe: Pipe, raw: bytes | None) -> None:
@@ -95,19 +95,19 @@ class RedisTurns:
         await self._client.transact(key, read=lambda pipe: pipe.hget(key, conversation_id), write=write)
 
     async def running(self, user_id: str) -> dict[str, str]:
-        """See `Elsewhere`."""
+        """Return the user's turns in other processes: conversation → message."""
         raw = await self._client.call(lambda redis: redis.hgetall(_key(user_id)))
         claims = {name.decode(): _read(value) for name, value in raw.items()}
         return {name: claim.message for name, claim in claims.items() if claim and self._holds(claim)}
 
     async def stop(self, user_id: str, conversation_id: str) -> None:
-        """See `Elsewhere`."""
+        """Ask the other processes to stop that turn."""
         unwanted = msgspec.json.encode(Unwanted(user_id, conversation_id))
         await self._client.call(lambda redis: redis.publish(CHANNEL, unwanted))
 
-    def on_stop(self, hear: Callable[[str, str], None]) -> None:
-        """See `Elsewhere`."""
-        self._hearers.append(hear)
+    def on_stop(self, listener: Callable[[str, str], None]) -> None:
+        """Call `listener` with user and conversation when another process wants a turn stopped."""
+        self._listeners.append(listener)
 
     def _write_claim(self, pipe: Pipe, key: str, conversation: str, message: str) -> None:
         claim = Claim(self._process, message, self._clock() + LEASE_S)
@@ -118,15 +118,15 @@ class RedisTurns:
         return claim is not None and (claim.process, claim.message) == (self._process, message)
 
     def _holds(self, claim: Claim) -> bool:
-        """Whether another process has it, as far as is known."""
+        """Return whether another process holds the claim, as far as is known."""
         return claim.process != self._process and claim.until > self._clock()
 
-    def _heard(self, raw: bytes | None) -> None:
+    def _on_message(self, raw: bytes | None) -> None:
         if raw is None:
             return
         if unwanted := decode_or_skip(CHANNEL, raw, _unwanted_decoder.decode):
-            for hear in self._hearers:
-                hear(unwanted.user, unwanted.conversation)
+            for listener in self._listeners:
+                listener(unwanted.user, unwanted.conversation)
 
 
 def _read(raw: bytes | None) -> Claim | None:

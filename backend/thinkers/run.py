@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backend.agent.context import STRANGER, Situation, SourceMode
-from backend.agent.events import AgentEvent, TurnState, StateChanged, ThinkerResponse, ToolFinished, ToolStarted
+from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, ToolFinished, ToolStarted, TurnState
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call

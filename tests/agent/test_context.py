@@ -8,29 +8,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.agent.context import ContextMessage, ConversationContext, estimate_tokens
-from backend.agent.conversations import MemoryConversations
-from backend.models.base import ToolCall
-from backend.storage.memory import HISTORY_LIMIT
+from backend.agent.context import ConversationContext, estimate_tokens
+from backend.chat.history import MemoryConversations
+from backend.storage.memory import HISTORY_LIMIT, Message, StoredCall
 from backend.testing.memory import FakeMemory
 
 texts = st.text(max_size=200) | st.integers(0, 40_000).map(lambda n: "x" * n) | st.integers(0, 9_000).map("語".__mul__)
 
 
 @st.composite
-def units(draw: st.DrawFn) -> tuple[ContextMessage, ...]:
+def units(draw: st.DrawFn) -> tuple[Message, ...]:
     kind = draw(st.sampled_from(["user", "assistant", "calls"]))
     if kind == "user":
-        return (ContextMessage("user", draw(texts), 1.0),)
+        return (Message("user", draw(texts), 1.0),)
     if kind == "assistant":
-        return (ContextMessage("assistant", draw(texts), 1.0),)
+        return (Message("assistant", draw(texts), 1.0),)
     number = draw(st.integers(1, 8))
-    calls = tuple(ToolCall(f"id{index}", "tool", '{"a": "' + draw(texts) + '"}') for index in range(number))
-    results = (ContextMessage("tool", draw(texts), 1.0, tool_call_id=call.id) for call in calls)
-    return (ContextMessage("assistant", draw(texts), 1.0, tool_calls=calls), *results)
+    calls = tuple(StoredCall(f"id{index}", "tool", '{"a": "' + draw(texts) + '"}') for index in range(number))
+    results = (Message("tool", draw(texts), 1.0, tool_call_id=call.id) for call in calls)
+    return (Message("assistant", draw(texts), 1.0, tool_calls=calls), *results)
 
 
-def assert_valid(messages: tuple[ContextMessage, ...]) -> None:
+def assert_valid(messages: tuple[Message, ...]) -> None:
     open_calls: list[str] = []
     for message in messages:
         if message.role == "tool":
@@ -44,7 +43,7 @@ def assert_valid(messages: tuple[ContextMessage, ...]) -> None:
 @settings(max_examples=80, deadline=None)
 @given(st.lists(units(), min_size=1, max_size=25))
 def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
-    conversation: list[tuple[ContextMessage, ...]],
+    conversation: list[tuple[Message, ...]],
 ) -> None:
     context = ConversationContext()
     question: str | None = None
@@ -61,8 +60,8 @@ def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(units(), max_size=10))
-def test_what_is_stored_reads_back_the_same(conversation: list[tuple[ContextMessage, ...]]) -> None:
-    async def through_memory() -> list[ContextMessage]:
+def test_what_is_stored_reads_back_the_same(conversation: list[tuple[Message, ...]]) -> None:
+    async def through_memory() -> list[Message]:
         store = MemoryConversations(FakeMemory())
         for unit in conversation:
             await store.append("c", "ada", unit)
@@ -74,19 +73,19 @@ def test_what_is_stored_reads_back_the_same(conversation: list[tuple[ContextMess
 def test_oldest_goes_first() -> None:
     context = ConversationContext(message_limit=3)
     for word in "abcd":
-        context.add(ContextMessage("user", word, 0))
+        context.add(Message("user", word, 0))
     assert [message.content for message in context.messages] == ["b", "c", "d"]
 
 
 def test_what_fits_is_not_touched() -> None:
     context = ConversationContext()
     long = "word " * 4_000
-    context.add(ContextMessage("user", long, 0))
+    context.add(Message("user", long, 0))
     assert context.messages[0].content == long
 
 
 def test_a_message_over_budget_is_shortened_and_says_so() -> None:
-    context = ConversationContext([ContextMessage("user", "x" * 100_000, 0)])
+    context = ConversationContext([Message("user", "x" * 100_000, 0)])
     assert context.messages[0].content.endswith("(shortened)")
     assert context.tokens <= 8_000
 
@@ -95,20 +94,20 @@ def test_a_message_over_budget_is_shortened_and_says_so() -> None:
     "unit",
     [
         [],
-        [ContextMessage("tool", "orphan", 0, tool_call_id="a")],
-        [ContextMessage("assistant", "", 0, tool_calls=(ToolCall("a", "t", "{}"),))],
-        [ContextMessage("user", "a", 0), ContextMessage("user", "b", 0)],
+        [Message("tool", "orphan", 0, tool_call_id="a")],
+        [Message("assistant", "", 0, tool_calls=(StoredCall("a", "t", "{}"),))],
+        [Message("user", "a", 0), Message("user", "b", 0)],
     ],
 )
-def test_half_a_unit_is_refused(unit: list[ContextMessage]) -> None:
+def test_half_a_unit_is_refused(unit: list[Message]) -> None:
     with pytest.raises(ValueError, match="unit"):
         ConversationContext().add(*unit)
 
 
 def test_orphans_in_a_store_fall_out() -> None:
-    calls = ContextMessage("assistant", "", 0, tool_calls=(ToolCall("a", "t", "{}"),))
-    orphan = ContextMessage("tool", "x", 0, tool_call_id="z")
-    last = ContextMessage("user", "hello", 0)
+    calls = Message("assistant", "", 0, tool_calls=(StoredCall("a", "t", "{}"),))
+    orphan = Message("tool", "x", 0, tool_call_id="z")
+    last = Message("user", "hello", 0)
     assert ConversationContext([orphan, calls, last]).messages == (last,)
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from backend.agent.context import ContextMessage
-from backend.agent.conversations import MemoryConversations
 from backend.agent.session import Agent
+from backend.chat.history import MemoryConversations
 from backend.errors import ModelUnavailable
 from backend.models.base import Delta
 from backend.storage.embedded import open_memory
@@ -79,7 +78,7 @@ async def test_another_user_or_nobody_who_names_it_finds_nothing() -> None:
 
 async def test_forgetting_the_user_forgets_it() -> None:
     store = MemoryConversations(memory := FakeMemory())
-    await store.append("c", "ada", (ContextMessage("user", "x", 1.0),))
+    await store.append("c", "ada", (Message("user", "x", 1.0),))
     await memory.forget_user("ada")
     assert await store.load("c", "ada") == []
 

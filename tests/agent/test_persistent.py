@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from backend.agent.context import ContextMessage
+from backend.agent.context import as_api
 from backend.errors import ModelUnavailable
+from backend.storage.memory import Message
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Principal, Result, tool
 from tests.support.minds import Slow, agent, call, echo, fail
@@ -31,12 +32,12 @@ class Kept:
     """A store that keeps what it is given."""
 
     def __init__(self) -> None:
-        self.messages: tuple[ContextMessage, ...] = ()
+        self.messages: tuple[Message, ...] = ()
 
-    async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
+    async def load(self, conversation_id: str, user_id: str) -> list[Message]:
         return list(self.messages)
 
-    async def save(self, conversation_id: str, user_id: str, messages: tuple[ContextMessage, ...]) -> None:
+    async def save(self, conversation_id: str, user_id: str, messages: tuple[Message, ...]) -> None:
         self.messages = messages
 
     async def append(self, conversation_id: str, user_id: str, messages: Any) -> None:
@@ -107,7 +108,7 @@ async def test_the_store_is_given_what_stays() -> None:
     store = Kept()
     model = ScriptedModel([called("echo", "x"), called("look_up", "y")], ["Found."])
     await agent(model, look_up, echo, store=store).create_session("c").think("Find a.")
-    assert shape(message.as_api() for message in store.messages) == ["user", "assistant look_up", "tool", "assistant"]
+    assert shape(as_api(message) for message in store.messages) == ["user", "assistant look_up", "tool", "assistant"]
 
 
 @pytest.mark.parametrize("end", ["cancelled", "failed", "abandoned"])

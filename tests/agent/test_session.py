@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from backend.agent.context import ContextMessage
-from backend.agent.events import AgentEvent, Final, TurnState, StateChanged, ToolFinished, ToolStarted
+from backend.agent.events import AgentEvent, Final, StateChanged, ToolFinished, ToolStarted, TurnState
 from backend.agent.session import ThinkerSession
 from backend.agent.turn import say_sample
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
 from backend.models.chat_completions import ChatCompletions
+from backend.storage.memory import Message
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from demo.services.server import serving
@@ -255,7 +255,7 @@ async def test_cancelling_the_awaiting_task_stops_the_turn() -> None:
 
 async def test_cancel_while_the_conversation_is_being_loaded_asks_no_model() -> None:
     class SlowStore(Store):
-        async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
+        async def load(self, conversation_id: str, user_id: str) -> list[Message]:
             await asyncio.sleep(0.02)
             return []
 
@@ -353,15 +353,15 @@ class Store:
     """Conversations in a dict, by owner; `trouble` is raised instead, if there is any."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], tuple[ContextMessage, ...]] = {}
+        self.kept: dict[tuple[str, str], tuple[Message, ...]] = {}
         self.trouble: Exception | None = None
 
-    async def load(self, conversation_id: str, user_id: str) -> list[ContextMessage]:
+    async def load(self, conversation_id: str, user_id: str) -> list[Message]:
         if self.trouble:
             raise self.trouble
         return list(self.kept.get((conversation_id, user_id), ()))
 
-    async def append(self, conversation_id: str, user_id: str, messages: Sequence[ContextMessage]) -> None:
+    async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
         if self.trouble:
             raise self.trouble
         self.kept[conversation_id, user_id] = (*self.kept.get((conversation_id, user_id), ()), *messages)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from backend.agent.context import ContextMessage
 from backend.agent.session import Agent
 from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen, question
 from backend.errors import ModelUnavailable
-from backend.models.base import Finished, ToolCall
+from backend.models.base import Finished
+from backend.storage.memory import Message, StoredCall
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from backend.tools.registry import Registry
@@ -101,10 +101,10 @@ async def test_few_tools_need_no_choice() -> None:
 
 
 async def test_a_tool_that_waits_for_a_yes_is_offered_whatever_is_said() -> None:
-    call = ContextMessage("assistant", "", 0.0, "chat", tool_calls=(ToolCall("c", "tool_9", "{}"),))
-    result = ContextMessage("tool", "{}", 0.0, "chat", tool_call_id="c")
+    call = Message("assistant", "", 0.0, "chat", tool_calls=(StoredCall("c", "tool_9", "{}"),))
+    result = Message("tool", "{}", 0.0, "chat", tool_call_id="c")
     routing, model = router(["[]"])
-    earlier = [ContextMessage("user", "Erase <it>.", 0.0), call, result, ContextMessage("assistant", "Shall I?", 0.0)]
+    earlier = [Message("user", "Erase <it>.", 0.0), call, result, Message("assistant", "Shall I?", 0.0)]
     assert set(await offered(routing, "Yes.", earlier=earlier)) == {"tool_0", "tool_9"}
     asked = model.requests[0]["messages"][0]["content"]
     assert "Shall I?" in asked and "<it>" not in asked, "the conversation is quoted"

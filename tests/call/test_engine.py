@@ -15,7 +15,7 @@ from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, NeverConnected, ResponderRejected, ResponderUnavailable, TransportLost
 from backend.responders.base import PastMessage
-from backend.storage.memory import Call, MemoryJob, Message
+from backend.storage.memory import MemoryJob, Message, StoredCall
 from backend.testing.memory import FakeMemory
 from backend.testing.responder import ScriptedResponder
 from backend.thinkers.base import Answer
@@ -449,7 +449,7 @@ async def test_a_call_that_is_cancelled_cleans_up_all_the_same() -> None:
 
 async def test_a_call_goes_on_with_a_conversation_begun_by_text_and_adds_to_it() -> None:
     memory = FakeMemory()
-    calls = (Call("t1", "echo", "{}"),)
+    calls = (StoredCall("t1", "echo", "{}"),)
     await memory.append_messages(
         "ada",
         "c1",

@@ -17,7 +17,7 @@ from backend.storage import turn_claims as turns
 from backend.storage.client import connect, connect_waiting
 from backend.storage.pubsub import PubSub
 from backend.storage.redis_memory import RedisMemory
-from backend.storage.turn_claims import RedisTurns
+from backend.storage.turn_claims import TurnClaims
 from tests.http.test_chat import say
 from tests.http.world import World, message_of, world
 from tests.support.redis_server import RedisProcess, running_redis
@@ -37,12 +37,12 @@ async def server(redis: RedisProcess, folder: Path, name: str, scenes: Sequence[
         client, waiting = connect(redis.url), connect_waiting(redis.url)
         stack.push_async_callback(client.aclose)
         stack.push_async_callback(waiting.aclose)
-        pubsub, elsewhere = PubSub(client, waiting), RedisTurns(client, name)
-        elsewhere.listen(pubsub)
+        pubsub, claims = PubSub(client, waiting), TurnClaims(client, name)
+        claims.listen(pubsub)
         pubsub.start()
         stack.push_async_callback(pubsub.close)
         assert await pubsub.wait_until_open(5.0)
-        made = world(folder, scenes=scenes, memory=RedisMemory(client), elsewhere=elsewhere, page=False)
+        made = world(folder, scenes=scenes, memory=RedisMemory(client), claims=claims, page=False)
         yield await stack.enter_async_context(made)
 
 
@@ -132,7 +132,7 @@ async def test_another_user_can_neither_see_nor_stop_it(redis: RedisProcess, tmp
 async def test_a_dead_servers_turn_is_in_nobodys_way_for_long(redis: RedisProcess, tmp_path: Path) -> None:
     now = [1_000.0]
     client = connect(redis.url)
-    dead, heir = RedisTurns(client, "dead", clock=lambda: now[0]), RedisTurns(client, "heir", clock=lambda: now[0])
+    dead, heir = TurnClaims(client, "dead", clock=lambda: now[0]), TurnClaims(client, "heir", clock=lambda: now[0])
     assert await dead.claim("ada", "c1", "m1") == ""
     assert await heir.claim("ada", "c1", "m2") == "m1" and await heir.running("ada") == {"c1": "m1"}
     now[0] += turns.LEASE_S + 0.1
@@ -146,7 +146,7 @@ async def test_a_dead_servers_turn_is_in_nobodys_way_for_long(redis: RedisProces
 
 async def test_of_many_who_claim_at_once_one_has_it(redis: RedisProcess) -> None:
     client: Redis = connect(redis.url)
-    claims = [RedisTurns(client, f"p{number}").claim("bo", "c1", f"m{number}") for number in range(12)]
+    claims = [TurnClaims(client, f"p{number}").claim("bo", "c1", f"m{number}") for number in range(12)]
     held = await asyncio.gather(*claims)
     assert held.count("") == 1 and set(held) - {""} == {f"m{held.index('')}"}
     await client.aclose()

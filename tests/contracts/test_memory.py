@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from backend.storage.client import connect
 from backend.storage.embedded import open_memory
-from backend.storage.memory import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Call, Memory, Message
+from backend.storage.memory import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Memory, Message, StoredCall
 from backend.storage.redis_memory import RedisMemory
 from backend.testing.memory import FakeMemory
 from tests.support.redis_server import running_redis
@@ -121,7 +121,7 @@ async def test_conversations_are_apart_and_another_user_who_names_one_finds_noth
 
 
 async def test_a_turn_with_its_tool_calls_comes_back_whole(case: Case) -> None:
-    asked = Message("assistant", "", 1.0, "chat", tool_calls=(Call("c1", "echo", '{"text": "☂"}'),))
+    asked = Message("assistant", "", 1.0, "chat", tool_calls=(StoredCall("c1", "echo", '{"text": "☂"}'),))
     result = Message("tool", '{"text": "☂"}', 2.0, "chat", tool_call_id="c1", citations=("A book",))
     await case.memory.append_messages("u1", "s1", asked, result)
     assert await case.memory.recent_messages("u1", "s1") == [asked, result]

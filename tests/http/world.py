@@ -18,7 +18,6 @@ from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
 from backend.chat.chat import Chat
-from backend.chat.peer_turns import NO_PEERS, PeerTurns
 from backend.conversation.events import Heard
 from backend.http.app import build_app
 from backend.http.context import Keeper, Services
@@ -31,6 +30,7 @@ from backend.sessions.handles import LocalSwitchboard
 from backend.sessions.registry import Directory, Session
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
+from backend.storage.turn_claims import TurnClaims
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
 from backend.testing.memory import FakeMemory
@@ -184,7 +184,7 @@ async def world(
     folders: tuple[Path, ...] = (),
     pipeline: Pipeline = NO_STEPS,
     memory: Memory | None = None,
-    elsewhere: PeerTurns = NO_PEERS,
+    claims: TurnClaims | None = None,
     embedder: Embedder | None = None,
     tasks: TaskService | None = None,
     model_calls: ModelCallLog | None = None,
@@ -206,7 +206,7 @@ async def world(
     calls: dict[str, FakeCall] = {}
     directory = Directory(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
     own, model = FakeMemory(), ScriptedModel(*scenes)
-    chat = chat_over(here, memory or own, model, pipeline=pipeline, folders=folders, elsewhere=elsewhere)
+    chat = chat_over(here, memory or own, model, pipeline=pipeline, folders=folders, claims=claims)
     made = World("", here, directory, own, Metrics(["weather"]), [], calls, model, chat)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:

@@ -8,13 +8,13 @@ import httpx2
 
 from backend.app.thinkers import build_thinkers
 from backend.chat.chat import Chat
-from backend.chat.peer_turns import NO_PEERS, PeerTurns
 from backend.chat.turn_runner import ChatDependencies
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.base import ChatModel
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
+from backend.storage.turn_claims import TurnClaims
 from backend.testing.model import ScriptedModel
 
 NO_HTTP = httpx2.AsyncClient(verify=False)
@@ -29,7 +29,7 @@ def chat_over(
     pipeline: Pipeline = NO_STEPS,
     folders: tuple[Path, ...] = (),
     tracer: Tracer = NO_TRACER,
-    elsewhere: PeerTurns = NO_PEERS,
+    claims: TurnClaims | None = None,
 ) -> Chat:
     """A chat with all Thinkers, whose only model is `model`."""
     thinkers = build_thinkers(
@@ -41,6 +41,4 @@ def chat_over(
         pipeline=pipeline,
         modes_file=settings.modes_file,
     )
-    return Chat(
-        ChatDependencies(thinkers, pipeline, memory, settings.chat_deadline_s, tracer=tracer, elsewhere=elsewhere)
-    )
+    return Chat(ChatDependencies(thinkers, pipeline, memory, settings.chat_deadline_s, tracer=tracer, claims=claims))
