@@ -73,7 +73,7 @@ async def _address(process: asyncio.subprocess.Process) -> str:
 
 
 async def main() -> None:
-    """A server of yours, or the three doors of one of ours."""
+    """A server of yours, or the three endpoints of one of ours."""
     if len(sys.argv) == 3:
         await show(sys.argv[1], sys.argv[2])
         return

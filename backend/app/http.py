@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import FastAPI
 
@@ -21,7 +21,7 @@ from backend.app.thinkers import ThinkerSubsystem
 from backend.calendar.calendars import open_calendars
 from backend.chat.chat import Chat
 from backend.http.app import build_app
-from backend.http.context import Keeper, Services
+from backend.http.context import Services, UserDataStore
 from backend.http.limits import Buckets
 from backend.mcp.endpoint import Tokens
 from backend.observability.call_metrics import Metrics
@@ -70,7 +70,7 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
             readiness=lambda: _readiness(subsystems),
             tasks=subsystems.tasks.service,
             model_calls=subsystems.models.model_calls,
-            keepers=data_subject_stores(settings, subsystems),
+            user_data=user_data_stores(settings, subsystems),
             frontend=FRONTEND,
             notices=notifications.dispatcher.waiting,
             mark_seen=notifications.dispatcher.mark_seen,
@@ -79,14 +79,14 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
             bearers=Tokens(settings.mcp).bearer,
             coordinator=subsystems.tasks.coordinator,
             tools=lambda client: {"tools": toolbox.described(client), "servers": others.states() if others else {}},
-            doors=endpoints,
+            endpoints=endpoints,
             metrics=subsystems.metrics,
             reasoner=thinkers.registry.dependencies.reasoner,
         )
         yield build_app(services)
 
 
-def data_subject_stores(settings: Settings, subsystems: Subsystems) -> tuple[Keeper, ...]:
+def user_data_stores(settings: Settings, subsystems: Subsystems) -> tuple[UserDataStore, ...]:
     """Return every place that holds user data, in the order of erasure: tasks at work before what they would write.
 
     A new store of user data adds a line here, so that it is exported and erased, too.
@@ -94,21 +94,27 @@ def data_subject_stores(settings: Settings, subsystems: Subsystems) -> tuple[Kee
     stores, tasks, cluster = subsystems.stores, subsystems.tasks, subsystems.calls.cluster
     notifications, calendars = tasks.notifications, open_calendars(settings, subsystems.models.http)
     return (
-        _keeper("tasks", tasks.service),
-        Keeper("memory", stores.memory.everything_of, lambda user_id: _erase_memory(subsystems, user_id)),
-        _keeper("coordinator", tasks.coordinator),
-        _keeper("reminders", notifications.reminders),
-        _keeper("notices", notifications.notices),
-        _keeper("memories", stores.memories),
-        _keeper("notes", stores.notes),
-        _keeper("calendar", calendars),
-        _keeper("model attempts", subsystems.models.model_calls),
-        *([_keeper("calls", cluster)] if cluster else []),
+        _user_data("tasks", tasks.service),
+        UserDataStore("memory", stores.memory.everything_of, lambda user_id: _erase_memory(subsystems, user_id)),
+        _user_data("coordinator", tasks.coordinator),
+        _user_data("reminders", notifications.reminders),
+        _user_data("notices", notifications.notices),
+        _user_data("memories", stores.memories),
+        _user_data("notes", stores.notes),
+        _user_data("calendar", calendars),
+        _user_data("model attempts", subsystems.models.model_calls),
+        *([_user_data("calls", cluster)] if cluster else []),
     )
 
 
-def _keeper(name: str, store: Any) -> Keeper:
-    return Keeper(name, store.export, store.erase)
+class _ExportsAndErases(Protocol):
+    async def export(self, user_id: str, /) -> Any: ...
+
+    async def erase(self, user_id: str, /) -> None: ...
+
+
+def _user_data(name: str, store: _ExportsAndErases) -> UserDataStore:
+    return UserDataStore(name, store.export, store.erase)
 
 
 async def _erase_memory(subsystems: Subsystems, user_id: str) -> None:

@@ -61,7 +61,7 @@ class Server(uvicorn.Server):
         self._over = asyncio.Event()
 
     async def main_loop(self) -> None:
-        """As uvicorn's own, which looks ten times a second whether it is to end: here it is told."""
+        """Wait for the end; uvicorn's own loop looks ten times a second whether it has come."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK_S):

@@ -1,4 +1,4 @@
-"""A worker process: does background tasks for servers that share its Redis, until it is told to end.
+"""A worker process does background tasks for servers that share its Redis, until a signal ends it.
 
 It has what a Thinker needs (models, tools, memory) and nothing of calls. Any number may run, on any machine.
 """

@@ -1,4 +1,4 @@
-"""`/api/admin`: what an operator may see and do, for the bearer of ADMIN_TOKEN. Without that setting it is not there.
+"""`/api/admin` shows an operator the live calls and ends them, for the bearer of ADMIN_TOKEN; unset, it is not there.
 
 Nobody's words are here, and users only as a few characters of a hash: enough to tell two calls of one user from
 those of two.
@@ -23,7 +23,7 @@ SHOWN = 200
 
 
 def admitted(request: Request) -> None:
-    """Only for the bearer of the token. Raises `NotFound` when there is none, `NotAdmitted`, `TooMany`."""
+    """Admit the bearer of the token. Raises `NotFound` when there is no token, `NotAdmitted`, or `TooMany`."""
     here = context_of(request)
     token = here.services.settings.admin_token
     if token is None:
@@ -42,7 +42,7 @@ router = APIRouter(tags=["admin"], dependencies=[Depends(admitted)])
 
 @router.get("/api/admin/overview")
 async def overview(here: Here) -> dict[str, Any]:
-    """Sessions of all processes, live and lately ended; of this process its medians, and what went wrong."""
+    """Show the sessions of all processes, live and recently ended, and this process's medians and faults."""
     services = here.services
     return {
         "at": time.time(),
@@ -63,7 +63,7 @@ async def end_session(session_id: str, here: Here) -> dict[str, Any]:
 
 
 def figures(metrics: Metrics) -> dict[str, Any]:
-    """What of `/metrics` fits a glance."""
+    """Return the numbers of `/metrics` that fit the admin page."""
     samples = [sample for metric in metrics.registry.collect() for sample in metric.samples]
     named = {sample.name: sample.value for sample in samples if not sample.labels}
     return {

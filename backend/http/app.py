@@ -1,4 +1,4 @@
-"""The FastAPI application: thin routes, and around them the middleware in the order a request meets it."""
+"""The FastAPI application has thin routes, and around them the middleware in the order a request meets it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def build_app(
     heartbeat_s: float = HEARTBEAT_S,
     now: Callable[[], float] = time.monotonic,
 ) -> FastAPI:
-    """The application over `services`. Raises `SettingsError` when there is no key to sign with.
+    """Return the application over `services`. Raises `SettingsError` when there is no key to sign with.
 
     Run it with the server's own proxy handling and token-bearing access log off:
     forwarded headers are read here, and only from private networks.
@@ -88,8 +88,8 @@ def build_app(
     install(app)
     for module in ROUTES:
         app.include_router(module.router)
-    for path, door in services.doors.items():
-        app.router.routes += [Route(path, door), Route(path.rstrip("/"), door)]  # with and without the slash at its end
+    for path, endpoint in services.endpoints.items():
+        app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.directory.live)
     keep_tokens_out()
@@ -97,7 +97,7 @@ def build_app(
 
 
 def build_context(services: Services, heartbeat_s: float, now: Callable[[], float]) -> Context:
-    """The edge's own parts, from the settings."""
+    """Return the context that all routes share."""
     settings = services.settings
     signatures = Signatures(secret_key(settings), token_age_s=token_age_s(settings))
     return Context(

@@ -1,4 +1,4 @@
-"""Who may touch a session: its owner's signed cookie, or a short-lived token made for that very session.
+"""Access to sessions: by its owner's signed cookie, or by a short-lived token made for that very session.
 
 Both are signatures over a value and a time; each has a salt of its own, so neither can pass for the other.
 Everybody else, and everybody who asks for a session that does not exist, gets the same `NotFound`.
@@ -39,7 +39,7 @@ LONGEST = 256
 
 @dataclass(frozen=True, slots=True)
 class KnownUser:
-    """Whom a valid cookie names; `ageing`: it should be signed anew."""
+    """The user named by a valid cookie; an `ageing` cookie should be signed anew."""
 
     user: str
     ageing: bool
@@ -55,11 +55,11 @@ class Signatures:
         self._tokens = _Signer(key, "session-token", clock)
 
     def cookie(self, user: str) -> str:
-        """The cookie's value for `user`."""
+        """Return the cookie's value for `user`."""
         return self._cookies.sign(user).decode()
 
     def user(self, cookie: str | None) -> KnownUser | None:
-        """Whom `cookie` names, if we signed it in the last 400 days."""
+        """Return the user that `cookie` names, if we signed it in the last 400 days."""
         if not _plausible(cookie):
             return None
         try:
@@ -69,11 +69,11 @@ class Signatures:
         return KnownUser(user.decode(), ageing=self._clock() - signed_at.timestamp() > RENEW_AFTER_S)
 
     def token(self, session_id: str) -> str:
-        """A token for this session, good from now on for a call's length."""
+        """Return a token for this session, valid for the length of the longest call."""
         return self._tokens.sign(session_id).decode()
 
     def session_of(self, token: str | None) -> str | None:
-        """Which session `token` was made for, if we made it and it is not too old."""
+        """Return the session that `token` was made for, if we made it and it is not too old."""
         if not _plausible(token):
             return None
         try:
@@ -82,7 +82,7 @@ class Signatures:
             return None
 
     def opens(self, token: str | None, session_id: str) -> bool:
-        """Whether `token` was made for `session_id` and is not too old."""
+        """Return whether `token` was made for `session_id` and is not too old."""
         if not _plausible(token):
             return False
         try:
@@ -100,7 +100,7 @@ class Access:
         self._signatures = signatures
 
     async def session(self, session_id: str, *, user: str, token: str | None = None) -> Handle:
-        """The session, if `user` owns it or `token` opens it. Raises the one `NotFound` otherwise.
+        """Return the session, if `user` owns it or `token` opens it. Raises the one `NotFound` otherwise.
 
         Raises `MemoryUnavailable` when only another process could know it, and the way there is closed.
         """
@@ -120,13 +120,13 @@ class _Signer(TimestampSigner):
 
 
 def token_age_s(settings: Settings) -> int:
-    """Seconds a session's token is good for."""
+    """Return the seconds for which a session's token is valid."""
     minutes = settings.session_max_minutes
     return minutes * 60 + TOKEN_GRACE_S if minutes else TOKEN_AGE_UNLIMITED_S
 
 
 def new_user() -> str:
-    """A random user id of 128 bits."""
+    """Return a random user id of 128 bits."""
     return secrets.token_urlsafe(16)
 
 
@@ -136,7 +136,7 @@ def _plausible(value: str | None) -> TypeGuard[str]:
 
 TOKEN = re.compile(r"([?&]token=)[^&\s\"']+")
 LOGGERS = ("uvicorn.access", "uvicorn.error", "uvicorn.asgi")
-"""Who logs addresses: requests, WebSocket handshakes, trace messages."""
+"""The loggers that write addresses: of requests, WebSocket handshakes and trace messages."""
 
 
 class WithoutTokens(logging.Filter):
@@ -151,7 +151,7 @@ class WithoutTokens(logging.Filter):
 
 
 def redact(text: str) -> str:
-    """`text` with every token's value replaced by dots."""
+    """Return `text` with every token's value replaced by dots."""
     return TOKEN.sub(r"\1…", text)
 
 

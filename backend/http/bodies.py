@@ -1,4 +1,4 @@
-"""Request bodies: never more than 64 KB, read by hand, checked by pydantic.
+"""Request bodies have at most 64 KB; routes read them by hand, and pydantic checks them.
 
 Routes read their body themselves, after the cheaper refusals (origin, rate): declared as a parameter, FastAPI
 would have read it before any of them.
@@ -27,9 +27,9 @@ MESSAGE_LIMIT = 2_000
 
 Fingerprint = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$", to_lower=True)]
 ConversationId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-"""Chosen by whoever begins it; it is looked for among the caller's own only."""
+"""Chosen by the client that begins it; only the caller's own conversations are searched for it."""
 TimeZone = Annotated[str, StringConstraints(max_length=64)]
-"""The browser's, as an IANA name; a hint, so one that is none is left aside rather than refused."""
+"""The browser's time zone as an IANA name; a hint, so an unknown one is ignored rather than refused."""
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -102,7 +102,7 @@ class BodyLimit:
 
 
 async def read_body(request: Request, model: type[Model]) -> Model:
-    """The body as `model`, whatever its content type says (`sendBeacon` calls JSON text). An empty body is `{}`.
+    """Return the body as `model`, whatever its content type says (`sendBeacon` calls JSON text). An empty body is `{}`.
 
     Raises `BadRequest` without repeating what was sent, `TooLarge`, or Starlette's `ClientDisconnect`.
     """
@@ -119,7 +119,7 @@ async def read_body(request: Request, model: type[Model]) -> Model:
 
 
 def documented(model: type[BaseModel]) -> dict[str, Any]:
-    """`openapi_extra` for a route that reads `model` by hand."""
+    """Return `openapi_extra` for a route that reads `model` by hand."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}}
 
 

@@ -65,16 +65,16 @@ class SingleTurn(BaseModel):
 
     @property
     def text(self) -> str:
-        """The message to be answered."""
+        """Return the message to be answered."""
         return self.message if self.message is not None else self.messages[-1].content
 
     @property
     def earlier(self) -> tuple[tuple[str, str], ...]:
-        """What the caller brings along."""
+        """Return the earlier messages as (role, text)."""
         return tuple((message.role, message.content) for message in self.messages[:-1])
 
     def turn(self, user_id: str) -> ChatRequest:
-        """What is asked, in no conversation."""
+        """Return the request, in no conversation."""
         return ChatRequest(user_id, self.text, earlier=self.earlier, platform=self.platform, mode=self.mode)
 
 
@@ -85,7 +85,7 @@ class MultiTurn(SingleTurn):
     message_id: MessageId | None = None
 
     def turn(self, user_id: str, own: str | None = None) -> ChatRequest:
-        """What is asked, in `conversation_id`, or a new one; `own` is the only one this caller may name.
+        """Return the request in `conversation_id` or a new conversation; `own` is the only one this caller may name.
 
         Raises `NotFound` for another.
         """
@@ -115,7 +115,7 @@ router = APIRouter(tags=["chat"])
 
 @router.post("/api/multiturn", openapi_extra=documented(MultiTurn))
 async def multiturn(request: Request, here: Here) -> Response:
-    """Say something in a conversation, and have it answered; `stream` gives the events as they come.
+    """Answer a message in a conversation; `stream` gives the events as they come.
 
     409 while the conversation is busy with another message. The same `message_id` again joins its turn, or gets the
     stored answer.
@@ -129,7 +129,7 @@ async def multiturn(request: Request, here: Here) -> Response:
 
 @router.post("/api/singleturn", openapi_extra=documented(SingleTurn))
 async def singleturn(request: Request, here: Here) -> Response:
-    """One message answered by itself: nothing was said before, and nothing is kept."""
+    """Answer one message by itself: nothing was said before, and nothing is kept."""
     user, _ = await _who(request, here)
     _take(request, here)
     body = await read_body(request, SingleTurn)
@@ -139,14 +139,14 @@ async def singleturn(request: Request, here: Here) -> Response:
 
 @router.get("/api/conversations")
 async def list_conversations(here: Here, request: Request) -> dict[str, Any]:
-    """The caller's own, the latest first; by the cookie alone. 503 when memory is out of reach."""
+    """List the caller's conversations, the latest first, by the cookie alone. 503 when memory is out of reach."""
     notes = await here.services.memory.conversations(identity_of(request).user)
     return {"conversations": [asdict(note) for note in notes]}
 
 
 @router.get("/api/conversations/{conversation_id}")
 async def show_conversation(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
-    """What was said, by voice and text, oldest first. 404 when there is none, or it is somebody else's."""
+    """Return what was said, by voice and text, oldest first. 404 when there is none, or it is somebody else's."""
     user = await _owner(request, here, conversation_id)
     messages = without_retried(await here.services.memory.recent_messages(user, conversation_id, HISTORY_LIMIT))
     busy = await here.services.chat.busy(user, conversation_id)
@@ -157,20 +157,20 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
 
 @router.post("/api/conversations/{conversation_id}/cancel")
 async def cancel_turn(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
-    """Stop the answer that is being written. What was said of it stays in the conversation."""
+    """Stop the answer that is being written. The part already sent stays in the conversation."""
     user = await _owner(request, here, conversation_id)
     return {"cancelled": await here.services.chat.cancel(user, conversation_id)}
 
 
 @router.delete("/api/conversations/{conversation_id}")
 async def delete_conversation(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
-    """Stop its answer, end its calls, and forget it. 503 when memory is out of reach: ask again."""
+    """Stop the conversation's answer, end its calls, and forget it. 503 when memory is out of reach: ask again."""
     user = await _owner(request, here, conversation_id)
     services = here.services
     await services.chat.settle(user, conversation_id)
     for session in await services.sessions.owned_by(user):
-        told = await session.describe()
-        if told["conversation_id"] == conversation_id and told["state"] != "ended":
+        shown = await session.describe()
+        if shown["conversation_id"] == conversation_id and shown["state"] != "ended":
             await session.end("deleted")
     try:
         async with asyncio.timeout(FORGET_WITHIN_S):
@@ -184,7 +184,7 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
 
 
 async def _who(request: Request, here: Context) -> tuple[str, str | None]:
-    """Who asks, and the one conversation they may name, if they come with a session's token."""
+    """Return the user, and the one conversation they may name when they come with a session's token."""
     token = bearer(request)
     if token is None:
         return identity_of(request).user, None
@@ -192,8 +192,8 @@ async def _who(request: Request, here: Context) -> tuple[str, str | None]:
     if session_id is None:
         raise NotFound("No such session.", hint="The token is too old, or not ours.")
     session = await here.access.session(session_id, user="", token=token)
-    told = await session.describe()
-    return session.owner, str(told["conversation_id"])
+    shown = await session.describe()
+    return session.owner, str(shown["conversation_id"])
 
 
 async def _owner(request: Request, here: Context, conversation_id: str) -> str:
@@ -223,7 +223,7 @@ async def _stream(turn: ChatTurn, heartbeat_s: float) -> AsyncGenerator[bytes, N
 
 @router.post("/embedding", openapi_extra=documented(Texts))
 async def embedding(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
-    """One vector for each text. 503, saying what to set, where there is no model."""
+    """Return one vector for each text. 503, naming the setting, where there is no embedding model."""
     here.turns.take(f"embedding {caller.user if caller.known else address_key(request)}", here.now())
     body = await read_body(request, Texts)
     texts = [body.input] if isinstance(body.input, str) else body.input

@@ -1,4 +1,4 @@
-"""The page's files, compressed: each once, kept for the next who asks. What the API says goes out as it is.
+"""The page's files go out compressed: each is compressed once and kept. Answers of the API go out as they are.
 
 Compressing costs the event loop a fraction of a millisecond per file, and calls live on that loop: so it happens once
 for each version of a file, and never for a stream.
@@ -36,7 +36,7 @@ class Compressed:
 
 
 class _Answer:
-    """One answer on its way out: held until it is whole, if it is worth compressing."""
+    """An answer on its way out is held until it is whole, if it is worth compressing."""
 
     def __init__(self, path: str, kept: OrderedDict[tuple[str, str], bytes], send: Send) -> None:
         self._path = path
@@ -46,7 +46,7 @@ class _Answer:
         self._body: list[bytes] = []
 
     async def take(self, message: Message) -> None:
-        """A message of the application's."""
+        """Take a message of the application's: send it, or hold it."""
         if message["type"] == "http.response.start" and _worth_it(message):
             self._start = message
         elif message["type"] != "http.response.body" or self._start is None:
@@ -83,7 +83,7 @@ def _asks_for_a_file(scope: Scope) -> bool:
 
 
 def _worth_it(start: Message) -> bool:
-    """A whole file of a kind that shrinks, with an ETag that says which version it is."""
+    """Return whether this is a whole file of a kind that shrinks, with an ETag that names its version."""
     headers = Headers(raw=start["headers"])
     size = headers.get("content-length", "")
     return (

@@ -1,4 +1,4 @@
-"""What every route gets: the services, the edge's own parts, and the session it was asked about."""
+"""Routes get a context: the subsystems behind them, their own limits and signatures, and the caller's session."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from backend.transports.base import Transport
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One application's parts. `now` is a steady clock in seconds."""
+    """The parts of one application. `now` is a steady clock in seconds."""
 
     services: Services
     signatures: Signatures
@@ -51,31 +51,31 @@ class Context:
 
 
 def context_of(connection: HTTPConnection) -> Context:
-    """The context `build_app` has put into the application."""
+    """Return the context that `build_app` has put into the application."""
     context: Context = connection.app.state.context
     return context
 
 
 def identity_of(connection: HTTPConnection) -> Identity:
-    """Who is asking."""
+    """Return the identity of the caller."""
     identity: Identity = connection.state.identity
     return identity
 
 
 def bearer(connection: HTTPConnection) -> str | None:
-    """The token of an `Authorization: Bearer` header."""
+    """Return the token of an `Authorization: Bearer` header."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
 
 
 async def own_session(request: Request, session_id: str) -> Handle:
-    """The session in the path, for its owner or the bearer of its token. Raises `NotFound` for everyone else."""
+    """Return the session in the path, for its owner or the bearer of its token. Raises `NotFound` for everyone else."""
     user = identity_of(request).user
     return await context_of(request).access.session(session_id, user=user, token=bearer(request))
 
 
 async def own_session_or_query(connection: HTTPConnection, session_id: str) -> Handle:
-    """The same where a browser can send no headers (EventSource, WebSocket): the token may stand in the query."""
+    """Return the session in the path; EventSource and WebSocket may put the token into the query."""
     token = bearer(connection) or connection.query_params.get("token")
     return await context_of(connection).access.session(session_id, user=identity_of(connection).user, token=token)
 
@@ -87,14 +87,14 @@ StreamedSession = Annotated[Handle, Depends(own_session_or_query)]
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
-    """A place where something of a user is kept. Both may raise a `PeerError`."""
+class UserDataStore:
+    """A store of user data, to be exported and erased. Both may raise a `PeerError`."""
 
     name: str
     export: Callable[[str], Awaitable[Any]]
-    """User id → all of it, as JSON data."""
+    """User id → everything kept of that user, as JSON data."""
     erase: Callable[[str], Awaitable[None]]
-    """Leaves nothing of that user."""
+    """User id → nothing of that user is left."""
 
 
 async def _nothing(user_id: str) -> list[Notice]:
@@ -107,7 +107,7 @@ async def _unseen(user_id: str, notice_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything a route may reach."""
+    """The subsystems a route may reach."""
 
     settings: Settings
     directory: Directory
@@ -122,34 +122,34 @@ class Services:
     attach_socket: Callable[[WebSocket], Transport]
     """An accepted WebSocket → its transport."""
     page_config: Callable[[], dict[str, Any]]
-    """What `GET /api/config` tells the page."""
+    """The answer of `GET /api/config`."""
     readiness: Callable[[], Awaitable[dict[str, str]]]
     """Name of each check → `ok`, or what is wrong."""
-    keepers: tuple[Keeper, ...]
-    """Everywhere something of a user is kept, in the order it is erased."""
+    user_data: tuple[UserDataStore, ...]
+    """Every store of user data, in the order of erasure."""
     frontend: Path
     """The directory of the page; when it is missing only the API is served."""
     tasks: Tasks | None = None
     """Background tasks; None: this server has none."""
     model_calls: ModelCallLog | None = None
-    """What models were asked for them."""
+    """The log of model calls made for background tasks."""
     coordinator: CoordinatorService | None = None
-    """Thinks about what happened; None: nobody does."""
+    """Thinks about what happened for a user; None: this server does not."""
     notices: Callable[[str], Awaitable[list[Notice]]] = _nothing
     """User id → the notices that wait to be delivered, oldest first."""
     mark_seen: Callable[[str, str], Awaitable[bool]] = _unseen
     """User id and notice id of a notice that a page shows → whether it still waited."""
     pages: Pages | None = None
-    """What pages are told outside of calls; None: nothing."""
+    """The event streams of open pages, outside of calls; None: there are none."""
     reminders: ReminderService | None = None
     """Reminders; None: this server has none."""
     bearers: Callable[[str], Bearer | None] = lambda token: None
     """A token → the program that shows it; None for a stranger's."""
     tools: Callable[[Literal["voice", "chat"]], dict[str, Any]] = lambda client: {"tools": [], "servers": {}}
-    """The kind of client → what `GET /api/tools` tells it."""
-    doors: Mapping[str, ASGIApp] = field(default_factory=dict)
-    """Applications of their own, by the path they answer at."""
+    """The kind of client → the answer of `GET /api/tools`."""
+    endpoints: Mapping[str, ASGIApp] = field(default_factory=dict)
+    """The MCP endpoints, by path."""
     metrics: Metrics = field(default_factory=Metrics)
-    """The figures `/metrics` shows."""
+    """The numbers of `/metrics`."""
     reasoner: Reasoner | None = None
-    """Thinks tasks through."""
+    """Answers `POST /api/reasoning`."""

@@ -1,4 +1,4 @@
-"""Errors as the caller sees them: always `{"error": {"message", "hint"}}`, never a stack or the caller's own words."""
+"""Errors reach callers as `{"error": {"message", "hint"}}`, never with a stack or the caller's own words."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ PEER_RETRY_S = 5
 
 
 def error_response(status: int, message: str, hint: str = "", headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The one shape of an error."""
+    """Return the one shape of an error."""
     return JSONResponse({"error": {"message": message, "hint": hint}}, status, headers)
 
 
 def install(app: FastAPI) -> None:
-    """Make every foreseen error of `app`'s routes answer in that shape."""
+    """Make every foreseen error of `app`'s routes answer in the one shape."""
     app.add_exception_handler(VoiceError, _voice_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
 
 
 def explain(problems: Iterable[Mapping[str, Any]]) -> str:
-    """Pydantic's complaints in a line: where and why, without the value."""
+    """Return pydantic's complaints in a line: where and why, without the value."""
     lines = [f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in problems]
     return "The request is not valid: " + "; ".join(line.removeprefix(": ") for line in lines[:5])
 
 
 class ErrorBoundary:
-    """Middleware around everything of ours: an unforeseen error is logged under an id, and told as that id only."""
+    """Middleware: an unforeseen error is logged under an id, and the caller is given that id only."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -67,9 +67,9 @@ class ErrorBoundary:
             log.exception("unexpected error %s", number)
             if begun:
                 raise  # too late to tell: the server cuts the connection
-            await self._tell(number, scope, receive, send)
+            await self._answer(number, scope, receive, send)
 
-    async def _tell(self, number: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, number: str, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1011, "reason": ""})
             return

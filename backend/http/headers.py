@@ -1,4 +1,4 @@
-"""Security headers on every answer: errors, files and streams alike.
+"""Security headers go with every answer: errors, files and streams alike.
 
 The page runs nothing but its own files, talks to nobody but its own server, and cannot be framed.
 """
@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOST = re.compile(r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
-"""What may stand in a header of ours; anything else in `Host` is not repeated."""
+"""A `Host` that may be repeated in a header of ours."""
 
 ALWAYS = {
     "x-content-type-options": "nosniff",
@@ -46,7 +46,7 @@ class SecurityHeaders:
 
 
 def headers_for(scope: Scope) -> dict[str, str]:
-    """The headers every answer to this request carries."""
+    """Return the headers that every answer to this request carries."""
     https = scope["scheme"] == "https"
     headers = ALWAYS | {
         "content-security-policy": content_security_policy(Headers(scope=scope).get("host", ""), https=https),
@@ -56,7 +56,7 @@ def headers_for(scope: Scope) -> dict[str, str]:
 
 
 def content_security_policy(host: str, *, https: bool) -> str:
-    """The policy for a page served as `host`. Older browsers do not count a WebSocket as 'self': it is named too."""
+    """Return the policy for a page of `host`. Older browsers do not count a WebSocket as 'self': it is named, too."""
     socket = f" {'wss' if https else 'ws'}://{host}" if HOST.fullmatch(host) else ""
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; "

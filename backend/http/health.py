@@ -1,4 +1,4 @@
-"""`/healthz`: the process answers. `/readyz`: it can take a call. `/metrics`: its figures, for Prometheus."""
+"""`/healthz` says that the process answers, `/readyz` that it can take a call; `/metrics` is for Prometheus."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ router = APIRouter(tags=["health"])
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz")
 async def healthz() -> dict[str, str]:
-    """200 as long as the event loop turns."""
+    """Answer 200 as long as the event loop runs."""
     return {"status": "ok"}
 
 
@@ -45,7 +45,7 @@ async def readyz(response: Response, here: Here) -> dict[str, Any]:
 
 @router.get("/metrics")
 async def metrics(here: Here) -> Response:
-    """Prometheus's text format."""
+    """Return the metrics in Prometheus's text format."""
     own = generate_latest(here.services.metrics.registry).decode()
     return Response(await here.services.sessions.figures(own), media_type=CONTENT_TYPE_LATEST)
 

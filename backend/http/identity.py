@@ -30,7 +30,7 @@ MEMORY_WITHIN_S = 2
 
 @dataclass(slots=True)
 class Identity:
-    """Who is asking. `known`: a valid cookie came along; `announce`: the answer carries a cookie."""
+    """The caller. `known`: a valid cookie came along; `announce`: the answer carries a cookie."""
 
     user: str
     known: bool

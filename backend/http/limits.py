@@ -1,4 +1,4 @@
-"""How often somebody may ask: token buckets. Pure: the time is an argument.
+"""Rate limits are token buckets. Pure: the time is an argument.
 
 A bucket holds a minute's worth of requests and refills evenly. The table of buckets is bounded; the one used
 longest ago goes first, and whoever owned it starts again with a full one.
@@ -19,7 +19,7 @@ from backend.errors import TooMany
 TABLE_LIMIT = 10_000
 """Buckets kept at once."""
 TRUSTED_PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
-"""Whose X-Forwarded-For and X-Forwarded-Proto are believed: loopback and private networks."""
+"""Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: loopback and private networks."""
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class Buckets:
         self._refilled(key, now).tokens -= 1
 
     def taker(self, clock: Callable[[], float]) -> Callable[[str], None]:
-        """`take` by that clock, for whoever has none."""
+        """Return a `take` that reads the time from `clock`."""
         return lambda key: self.take(key, clock())
 
     def check(self, key: str, now: float) -> None:
@@ -81,7 +81,7 @@ class Buckets:
 
 
 def address_key(connection: HTTPConnection) -> str:
-    """Whose bucket: the caller's address, of IPv6 the /64 network (one household has as many addresses as it likes)."""
+    """Return the caller's bucket: the IPv4 address, or the /64 network of an IPv6 address."""
     host = connection.client.host if connection.client else "local"
     try:
         address = ipaddress.ip_address(host)

@@ -1,4 +1,4 @@
-"""`/api/me`: what is known of the caller, to show, change, export and erase; and `/mode`, how they are answered.
+"""`/api/me` shows, changes, exports and erases what is known of the caller; `/mode` is how they are answered.
 
 Only the cookie says who is asking: a session's token opens that session, not its owner's life. A foreign origin has
 been refused before (`origins`). Somebody without a cookie is a stranger, of whom nothing is known.
@@ -131,13 +131,13 @@ router = APIRouter(tags=["me"])
 
 @router.get("/api/me")
 async def show_me(here: Here, caller: Caller) -> dict[str, Any]:
-    """Preferences, facts, summary, signals and standing instructions. 503 when memory is out of reach."""
+    """Return preferences, facts, summary, signals and standing instructions. 503 when memory is out of reach."""
     return _shown(here, await load_profile(here.services.memory, caller.user))
 
 
 @router.patch("/api/me", openapi_extra=documented(ProfileChanges))
 async def change_me(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
-    """Change what is known, and tell the caller's live calls; answers what is known then. 422 for what cannot be."""
+    """Change what is known, also in the caller's live calls; return what is known then. 422 for an impossible value."""
     here.messages.take(f"me {caller.user}", here.now())
     changes = await read_body(request, ProfileChanges)
     return _shown(here, await update_profile(here.services.memory, caller.user, *changes.updates()))
@@ -145,14 +145,14 @@ async def change_me(request: Request, here: Here, caller: Caller) -> dict[str, A
 
 @router.get("/api/me/export")
 async def export_me(here: Here, caller: Caller) -> JSONResponse:
-    """Everything that is kept of the caller, by the place it is kept in, as a file."""
-    everything = {keeper.name: await keeper.export(caller.user) for keeper in here.services.keepers}
+    """Return everything that is kept of the caller, by store, as a file."""
+    everything = {store.name: await store.export(caller.user) for store in here.services.user_data}
     return JSONResponse(everything, headers={"content-disposition": 'attachment; filename="what-is-known-of-me.json"'})
 
 
 @router.get("/api/me/notices")
 async def show_notices(here: Here, caller: Caller) -> dict[str, Any]:
-    """What waits to be told to the caller, oldest first. 503 when memory is out of reach."""
+    """List the notices that wait to be delivered to the caller, oldest first. 503 when memory is out of reach."""
     return {"notices": [msgspec.to_builtins(notice) for notice in await here.services.notices(caller.user)]}
 
 
@@ -162,9 +162,9 @@ async def forget_me(here: Here, caller: Caller) -> dict[str, Any]:
     own = await here.services.sessions.owned_by(caller.user)
     ended = await asyncio.gather(*map(_delete, own), return_exceptions=True)
     failure = next((error for error in ended if isinstance(error, VoiceError)), None)
-    for keeper in here.services.keepers:  # every one, whatever becomes of the one before it
+    for store in here.services.user_data:  # every one, whatever becomes of the one before it
         try:
-            await keeper.erase(caller.user)
+            await store.erase(caller.user)
         except VoiceError as error:
             failure = error
     if failure:
@@ -184,7 +184,7 @@ async def _delete(session: Handle) -> None:
 
 @router.get("/mode")
 async def show_mode(here: Here, caller: Caller) -> dict[str, Any]:
-    """The caller's mode, and all there are. 503 when memory is out of reach."""
+    """Return the caller's mode, and all there are. 503 when memory is out of reach."""
     modes = here.services.chat.modes
     profile = await load_profile(here.services.memory, caller.user)
     return {"mode": modes.chosen(profile).name, "modes": [modes.named(name).shown() for name in modes.names]}

@@ -18,9 +18,9 @@ router = APIRouter(tags=["events"])
 
 @router.get("/api/me/events", responses={200: {"content": {"text/event-stream": {}}}})
 async def my_events(here: Here, caller: Caller) -> Response:
-    """First what waits to be told, as `notice` events; then what happens. 429 when too many pages are open.
+    """Stream the notices that wait, as `notice` events; then what happens. 429 when too many pages are open.
 
-    204 where pages are told nothing outside of calls: an EventSource does not come back then.
+    204 where pages receive nothing outside of calls: an EventSource does not come back then.
     """
     if here.services.pages is None:
         return Response(status_code=204)
@@ -30,7 +30,7 @@ async def my_events(here: Here, caller: Caller) -> Response:
 
 @router.post("/api/me/notices/{notice_id}/seen")
 async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bool]:
-    """The caller has it before their eyes: it need not be told any more. `still_waited`: false if it was told."""
+    """Note that the caller sees a notice: it need not be delivered. `still_waited`: false if it was delivered."""
     here.messages.take(f"seen {caller.user}", here.now())
     return {"still_waited": await here.services.mark_seen(caller.user, notice_id[:200])}
 

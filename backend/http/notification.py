@@ -1,7 +1,7 @@
-"""`/notification`: reminders of a user. Who may: the user, by the cookie; and the operator's programs, by a token.
+"""`/notification` sets, lists and cancels reminders, for users (by cookie) and the operator's programs (by token).
 
-A cookie acts for its own user, and no other: another's reminders are neither told apart from none nor set. A bearer
-token is one of the internal kind that the tools' inner door takes as well (`MCP__INTERNAL_TOKENS`), with the same
+A cookie acts for its own user, and no other: it can neither see another's reminders nor set them. A bearer
+token is one of the internal kind that `/mcp/` takes as well (`MCP__INTERNAL_TOKENS`), with the same
 meaning: `user:token` acts for that user, one without a user for whomever it names. Tokens of other kinds may not.
 """
 
@@ -19,7 +19,7 @@ from backend.http.limits import address_key
 from backend.notifications.service import ReminderService
 
 ME = "me"
-"""What a caller may call themselves."""
+"""The name by which callers mean themselves."""
 USER_ID = r"^[A-Za-z0-9._@-]{1,128}$"
 
 router = APIRouter(tags=["notifications"])
@@ -39,10 +39,10 @@ class NewNotification(BaseModel):
 
 
 class Actor:
-    """Who asks: a user, or a program that acts for one, or for any."""
+    """The caller: a user, or a program that acts for one user, or for any."""
 
     def __init__(self, user: str, *, program: bool) -> None:
-        """`user` is empty for a program that may name anybody."""
+        """Leave `user` empty for a program that may name anybody."""
         self.user = user
         self.program = program
 
@@ -52,14 +52,14 @@ class Actor:
             here.messages.take(f"notification {self.user}", here.now())
 
     def whom(self, named: str) -> str | None:
-        """The user meant by `named`; None when this caller may not act for them."""
+        """Return the user meant by `named`; None when this caller may not act for them."""
         if named == ME:
             return self.user or None
         return named if not self.user or named == self.user else None
 
 
 async def actor(request: Request) -> Actor:
-    """Raises `NotAdmitted` for a token that is none of ours, `Forbidden` for one that may not."""
+    """Return the caller. Raises `NotAdmitted` for a token that is none of ours, `Forbidden` for one of another kind."""
     token = bearer(request)
     if token is None:
         return Actor(identity_of(request).user, program=False)
@@ -79,7 +79,7 @@ Acting = Annotated[Actor, Depends(actor)]
 
 @router.post("/notification", status_code=201, openapi_extra=documented(NewNotification))
 async def set_notification(request: Request, here: Here, acting: Acting) -> dict[str, Any]:
-    """Set one. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
+    """Set a reminder. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
     acting.take(here)
     body = await read_body(request, NewNotification)
     user = acting.whom(body.user)
@@ -91,7 +91,7 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> dict
 
 @router.post("/notification/execute")
 async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
-    """Deliver what is due now: the caller's, or, for a program that may act for anybody, everybody's.
+    """Deliver the reminders due now: the caller's, or, for a program that may act for anybody, everybody's.
 
     What is being delivered already is waited for, and nothing is delivered twice.
     """
@@ -101,13 +101,13 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
 
 @router.get("/notification/{user_id}")
 async def list_notifications(user_id: str, here: Here, acting: Acting) -> dict[str, Any]:
-    """All of the user's, the next one first; `me` is the caller."""
+    """List the user's reminders, the next one first; `me` is the caller."""
     return {"notifications": await _reminders(here).all_of(_own(user_id, acting))}
 
 
 @router.delete("/notification/{user_id}/{notification_id}")
 async def cancel_notification(user_id: str, notification_id: str, here: Here, acting: Acting) -> dict[str, Any]:
-    """Call it off, also while it is due and was not heard."""
+    """Cancel a reminder, even one that is due and was not delivered yet."""
     canceled = await _reminders(here).cancel(_own(user_id, acting), notification_id)
     if canceled is None:
         raise _nothing()

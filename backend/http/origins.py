@@ -1,4 +1,4 @@
-"""Which web pages may speak to this server: its own, and those the operator names in ALLOWED_ORIGINS.
+"""Web pages may call this server from its own origin, and from those the operator names in ALLOWED_ORIGINS.
 
 A browser says in `Origin` which page is asking. A foreign one is refused wherever something could change or is
 private. Programs send no `Origin` and are welcome: cookies and tokens decide about them. An allowed page on another
@@ -58,7 +58,7 @@ class Origins:
 
 
 def same_host(origin: str, host: str) -> bool:
-    """Whether a page of `origin` was served by `host` (a `Host` header). Schemes may differ: a proxy may end TLS."""
+    """Return whether `host` (a `Host` header) served a page of `origin`. Schemes may differ: a proxy may end TLS."""
     try:
         page = urlsplit(origin)
         asked = urlsplit(f"//{host}")

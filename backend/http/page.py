@@ -1,4 +1,4 @@
-"""The page itself, and `GET /api/config`, from which it learns what it is talking to."""
+"""The page's files, and what it asks about the server: `GET /api/config` and `GET /api/tools`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(tags=["page"])
 
 @router.get("/api/config")
 async def config(here: Here) -> dict[str, Any]:
-    """The Responder, the memory, the ICE servers, the Thinkers and the limits of this server."""
+    """Return the Responder, the memory, the ICE servers, the Thinkers and the limits of this server."""
     return here.services.page_config()
 
 
@@ -31,5 +31,5 @@ def serve_page(app: FastAPI, frontend: Path) -> None:
 
 @router.get("/api/tools")
 async def tools(here: Here, client: Literal["voice", "chat"] = "chat") -> dict[str, Any]:
-    """Name, description, parameters, flags and source of each; `client`: in a call, or in a typed conversation."""
+    """List the caller's tools with parameters, flags and source; `client`: in a call, or in a typed conversation."""
     return here.services.tools(client)

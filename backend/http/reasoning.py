@@ -1,4 +1,4 @@
-"""`POST /api/reasoning`: a task thought through, by one model that checks itself or by a planner and an executor."""
+"""`POST /api/reasoning` thinks a task through, with one model that checks itself or with a planner and an executor."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ReasoningTask(BaseModel):
     responses={200: {"content": {"application/json": {}, "text/event-stream": {}}}},
 )
 async def reason(request: Request, here: Here, caller: Caller) -> Response:
-    """The outcome, `complete` or `incomplete`. 429 over the limits, 503 when no model answers."""
+    """Return the outcome, `complete` or `incomplete`. 429 over the limits, 503 when no model answers."""
     here.reasoning.take(address_key(request), here.now())
     reasoner = here.services.reasoner
     if reasoner is None:
@@ -57,7 +57,7 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
 
 
 def shown(reasoned: Reasoned) -> dict[str, Any]:
-    """The outcome as JSON."""
+    """Return the outcome as JSON."""
     return {name: value for name, value in asdict(reasoned).items() if name != "cacheable"}
 
 
@@ -68,7 +68,7 @@ async def _stream(reasoner: Reasoner, task: ReasoningRequest, heartbeat_s: float
 
 
 async def _events(reasoner: Reasoner, task: ReasoningRequest) -> AsyncGenerator[bytes, None]:
-    """Stages as they come, then the outcome. A reader who leaves ends the work."""
+    """Yield stages as they come, then the outcome. A reader who leaves ends the work."""
     stages: deque[Stage] = deque(maxlen=STAGES_KEPT)
     news = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""`/api/sessions`: open one for the WebSocket, look at one's own, type into one, delete one."""
+"""`/api/sessions` opens sessions, shows them, types into them, controls their Thinkers, and deletes them."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
 
 @router.get("/api/sessions")
 async def list_sessions(here: Here, caller: Caller) -> dict[str, Any]:
-    """The caller's own sessions, newest first: live ones, and those ended in the last ten minutes."""
+    """List the caller's sessions, newest first: live ones, and those ended in the last ten minutes."""
     return {"sessions": [await session.describe() for session in await here.services.sessions.owned_by(caller.user)]}
 
 
 @router.get("/api/sessions/{session_id}")
 async def show_session(session: OwnSession) -> dict[str, Any]:
-    """State, since when, which Responder, and counts."""
+    """Return the state, since when, the Responder, and counts."""
     return await session.describe()
 
 
 @router.get("/api/sessions/{session_id}/transcript")
 async def show_transcript(session: OwnSession) -> dict[str, Any]:
-    """What was said, oldest first; of an interrupted reply, what was heard."""
+    """Return what was said, oldest first; of an interrupted reply, what was heard."""
     return {"messages": await session.transcript()}
 
 
 @router.post("/api/sessions/{session_id}/messages", status_code=202, openapi_extra=documented(TypedMessage))
 async def type_message(request: Request, here: Here, session: OwnSession) -> dict[str, Any]:
-    """Typed input into the same conversation. 422 unless the call is live."""
+    """Take typed input into the same conversation. 422 unless the call is live."""
     here.messages.take(session.id, here.now())
     body = await read_body(request, TypedMessage)
     await session.type_text(body.text)
@@ -76,7 +76,7 @@ async def delete_session(here: Here, session: OwnSession) -> dict[str, Any]:
 
 @router.post("/api/sessions/{session_id}/thinkers/{call_id}/cancel", status_code=202)
 async def cancel(here: Here, session: OwnSession, call_id: str) -> dict[str, Any]:
-    """Stop the work. 404 for a call nobody made, 422 when it is over."""
+    """Stop a Thinker's work. 404 for an unknown tool call, 422 when it is over."""
     here.messages.take(session.id, here.now())
     await session.cancel_thinker(call_id)
     return {"ok": True}
@@ -84,7 +84,7 @@ async def cancel(here: Here, session: OwnSession, call_id: str) -> dict[str, Any
 
 @router.post("/api/sessions/{session_id}/thinkers/{call_id}/say", status_code=202)
 async def say(here: Here, session: OwnSession, call_id: str) -> dict[str, Any]:
-    """Speak an answer that came too late (`stale`). 404 for a call nobody made, 422 when there is none."""
+    """Speak an answer that came too late (`stale`). 404 for an unknown tool call, 422 when there is no answer."""
     here.messages.take(session.id, here.now())
     await session.say_answer(call_id)
     return {"ok": True}

@@ -56,7 +56,7 @@ async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, 
 
 
 def ticket(here: Context, session: Session) -> dict[str, Any]:
-    """What names a session, and what proves that it is one's own."""
+    """Return what names a session, and the token that opens it."""
     return {
         "session_id": session.id,
         "conversation_id": session.conversation_id,
@@ -65,7 +65,7 @@ def ticket(here: Context, session: Session) -> dict[str, Any]:
 
 
 async def reserve(here: Context, caller: Identity, asked: Offer | NewSession, background: BackgroundTasks) -> Session:
-    """A slot for the caller; what the browser hints at is noted once the answer is out. Raises `TooMany`."""
+    """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
     services = here.services
     if services.settings.identify_by_fingerprint:
         await restore(caller, asked.fingerprint, services.memory)
@@ -78,9 +78,9 @@ async def reserve(here: Context, caller: Identity, asked: Offer | NewSession, ba
 
 
 UNKNOWN = 4404
-"""No such session, not the caller's, or over."""
+"""Close code: no such session, not the caller's, or over."""
 TAKEN = 4409
-"""The session has its transport already."""
+"""Close code: the session has its transport already."""
 
 
 @router.websocket("/ws/{session_id}")
@@ -99,7 +99,7 @@ async def call(websocket: WebSocket, session_id: str) -> None:
 
 
 async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:
-    """The session, brought here if it was reserved in another process; or the close code to refuse with."""
+    """Return the session, brought here if it was reserved in another process, or the close code to refuse with."""
     try:
         handle = await own_session_or_query(websocket, session_id)
         return await context_of(websocket).services.sessions.take(handle)

@@ -1,5 +1,6 @@
-"""`/api/tasks`: the caller's background tasks, as the cookie says who is asking. Nobody else's is ever told apart
-from none.
+"""`/api/tasks` shows and controls background tasks; `/api/input` and `/api/status` lead to the coordinator.
+
+The cookie says who the caller is; another user's task is answered like one that does not exist.
 """
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ class NewTask(BaseModel):
 async def list_tasks(
     here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20
 ) -> dict[str, Any]:
-    """The caller's own, newest first."""
+    """List the caller's tasks, newest first."""
     return {"tasks": [task.to_json() for task in await _tasks(here).list(caller.user, limit)]}
 
 
 @router.post("/api/tasks", status_code=202, openapi_extra=documented(NewTask))
 async def create_task(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
-    """Begin one; while the same is queued or running, that one is returned."""
+    """Begin a task; while the same is queued or running, that one is returned."""
     here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
     task = await _tasks(here).create(
@@ -53,13 +54,13 @@ async def create_task(request: Request, here: Here, caller: Caller) -> dict[str,
 
 @router.get("/api/tasks/{task_id}")
 async def show_task(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
-    """One task."""
+    """Return one task."""
     return (await _own(task_id, here, caller)).to_json()
 
 
 @router.post("/api/tasks/{task_id}/cancel")
 async def cancel_task(task_id: str, here: Here, caller: Caller) -> dict[str, str]:
-    """`{outcome: canceled | already_done}`; 404 with `not_found`."""
+    """Cancel a task: `{outcome: canceled | already_done}`; 404 for an unknown one."""
     outcome = await _tasks(here).cancel(caller.user, task_id)
     if outcome == "not_found":
         raise _no_task()
@@ -68,7 +69,7 @@ async def cancel_task(task_id: str, here: Here, caller: Caller) -> dict[str, str
 
 @router.get("/api/tasks/{task_id}/progress")
 async def show_progress(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
-    """What it has told, oldest first."""
+    """Return a task's progress, oldest first."""
     task = await _own(task_id, here, caller)
     progress = await _tasks(here).progress(caller.user, task_id) or []
     return {"state": task.state.value, "progress": [asdict(entry) for entry in progress]}
@@ -81,7 +82,7 @@ async def show_archive(
     caller: Caller,
     form: Annotated[Literal["markdown", "json"], Query(alias="format")] = "json",
 ) -> Response | dict[str, Any]:
-    """Every model attempt made for it: model, times, tokens, messages without secrets. `?format=markdown` to read."""
+    """Return every model call made for a task, without secrets; `?format=markdown` is for people."""
     await _own(task_id, here, caller)
     entries = await _model_calls(here).read(caller.user, task_id) or []
     if form == "markdown":
@@ -120,7 +121,7 @@ class NewInput(BaseModel):
 
 @router.post("/api/input", status_code=202, openapi_extra=documented(NewInput))
 async def put_input(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
-    """Have it thought about with the next digest; what comes of it is told. 503 when memory is out of reach."""
+    """Give the coordinator something to think about with its next digest. 503 when memory is out of reach."""
     here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
     await _coordinator(here).add_input(caller.user, body.text)
@@ -129,7 +130,7 @@ async def put_input(request: Request, here: Here, caller: Caller) -> dict[str, A
 
 @router.get("/api/status")
 async def show_status(here: Here, caller: Caller) -> dict[str, Any]:
-    """The coordinator's state, what waits to be told, and the caller's tasks. 503 when memory is out of reach."""
+    """Return the coordinator's state, waiting notices and the caller's tasks. 503 when memory is out of reach."""
     return await _coordinator(here).status(caller.user)
 
 

@@ -99,7 +99,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
         attach_socket=WebSocketTransport,
         page_config=lambda: {"ice_servers": []},
         readiness=all_well,
-        keepers=(),
+        user_data=(),
         frontend=folder / "none",
     )
     async with serve(build_app(services)) as url:

@@ -20,7 +20,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from backend.chat.chat import Chat
 from backend.conversation.events import Heard
 from backend.http.app import build_app
-from backend.http.context import Keeper, Services
+from backend.http.context import Services, UserDataStore
 from backend.media.frame import Frame
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
@@ -232,7 +232,8 @@ async def world(
         tasks=tasks,
         model_calls=model_calls,
         metrics=made.metrics,
-        **{"keepers": (Keeper("memory", made.memory.everything_of, made.memory.forget_user),)} | (services_with or {}),
+        **{"user_data": (UserDataStore("memory", made.memory.everything_of, made.memory.forget_user),)}
+        | (services_with or {}),
     )
     app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
     if cluster:

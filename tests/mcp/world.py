@@ -1,4 +1,4 @@
-"""A whole HTTP edge with its doors to the tools, and the official SDK's own client in front of them."""
+"""A whole HTTP edge with its MCP endpoints, and the official SDK's own client in front of them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ TOKENS = {
 
 @asynccontextmanager
 async def world(folder: Path, registry: Registry, **settings: Any) -> AsyncIterator[World]:
-    """A server whose doors lead to `registry`; `settings` of MCP, the tokens above unless given."""
+    """A server whose MCP endpoints serve `registry`; `settings` of MCP, the tokens above unless given."""
     made = McpSettings(**TOKENS | settings)
     now = [0.0]
     rate_limit = Buckets(made.per_minute, what="requests of this token").taker(lambda: now[0])
     async with (
-        served_tools(made, registry, rate_limit=rate_limit) as doors,
-        http_world(folder, services_with={"doors": doors}) as here,
+        served_tools(made, registry, rate_limit=rate_limit) as endpoints,
+        http_world(folder, services_with={"endpoints": endpoints}) as here,
     ):
         here.now = now
         yield here

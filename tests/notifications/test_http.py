@@ -15,7 +15,7 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.app.notifications import Notifications, open_notifications
-from backend.http.context import Keeper
+from backend.http.context import UserDataStore
 from backend.http.page_streams import Pages
 from backend.mcp.endpoint import Tokens
 from backend.notifications.notices import Notice
@@ -59,7 +59,7 @@ async def server_with_reminders(folder: Path, **settings: Any) -> AsyncIterator[
             "notices": dispatcher.waiting,
             "mark_seen": dispatcher.mark_seen,
             "pages": pages,
-            "keepers": (Keeper("reminders", reminders.export, reminders.erase),),
+            "user_data": (UserDataStore("reminders", reminders.export, reminders.erase),),
         }
         async with world(folder, services_with=services) as here:
             yield Server(here, memory, notifications, now)
