@@ -44,7 +44,8 @@ from backend.coordinator.store import (
 from backend.errors import CallerError, MemoryUnavailable, VoiceError
 from backend.notifications.notices import Notice, NoticeKind, Notifier
 from backend.settings.tasks import CoordinatorSettings
-from backend.tasks.task import Task, Tasks, TaskState
+from backend.tasks.service import TaskService
+from backend.tasks.task import Task, TaskState
 
 log = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ class CoordinatorDependencies:
 
     channels: Channels
     state: CoordinatorState
-    tasks: Tasks
+    tasks: TaskService
     decider: Decider
     notifier: Notifier
     is_listening: Callable[[str], Awaitable[bool]]

@@ -12,7 +12,7 @@ from backend.coordinator.coordinator import TASKS_SHOWN, Coordinator
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import Notice
-from backend.tasks.task import Tasks
+from backend.tasks.service import TaskService
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class UtteranceIngest:
     many at once, Redis away) is lost to the coordinator only: it has been answered where it was said.
     """
 
-    def __init__(self, channels: Channels, tasks: Tasks, on_added: Callable[[], None]) -> None:
+    def __init__(self, channels: Channels, tasks: TaskService, on_added: Callable[[], None]) -> None:
         self._channels = channels
         self._tasks = tasks
         self._on_added = on_added
@@ -72,7 +72,7 @@ class CoordinatorService:
     channels: Channels
     state: CoordinatorState
     ingest: UtteranceIngest
-    tasks: Tasks
+    tasks: TaskService
     notices: Callable[[str], Awaitable[list[Notice]]]
     """Returns a user's notices that wait."""
     enabled: bool

@@ -59,6 +59,13 @@ STATE_KEEP_S = 30 * 86_400
 """Seconds the state is kept after the last digest."""
 
 
+_inbox = "user:{}:inbox".format
+_history = "user:{}:thoughts".format
+_digest = "user:{}:digest".format
+_feedback = "user:{}:feedback".format
+_digests = "user:{}:digests".format
+
+
 class ChannelEntry(msgspec.Struct, frozen=True):
     """An entry of a channel. `at` is Unix time in seconds."""
 
@@ -310,12 +317,12 @@ class CoordinatorState:
 
     async def is_done(self, user_id: str, plan: Plan, number: int) -> bool:
         """Return whether the plan's action of that number has taken effect."""
-        return bool(await self._client.call(lambda redis: redis.hexists(_digest(user_id), _done(plan, number))))
+        return bool(await self._client.call(lambda redis: redis.hexists(_digest(user_id), f"done:{plan.id}:{number}")))
 
     async def mark_done(self, user_id: str, plan: Plan, number: int) -> None:
         """Note that the plan's action of that number has taken effect."""
         pipe = self._client.pipeline()
-        pipe.hset(_digest(user_id), _done(plan, number), "1")
+        pipe.hset(_digest(user_id), f"done:{plan.id}:{number}", "1")
         pipe.expire(_digest(user_id), STATE_KEEP_S)
         await self._client.execute(pipe)
 
@@ -407,27 +414,3 @@ def _status(fields: Mapping[bytes, bytes]) -> DigestStatus:
 def _order(entry: ChannelEntry) -> tuple[int, int]:
     milliseconds, _, number = entry.id.partition("-")
     return int(milliseconds), int(number)
-
-
-def _done(plan: Plan, number: int) -> str:
-    return f"done:{plan.id}:{number}"
-
-
-def _inbox(user_id: str) -> str:
-    return f"user:{user_id}:inbox"
-
-
-def _history(user_id: str) -> str:
-    return f"user:{user_id}:thoughts"
-
-
-def _digest(user_id: str) -> str:
-    return f"user:{user_id}:digest"
-
-
-def _feedback(user_id: str) -> str:
-    return f"user:{user_id}:feedback"
-
-
-def _digests(user_id: str) -> str:
-    return f"user:{user_id}:digests"

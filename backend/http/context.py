@@ -29,7 +29,7 @@ from backend.sessions.registry import Directory
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.tasks.model_call_log import ModelCallLog
-from backend.tasks.task import Tasks
+from backend.tasks.service import TaskService
 from backend.transports.base import Transport
 
 
@@ -129,7 +129,7 @@ class Services:
     """Every store of user data, in the order of erasure."""
     frontend: Path
     """The directory of the page; when it is missing only the API is served."""
-    tasks: Tasks | None = None
+    tasks: TaskService | None = None
     """Background tasks; None: this server has none."""
     model_calls: ModelCallLog | None = None
     """The log of model calls made for background tasks."""

@@ -18,7 +18,8 @@ from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here
 from backend.tasks.model_call_log import ModelCallLog, as_markdown
-from backend.tasks.task import INSTRUCTION_LIMIT, Task, Tasks
+from backend.tasks.service import TaskService
+from backend.tasks.task import INSTRUCTION_LIMIT, Task
 
 LIST_LIMIT = 100
 
@@ -97,7 +98,7 @@ async def _own(task_id: str, here: Context, caller: Caller) -> Task:
     return task
 
 
-def _tasks(here: Context) -> Tasks:
+def _tasks(here: Context) -> TaskService:
     if here.services.tasks is None:
         raise _no_task()
     return here.services.tasks

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from backend.errors import NoAnswer, VoiceError
-from backend.tasks.task import Tasks
+from backend.tasks.service import TaskService
 from backend.thinkers.base import LocalCheckpoints, Manifest, Question
 
 log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ PENDING_LIMIT = 50
 class BackgroundHandoff:
     """The `thinkers.dispatcher.Handoff` of all calls and typed turns. It owns what is on its way, so no call waits."""
 
-    def __init__(self, tasks: Tasks) -> None:
+    def __init__(self, tasks: TaskService) -> None:
         self._tasks = tasks
         self._pending: set[asyncio.Task[None]] = set()
 

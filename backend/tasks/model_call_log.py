@@ -59,6 +59,8 @@ class _Scope:
     while_exists: str
 
 
+_index_key = "user:{}:archives".format
+"""The key of the sorted set of the names under which a user's model calls are kept."""
 _scope: ContextVar[_Scope | None] = ContextVar("model call scope", default=None)
 
 
@@ -222,8 +224,3 @@ def _hidden(match: re.Match[str], name: str) -> str:
 
 def _decode(raw: bytes) -> dict[str, Any]:
     return dict(json.loads(raw))
-
-
-def _index_key(owner: str) -> str:
-    """Return the key of the sorted set of the names under which a user's model calls are kept."""
-    return f"user:{owner}:archives"

@@ -53,6 +53,12 @@ OPEN = "tasks:open"
 RUNNING = "tasks:running"
 SWEEP = "tasks:sweep"
 
+record_key = "task:{}".format
+steps_key = "task:{}:steps".format
+progress_key = "task:{}:told".format
+model_calls_key = "task:{}:archive".format
+owned_key = "user:{}:tasks".format
+
 T = TypeVar("T")
 Transition = Callable[[Task], Task]
 _task_decoder = msgspec.json.Decoder(Task)
@@ -285,34 +291,9 @@ async def _read_raw(redis: Redis | Pipe, names: list[str]) -> list[bytes | None]
     return cast(list[bytes | None], await redis.mget([record_key(name) for name in names])) if names else []
 
 
-def record_key(task_id: str) -> str:
-    """Return the key of a task's record."""
-    return f"task:{task_id}"
-
-
-def steps_key(task_id: str) -> str:
-    """Return the key of the hash of a task's steps."""
-    return f"task:{task_id}:steps"
-
-
-def progress_key(task_id: str) -> str:
-    """Return the key of the list of a task's progress."""
-    return f"task:{task_id}:told"
-
-
-def model_calls_key(name: str) -> str:
-    """Return the key of the list of model calls made for a task, or for a digest under its own id."""
-    return f"task:{name}:archive"
-
-
 def keys_of_task(task_id: str) -> list[str]:
     """Return every key a task can have; a new one is added here, so that it is erased with the rest."""
     return [record_key(task_id), steps_key(task_id), progress_key(task_id), model_calls_key(task_id)]
-
-
-def owned_key(owner: str) -> str:
-    """Return the key of the sorted set of a user's tasks."""
-    return f"user:{owner}:tasks"
 
 
 def fold_key(owner: str, kind: str, instruction: str) -> str:

@@ -19,7 +19,7 @@ from backend.notifications.notices import Notice
 from backend.storage.client import or_default
 from backend.tasks.queue import TaskQueue
 from backend.tasks.repository import TaskRepository
-from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Superseded, Task, Tasks
+from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Superseded, Task
 
 SHOWN = 10
 """Tasks the tool shows."""
@@ -31,7 +31,7 @@ PROMPT_WITHIN_S = 0.3
 
 
 class TaskService:
-    """The implementation of `Tasks`. `kinds` are the domains that can be done in the background."""
+    """The tasks of all users, each seen by its owner only. Every method may raise `MemoryUnavailable`."""
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class TaskService:
         kinds: Collection[str],
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """`kinds` are the domains that can be done in the background."""
         self._repository = repository
         self._queue = queue
         self._clock = clock
@@ -60,8 +61,11 @@ class TaskService:
         steps: Mapping[str, object] | None = None,
         once: str = "",
     ) -> Task:
-        """Implement `Tasks.create`. A task that is open already is enqueued again: the process that created it may
-        have died before it did, and for one that is enqueued, or running, that changes nothing.
+        """Queue a task and return it; while the same (owner, kind, normalised instruction) is open, return that one.
+
+        `steps` are checkpoints of work already done. A request that is named with `once` may be repeated: it creates
+        one task, which is returned even when it is over. Raises `BadRequest` for an unknown kind, an empty or too long
+        instruction, and `TooMany` when the owner has 20 open ones.
         """
         self._check(owner, kind, instruction)
         now = self._clock()
@@ -77,17 +81,17 @@ class TaskService:
             ready_at=now,
         )
         created = await self._repository.create(task, steps or {})
-        if created.open and created.ready_at <= now:
+        if created.open and created.ready_at <= now:  # also an older one: its creator may have died before this
             await self._queue.enqueue(created.id)
         return created
 
     async def get(self, owner: str, task_id: str) -> Task | None:
-        """Implement `Tasks.get`."""
+        """Return the owner's task; None for anybody else's, and when it has expired."""
         task = await self._repository.find(task_id)
         return task if task is not None and task.owner == owner else None
 
     async def cancel(self, owner: str, task_id: str) -> CancelOutcome:
-        """Implement `Tasks.cancel`."""
+        """Stop the task, queued or running, within a second."""
         if await self.get(owner, task_id) is None:
             return "not_found"
         try:
@@ -98,7 +102,7 @@ class TaskService:
         return "canceled"
 
     async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:
-        """Implement `Tasks.progress`."""
+        """Return the progress of a task, oldest first, at most 100 entries; None as in `get`."""
         if await self.get(owner, task_id) is None:
             return None
         return await self._repository.progress(task_id)
@@ -120,7 +124,7 @@ class TaskService:
         await self._repository.forget(owner, found)
 
     async def list(self, owner: str, limit: int = 20) -> list[Task]:
-        """Implement `Tasks.list`."""
+        """Return the owner's newest tasks, newest first."""
         return await self._repository.all_of(owner, max(1, limit))
 
     def _check(self, owner: str, kind: str, instruction: str) -> None:
@@ -151,7 +155,7 @@ class _Notices(Protocol):
 class TaskQueries:
     """The implementation of `backend.tools.background_tasks.UserTasks`."""
 
-    def __init__(self, tasks: Tasks, notices: _Notices) -> None:
+    def __init__(self, tasks: TaskService, notices: _Notices) -> None:
         self._tasks = tasks
         self._notices = notices
 
@@ -176,7 +180,7 @@ class TaskQueries:
         return {**_summary(task), **ended}
 
     async def cancel(self, user_id: str, task_id: str) -> str:
-        """Cancel a task, and return what became of it; see `Tasks.cancel`."""
+        """Cancel a task, and return what became of it; see `TaskService.cancel`."""
         return await self._tasks.cancel(user_id, task_id)
 
     async def for_prompt(self, user_id: str) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""The state machine of a background task, and the protocols by which others create, query and cancel tasks.
+"""The state machine of a background task.
 
                  begun                      done
     queued ───────────────► running ────────────────► done
@@ -12,14 +12,13 @@ A run may be repeated (a worker is killed, a queue delivers twice): that is *at 
 once*, because every run has a number, and only the newest run of a task that is still running may report progress,
 keep a step, or end the task: a late one gets `Superseded` and stops.
 
-Everything here is pure but the protocols at the end. Time is an argument, in Unix seconds.
+Everything here is pure. Time is an argument, in Unix seconds.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal, Protocol
@@ -48,6 +47,13 @@ OPEN = frozenset({TaskState.QUEUED, TaskState.RUNNING})
 CancelOutcome = Literal["canceled", "not_found", "already_done"]
 TaskEvent = Literal["queued", "running", "progress", "done", "failed", "canceled", "retrying"]
 """The changes of a task, which the page is shown in its `task` events."""
+
+
+_SHOWN_AS_THEY_ARE = (
+    *("id", "kind", "instruction", "conversation_id", "progress", "result", "source", "error"),
+    *("created_at", "started_at", "ended_at"),
+)
+"""The fields an owner is shown unchanged."""
 
 
 class Superseded(PeerError):
@@ -102,29 +108,10 @@ class Task:
         """True while the task is queued or running."""
         return self.state in OPEN
 
-    @property
-    def attempts(self) -> int:
-        """The number of runs, under the name the API uses."""
-        return self.run
-
     def to_json(self) -> dict[str, Any]:
         """Return the task as JSON data for its owner: the API, the page, the export."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "instruction": self.instruction,
-            "conversation_id": self.conversation_id,
-            "state": self.state.value,
-            "progress": self.progress,
-            "result": self.result,
-            "source": self.source,
-            "citations": list(self.citations),
-            "error": self.error,
-            "attempts": self.attempts,
-            "created_at": self.created_at,
-            "started_at": self.started_at,
-            "ended_at": self.ended_at,
-        }
+        shown = {name: getattr(self, name) for name in _SHOWN_AS_THEY_ARE}
+        return shown | {"state": self.state.value, "citations": list(self.citations), "attempts": self.run}
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,48 +198,6 @@ def normalised(instruction: str) -> str:
     """Return the instruction without differences that do not change it, so that asking twice is one task."""
     text = unicodedata.normalize("NFKC", instruction).casefold().replace("’", "'")
     return re.sub(r"\s+", " ", text).strip().rstrip(" .?!")
-
-
-# --- what other rooms use --------------------------------------------------------------------------------
-
-
-class Tasks(Protocol):
-    """The tasks of all users, each seen by its owner only. Every method may raise `MemoryUnavailable`."""
-
-    async def create(
-        self,
-        owner: str,
-        kind: str,
-        instruction: str,
-        conversation_id: str = "",
-        *,
-        source_mode: Literal["voice", "chat"] = "voice",
-        steps: Mapping[str, object] | None = None,
-        once: str = "",
-    ) -> Task:
-        """Queue a task and return it; while the same (owner, kind, normalised instruction) is open, return that one.
-
-        `steps` are checkpoints of work already done. A request that is named with `once` may be repeated: it creates
-        one task, which is returned even when it is over. Raises `BadRequest` for an unknown kind, an empty or too long
-        instruction, and `TooMany` when the owner has 20 open ones.
-        """
-        ...
-
-    async def get(self, owner: str, task_id: str) -> Task | None:
-        """Return the owner's task; None for anybody else's, and when it has expired."""
-        ...
-
-    async def cancel(self, owner: str, task_id: str) -> CancelOutcome:
-        """Stop the task, queued or running, within a second."""
-        ...
-
-    async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:
-        """Return the progress of a task, oldest first, at most 100 entries; None as in `get`."""
-        ...
-
-    async def list(self, owner: str, limit: int = 20) -> list[Task]:
-        """Return the owner's newest tasks, newest first."""
-        ...
 
 
 class ResultSink(Protocol):

@@ -14,6 +14,7 @@ from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import VoiceError
 from backend.notifications.notices import Notice
 from backend.settings.tasks import CoordinatorSettings
+from backend.tasks.service import TaskService
 from backend.tasks.task import CancelOutcome, ProgressEntry, Task, TaskState, normalised
 from tests.support.crashing import Countdown, CrashingRedis
 
@@ -57,7 +58,7 @@ class World:
 
 
 @dataclass
-class FakeTasks:
+class FakeTasks(TaskService):
     """`Tasks`, which fold open duplicates and repeated requests as the real ones do."""
 
     world: World

@@ -123,7 +123,7 @@ async def test_a_killed_workers_task_is_finished_by_another_and_told_once() -> N
                 await until(lambda: shared.is_over(task), 3 * LEASE_S + 10)
                 ended = await repository.find(task.id)
                 assert ended is not None
-                assert (ended.state, ended.attempts, ended.deaths) == (TaskState.DONE, 2, 1)
+                assert (ended.state, ended.run, ended.deaths) == (TaskState.DONE, 2, 1)
                 assert REPORT in ended.result
                 assert mind.asked == ["plan", "gaps", "gaps", "report"]  # what was planned and found stays so
                 assert await shared.results() == 1

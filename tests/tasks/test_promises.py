@@ -77,7 +77,7 @@ async def test_a_failure_is_brought_again_after_five_seconds_once() -> None:
     assert again is not None and again.delay_s == 5
     assert await runner.run("t1") is None
     over = await repository.find("t1")
-    assert over is not None and (over.state, over.attempts) == (TaskState.FAILED, 2)
+    assert over is not None and (over.state, over.run) == (TaskState.FAILED, 2)
     await redis.aclose()
 
 

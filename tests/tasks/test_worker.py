@@ -111,7 +111,7 @@ async def test_a_task_is_run_and_its_result_is_one(redis: Redis, server: RedisPr
     async with bench(redis, server, at_once) as desk:
         task = await desk.service.create("ana", "research", "the sky")
         ended = await desk.becomes(task, TaskState.DONE)
-        assert (ended.result, ended.citations, ended.attempts) == ("About the sky", ("A source",), 1)
+        assert (ended.result, ended.citations, ended.run) == ("About the sky", ("A source",), 1)
         assert await desk.results() == 1
 
 
@@ -158,7 +158,7 @@ async def test_a_failed_task_is_tried_again_once_after_its_pause(redis: Redis, s
     async with bench(redis, server, work) as desk:
         task = await desk.service.create("ana", "research", "the sky")
         ended = await desk.becomes(task, TaskState.FAILED)
-        assert (ended.error, ended.attempts) == ("The model cannot be reached.", 2)
+        assert (ended.error, ended.run) == ("The model cannot be reached.", 2)
         assert begun[1] - begun[0] >= QUICK.retry_after_s
         assert await desk.results() == 1
         assert (await desk.repository.counts())["retrying"] == 1
@@ -188,7 +188,7 @@ async def test_what_will_not_pass_is_not_tried_again(redis: Redis, server: Redis
 
     async with bench(redis, server, work) as desk:
         ended = await desk.becomes(await desk.service.create("ana", "research", "the sky"), TaskState.FAILED)
-        assert ended.attempts == 1
+        assert ended.run == 1
 
 
 async def test_broken_work_fails_without_its_text(
@@ -214,7 +214,7 @@ async def test_it_is_hurried_first_and_stopped_later(redis: Redis, server: Redis
         assert ended.result == "What there is."
     async with bench(redis, server, forever, settings) as desk:
         ended = await desk.becomes(await desk.service.create("ana", "research", "the sea"), TaskState.FAILED)
-        assert (ended.error, ended.attempts) == ("It took longer than 0.5 seconds.", 1)
+        assert (ended.error, ended.run) == ("It took longer than 0.5 seconds.", 1)
 
 
 async def test_so_many_run_at_once_and_no_more(redis: Redis, server: RedisProcess) -> None:
@@ -249,7 +249,7 @@ async def test_a_worker_that_ends_hands_its_task_to_another_at_once(redis: Redis
         second = await stack.enter_async_context(bench(redis, server, at_once))
         ended = await second.becomes(task, TaskState.DONE)
         assert time.monotonic() - began < LEASE_S
-        assert (ended.attempts, ended.deaths) == (2, 0)
+        assert (ended.run, ended.deaths) == (2, 0)
         assert await second.results() == 1
 
 
@@ -264,7 +264,7 @@ async def test_many_workers_and_many_tasks_make_one_result_each(redis: Redis, se
     async with bench(redis, server, at_once) as one, bench(redis, server, at_once) as two:
         tasks = [await desk.service.create("ana", "research", f"q {n}") for n, desk in enumerate([one, two] * 8)]
         for task in tasks:
-            assert (await one.becomes(task, TaskState.DONE)).attempts == 1
+            assert (await one.becomes(task, TaskState.DONE)).run == 1
         assert await one.results() == len(tasks)
 
 
