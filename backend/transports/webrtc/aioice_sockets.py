@@ -3,7 +3,7 @@
 This is the one file that reaches inside aioice 0.13, which gathers every address but loopback on ports of the system's
 choice and has no setting for either; tries to read each media packet as STUN; and queues it for a task. On the instance
 of a connection, `get_component_candidates` and `data_received` are replaced, and `_protocols` and `_nominated` are
-read; the module stays as it is. If one of these changes, no call connects: `tests/transports/test_pins.py` fails first.
+read; the module stays as it is. If one of these changes, no call connects: `tests/test_library_pins.py` fails first.
 
 A server reads the sockets of all its calls by the media clock instead of each by the event loop (see `media.clock` for
 why). A `SocketReader` asks the system once which sockets have something, and empties those. A `ClockedSocket` is an

@@ -9,7 +9,7 @@ DTLS and its keys, and the reports (RTCP) both ways. Fifty times a second, both 
   due: ask for its payload, write the header, protect it, send it through the candidate pair that ICE has chosen.
 
 A transceiver's receiver and sender are put in at construction; `take_over` exchanges them before anything has started.
-If aiortc changes what is used here, calls connect and stay silent, or do not connect: `tests/transports/test_pins.py`
+If aiortc changes what is used here, calls connect and stay silent, or do not connect: `tests/test_library_pins.py`
 fails first.
 """
 

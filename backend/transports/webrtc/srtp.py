@@ -3,7 +3,7 @@
 Headers (RFC 3550, 5.1) are read with what a call needs of them and written with the fixed part alone. pylibsrtp 1.0
 allocates a new length for each packet, looks the function up, and raises for each packet refused; `Protection` uses its
 binding (`pylibsrtp._binding`, `Session._srtp`, `_cdata`, `_buffer`) with the session's own buffer. If one of these
-changes, no packet can be protected and every call is silent: `tests/transports/test_pins.py` fails first.
+changes, no packet can be protected and every call is silent: `tests/test_library_pins.py` fails first.
 """
 
 from __future__ import annotations

@@ -1,25 +1,35 @@
-"""Our reach inside aiortc, aioice and pylibsrtp: these fail, loudly, when a new version changes what is relied on.
+"""What is reached inside libraries: this fails, loudly, when a new version changes what is relied on.
 
-When a digest differs: read the new source against `aiortc_media.py` or `aioice_sockets.py`, mend what no longer
-fits, run the calls in this directory, and only then write the new digest here.
+When a digest differs: read the new source against the file named in `INSIDE`, mend what no longer fits, run the calls
+in `tests/transports` and `tests/responders`, and only then write the new digest here.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
+import re
 import threading
+import tomllib
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import aioice.ice
+import numpy as np
 import pytest
+import uvicorn
 from aiortc import RTCPeerConnection, RTCRtpReceiver, RTCRtpTransceiver
 from aiortc.rtcdtlstransport import RTCDtlsTransport
 from aiortc.rtcrtpreceiver import StreamStatistics
 from aiortc.rtcrtpsender import RTCRtpSender
+from numpy.fft._pocketfft_umath import rfft_n_even  # type: ignore[import-not-found]
 from pylibsrtp import Error, Policy, Session
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.connection import Connection
+from websockets.protocol import Protocol
 
 from backend.transports.webrtc.aiortc_media import PacketReceiver, PacketSender, take_over
 from backend.transports.webrtc.srtp import Protection, write_packet
@@ -47,7 +57,29 @@ DIGESTS: dict[str, tuple[Callable[..., Any], str]] = {
     "candidates of a component": (aioice.ice.Connection.get_component_candidates, "118597a9fcb703f9"),
     "own addresses": (aioice.ice.get_host_addresses, "d4a54f9a68c39ff1"),
     "reflexive candidate": (aioice.ice.server_reflexive_candidate, "76dd5558471714f7"),
+    "SRTP session protects": (Session.protect, "4ea86b30b940a084"),
+    "SRTP session unprotects": (Session.unprotect, "d1a87f0b49f096b0"),
+    "WebSocket takes an event": (Connection.process_event, "90e3399e37c0852f"),
+    "WebSocket client takes an event": (ClientConnection.process_event, "047114e631b50af1"),
+    "WebSocket takes bytes": (Connection.data_received, "19c5a13dd8eb56f7"),
+    "WebSocket sends bytes": (Connection.send_data, "b01f84358ffee740"),
+    "WebSocket waits for the network": (Connection.drain, "42a1ae01f9bf2907"),
+    "WebSocket frames a text": (Protocol.send_text, "9268f18e580a5d67"),
+    "server waits for its end": (uvicorn.Server.main_loop, "afccb353a119333f"),
+    "server looks whether to end": (uvicorn.Server.on_tick, "60ea49b06ccf68c1"),
+    "server gets a signal": (uvicorn.Server.handle_exit, "553276efa26e09ea"),
+    "server catches signals": (uvicorn.Server.capture_signals, "e1bbcd4770d1c887"),
 }
+BACKEND = Path(__file__).resolve().parent.parent / "backend"
+INSIDE = {
+    r"aiortc\.(?!exceptions)": "transports/webrtc/aiortc_media.py",
+    r"aioice\.": "transports/webrtc/aioice_sockets.py",
+    r"pylibsrtp": "transports/webrtc/srtp.py",
+    r"websockets\.(frames|protocol|asyncio\.connection)": "responders/realtime.py",
+    r"uvicorn$": "app/server.py",
+    r"numpy\.fft\._": "media/vad_silero.py",
+}
+"""Modules of a library that are not its public API → the one file of `backend/` that imports them."""
 
 
 def digest(function: Callable[..., Any]) -> str:
@@ -58,6 +90,36 @@ def test_the_versions_are_the_ones_looked_into() -> None:
     assert version("aiortc").startswith("1.16.")
     assert version("aioice").startswith("0.13.")
     assert version("pylibsrtp").startswith("1.0.")
+    assert version("websockets").startswith("17.")
+    assert version("uvicorn").startswith("0.54.")
+
+
+def test_versions_are_bounded_where_a_library_is_reached_inside() -> None:
+    wanted = tomllib.loads((BACKEND.parent / "pyproject.toml").read_text())["project"]["dependencies"]
+    bounded = {re.split(r"[><=]", each)[0] for each in wanted if ",<" in each}
+    assert bounded >= {"aiortc", "aioice", "pylibsrtp", "websockets", "uvicorn", "numpy"}
+
+
+@pytest.mark.parametrize("modules", INSIDE)
+def test_a_library_is_reached_inside_in_one_file(modules: str) -> None:
+    files = {str(path.relative_to(BACKEND)): modules_of(path) for path in BACKEND.rglob("*.py")}
+    reached = {file for file, names in files.items() if any(re.match(modules, name) for name in names)}
+    assert reached == {INSIDE[modules]}
+
+
+def modules_of(path: Path) -> set[str]:
+    """The modules a file imports from."""
+    nodes = [*ast.walk(ast.parse(path.read_text()))]
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
+
+
+def test_the_transform_without_its_wrapper_is_numpys_own() -> None:
+    assert rfft_n_even.signature == "(n),()->(m)"
+    windows = np.random.default_rng(1).standard_normal((4, 384)).astype(np.float32)
+    spectrum = np.zeros((4, 193), np.complex64)
+    rfft_n_even(windows, np.ones((), np.float32), spectrum)
+    assert np.allclose(spectrum, np.fft.rfft(windows), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", DIGESTS)
