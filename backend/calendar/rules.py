@@ -86,8 +86,10 @@ def _known(name: str, value: str, parts: dict[str, str]) -> bool:
 def _happens(parts: dict[str, str]) -> bool:
     """Return whether the chosen days exist together: not a 30th of February, nor a third Monday that is the 2nd."""
     days, weekdays = parts.get("BYMONTHDAY"), parts.get("BYDAY", "")
-    if parts.get("BYSETPOS") and (days or not weekdays):
-        return False
+    if position := parts.get("BYSETPOS"):
+        monthly = sum(4 if day[:-2] == "" else abs(int(day[:-2])) < 5 for day in weekdays.split(",") if day)
+        if days or not weekdays or abs(int(position)) > max(1, monthly):
+            return False  # a fifth Friday is not there every month, and is never the fourth of its month's days
     if days is None:
         return True
     months = parts.get("BYMONTH", "1").split(",")
