@@ -1,0 +1,81 @@
+"""The way of a notice, run for real: from a worker's dispatcher through Redis into a live call and out of Redis."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from backend.conversation import commands as do
+from backend.conversation.limits import TurnLimits
+from backend.notifications.dispatcher import NotificationDispatcher, Subscription
+from backend.notifications.notices import Notice, NoticeRepository
+from backend.storage.client import connect, connect_waiting
+from backend.storage.pubsub import PubSub
+from tests.call.test_engine import begin_reply, finish_reply, play_out, type_and_answer
+from tests.call.world import PlacedCall, placed_call
+from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.waiting import until
+from tests.support.ways import documented, files_passed, files_passed_within
+from tests.thinkers.test_way import mentioned
+
+NOTICE = Notice("research-1", "The research about bees is done.", source="task-1")
+LIMITS = TurnLimits(idle_nudge_s=0, idle_disconnect_s=0, notice_after_s=0.05)
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[RedisProcess]:
+    with running_redis() as running:
+        yield running
+
+
+@asynccontextmanager
+async def dispatcher(redis: RedisProcess) -> AsyncIterator[NotificationDispatcher]:
+    """The dispatcher of one process."""
+    client, waiting = connect(redis.url), connect_waiting(redis.url)
+    pubsub = PubSub(client, waiting)
+    made = NotificationDispatcher(NoticeRepository(client), pubsub)
+    pubsub.start()
+    try:
+        assert await pubsub.wait_until_open(5.0)
+        yield made
+    finally:
+        await made.close()
+        await pubsub.close()
+        await waiting.aclose()
+        await client.aclose()
+
+
+def was_asked_for(call: PlacedCall) -> bool:
+    return any(request.purpose is do.Purpose.NOTICE for request in call.responder.requests)
+
+
+async def test_a_notice_passes_the_files_the_page_lists(redis: RedisProcess) -> None:
+    async with (
+        dispatcher(redis) as worker,
+        dispatcher(redis) as serving,
+        placed_call(limits=LIMITS, subscribe=serving.subscribe) as call,
+    ):
+        await type_and_answer(call)
+        await until(lambda: serving.is_on_call("ada"))
+        with files_passed() as passed:
+            await worker.notify("ada", NOTICE)
+            await until(lambda: was_asked_for(call))
+        [note] = call.done(do.AddNote)
+        assert NOTICE.text in note.text
+        await begin_reply(call, "By the way: the research about bees is done.")
+        await finish_reply(call)
+        with files_passed_within(Subscription.mark_delivered, NotificationDispatcher._delete) as passed_again:
+            await play_out(call)
+            await until(lambda: is_gone(worker))
+        assert [data["state"] for data in call.told("notice")] == ["waiting", "speaking", "told"]
+    passed |= set().union(*passed_again)
+    way, beside = documented("notice"), mentioned("Beside a notice's way")
+    assert {file for file in passed if not file.startswith("testing/")} - beside == set(way)
+    assert beside <= passed, "what is listed as beside the way is there"
+    assert len(way) <= 13 and not beside & set(way)
+
+
+async def is_gone(worker: NotificationDispatcher) -> bool:
+    return await worker.is_delivered("ada", NOTICE.id) and await worker.waiting("ada") == []
