@@ -23,8 +23,8 @@ import { follow, make, setText } from "../view/dom.js";
 /** What a leg is called, in order. @type {Record<string, string>} */
 const LEGS = {
   hangover: "Sure that they had finished",
-  commit: "Turn handed over",
-  reply_started: "Reply begun",
+  commit: "Turn submitted",
+  reply_started: "Reply started",
   first_audio: "First sound",
   played: "Heard",
   total: "All of it",

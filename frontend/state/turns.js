@@ -31,9 +31,9 @@ export const NO_TURNS = Object.freeze({ session: "", before: 0, list: Object.fre
 
 /** What passes between the last sound of the caller and the first of the reply, in order. */
 export const LEGS = Object.freeze([
-  { name: "hangover", words: "Sure that you had finished" },
-  { name: "commit", words: "Turn handed over" },
-  { name: "reply_started", words: "Reply begun" },
+  { name: "hangover", words: "End of speech confirmed" },
+  { name: "commit", words: "Turn submitted" },
+  { name: "reply_started", words: "Reply started" },
   { name: "first_token", words: "First word" },
   { name: "first_audio", words: "First sound" },
   { name: "played", words: "Heard" },

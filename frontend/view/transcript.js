@@ -69,5 +69,5 @@ function answerLine({ domain, label, source, citations }) {
 /** @param {Entry} entry */
 function remarkOn(entry) {
   if (entry.state !== "interrupted") return "";
-  return entry.heard ? "You took over here; the rest was not spoken." : "You took over before this was heard.";
+  return entry.heard ? "You interrupted here; the rest was not spoken." : "You interrupted before this was heard.";
 }

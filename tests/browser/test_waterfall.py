@@ -159,9 +159,9 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
         rows = await tab.page.locator("[data-testid=turn-table] tr").all_inner_texts()
         assert [row.split("\t") for row in rows] == [
             ["Part", "From", "Took", "Median"],
-            ["Sure that you had finished", "0 ms", "900 ms", "500 ms"],
-            ["Turn handed over", "900 ms", "4 ms", "4 ms"],
-            ["Reply begun", "904 ms", "30 ms", "30 ms"],
+            ["End of speech confirmed", "0 ms", "900 ms", "500 ms"],
+            ["Turn submitted", "900 ms", "4 ms", "4 ms"],
+            ["Reply started", "904 ms", "30 ms", "30 ms"],
             ["First word", "934 ms", "90 ms", "90 ms"],
             ["First sound", "1024 ms", "30 ms", "30 ms"],
             ["Heard", "1054 ms", "16 ms", "16 ms"],
