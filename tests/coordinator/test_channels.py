@@ -1,4 +1,4 @@
-"""Nothing put into a channel is lost, and nothing takes effect twice, whenever a process dies."""
+"""Nothing added to a channel is lost, and nothing takes effect twice, whenever a process dies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def redis() -> AsyncIterator[Redis]:
 
 
 async def end(redis: Redis, channels: Channels, number: int) -> None:
-    """A task ends, and its entry is put in the same transaction."""
+    """A task ends, and its entry is added in the same transaction."""
     pipe = redis.pipeline(transaction=True)
     pipe.set(f"task:{number}", "done")
     channels.add_result(pipe, a_task(number))
@@ -118,7 +118,7 @@ async def test_a_reader_that_dies_at_each_await_in_turn_loses_nothing() -> None:
 
 async def _through(moves: list[tuple[str, int | None]]) -> None:
     server, lives = FakeServer(), 0
-    put: set[str] = set()
+    added: set[str] = set()
     maybe: set[str] = set()
 
     async def live(what: str, number: int, dies_after: int | None) -> None:
@@ -138,7 +138,7 @@ async def _through(moves: list[tuple[str, int | None]]) -> None:
         finally:
             await redis.bury()
         if what != "work":
-            put.add(f"i{number}" if what == "say" else f"t{number}")
+            added.add(f"i{number}" if what == "say" else f"t{number}")
 
     for what, dies_after in moves:
         lives += 1
@@ -150,7 +150,7 @@ async def _through(moves: list[tuple[str, int | None]]) -> None:
     witness = CrashingRedis(server, Countdown())
     effects = [str(name, "utf-8") for name in await cast(Any, witness.lrange("effects", 0, -1))]
     assert len(effects) == len(set(effects)), "something took effect twice"
-    assert put <= set(effects) <= put | maybe, "something was lost"
+    assert added <= set(effects) <= added | maybe, "something was lost"
     assert not await witness.exists(ACTIVE) and not await Channels(witness, "w").waiting("ada")
     await witness.bury()
 

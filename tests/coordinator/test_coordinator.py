@@ -19,7 +19,7 @@ from backend.coordinator.store import CancelTask, CaptureFeedback, CreateTask, P
 from backend.errors import ModelUnavailable, NoAnswer
 from backend.tasks.task import Task, TaskState
 from backend.testing.model import ScriptedModel
-from tests.coordinator.coordinating import USER, Process, World, options
+from tests.coordinator.world import USER, Process, World, options
 from tests.support.crashing import Crash
 from tests.support.minds import call
 from tests.support.waiting import until
@@ -36,7 +36,7 @@ def open_task(world: World) -> None:
     world.tasks["open"] = Task("open", USER, "", "research", "wasps", 2.0, 2.0)
 
 
-async def test_a_result_goes_into_history_is_acted_on_and_told() -> None:
+async def test_a_result_goes_into_history_is_acted_on_and_notified() -> None:
     world = World()
     open_task(world)
     async with Process(world, "one", decision=Decision("Bees dance.", ALL_ACTIONS)) as one:
@@ -52,7 +52,7 @@ async def test_a_result_goes_into_history_is_acted_on_and_told() -> None:
         assert [thought.kind for thought in await one.state.history(USER)] == ["result", "summary", "decision"]
         assert world.created == ["Find out how ants sleep."] and world.canceled == ["open"]
         assert world.order == ["create", "cancel", "notify", "show"], "actions come first, then the decision"
-        (notice,) = world.told.values()
+        (notice,) = world.notified.values()
         assert (notice.text, notice.kind, notice.source) == ("Bees dance.", "result", "t1")
         [shown] = world.shown[:1]
         assert isinstance(shown, DecisionMade) and shown.actions[0] == "create_task"
@@ -66,7 +66,7 @@ async def test_a_model_that_fails_costs_no_result_and_is_recorded() -> None:
         await one.end(world.ended(1))
         await one.channels.add_input(USER, "and the ants?", "api")
         await one.coordinator.run_digest(USER)
-        (notice,) = world.told.values()
+        (notice,) = world.notified.values()
         assert "bees 1. They dance." in notice.text and "Please ask again" in notice.text
         kept = await one.state.export(USER)
         assert [entry["kind"] for entry in kept["history"]] == ["result", "input", "decision"]
@@ -74,12 +74,12 @@ async def test_a_model_that_fails_costs_no_result_and_is_recorded() -> None:
         assert kept["digests"]["failed"] == 1
 
 
-async def test_nothing_to_tell_is_not_told() -> None:
+async def test_a_decision_without_words_notifies_nobody() -> None:
     world = World()
     async with Process(world, "one", decision=Decision("")) as one:
         await one.channels.add_input(USER, "what a day", "voice")
         await one.coordinator.run_digest(USER)
-        assert not world.told and not world.shown and await one.channels.waiting(USER) == []
+        assert not world.notified and not world.shown and await one.channels.waiting(USER) == []
 
 
 async def test_only_one_coordinator_acts_for_a_user() -> None:
@@ -90,7 +90,7 @@ async def test_only_one_coordinator_acts_for_a_user() -> None:
             False,
             True,
         ]
-        assert len(one.decider.asked) + len(two.decider.asked) == 1 and len(world.told) == 1
+        assert len(one.decider.asked) + len(two.decider.asked) == 1 and len(world.notified) == 1
 
 
 async def test_the_loop_thinks_when_it_is_due_and_not_before() -> None:
@@ -99,10 +99,10 @@ async def test_the_loop_thinks_when_it_is_due_and_not_before() -> None:
         await one.end(world.ended(1))
         running = asyncio.create_task(one.coordinator.run())
         await asyncio.sleep(0.4)
-        assert not world.told
+        assert not world.notified
         world.listens = True
         world.now += 1
-        await until(lambda: bool(world.told))
+        await until(lambda: bool(world.notified))
         running.cancel()
         await asyncio.wait([running])
 
@@ -117,12 +117,12 @@ async def test_an_idle_loop_looks_at_once_when_it_is_woken_and_by_itself_when_th
         await one.channels.add_input(USER, "How do bees sleep?", "voice")
         one.coordinator.wake()
         world.now += 5
-        await until(lambda: len(world.told) == 1)
+        await until(lambda: len(world.notified) == 1)
         assert time.monotonic() - began < IDLE_POLL_S / 2
         await asyncio.sleep(2 * POLL_S)
         await one.end(world.ended(1))
         world.now += 30
-        await until(lambda: len(world.told) == 2, IDLE_POLL_S + 5)
+        await until(lambda: len(world.notified) == 2, IDLE_POLL_S + 5)
         running.cancel()
         await asyncio.wait([running])
 
@@ -154,7 +154,7 @@ async def test_a_digest_whose_process_dies_at_each_await_in_turn_takes_effect_on
 
 
 async def _through(lives: list[tuple[str, int | None]]) -> None:
-    world, put = World(), set()
+    world, added = World(), set()
     open_task(world)
     thought_about: list[str] = []
     for number, (what, dies_after) in enumerate([*lives, *[("think", None)] * 3]):
@@ -164,14 +164,14 @@ async def _through(lives: list[tuple[str, int | None]]) -> None:
             try:
                 if what == "say":
                     await process.channels.add_input(USER, f"word {number}", "voice")
-                    put.add(f"word {number}")
+                    added.add(f"word {number}")
                 elif what == "end":
                     await process.end(world.ended(number))
-                    put.add(f"t{number}")
+                    added.add(f"t{number}")
                 elif USER in await process.channels.users():  # as its loop finds whom to attend to
                     await process.coordinator.run_digest(USER)
             except Crash:
-                await _forget_lease(world)
+                await _expire_lease(world)
             for digest in process.decider.asked:
                 thought_about += [each.entry.id for each in digest.items]
         _close_new_tasks(world)
@@ -180,11 +180,11 @@ async def _through(lives: list[tuple[str, int | None]]) -> None:
         assert await witness.state.plan(USER) is None, "a plan was left undone, and nobody looks for it"
         history = await witness.state.history(USER)
         texts = " ".join(thought.text for thought in history)
-        numbers = [name.removeprefix("t") for name in put if name.startswith("t")]
+        numbers = [name.removeprefix("t") for name in added if name.startswith("t")]
         assert all(f"bees {number} " in texts for number in numbers), "a result was lost"
-        assert all(name in texts for name in put if name.startswith("word")), "an input was lost"
+        assert all(name in texts for name in added if name.startswith("word")), "an input was lost"
         decisions = [thought for thought in history if thought.kind == "decision"]
-        assert len(world.told) == len(decisions) == (await witness.state.status(USER)).count
+        assert len(world.notified) == len(decisions) == (await witness.state.status(USER)).count
         assert len(world.created) == len(set(world.created)) == len(decisions), "an action happened twice, or never"
         assert len(world.canceled) == (1 if decisions else 0)
 
@@ -196,8 +196,8 @@ def _close_new_tasks(world: World) -> None:
             world.tasks[task.id] = replace(task, state=TaskState.DONE)
 
 
-async def _forget_lease(world: World) -> None:
-    """The dead process is not heard of again, and its lease runs out."""
+async def _expire_lease(world: World) -> None:
+    """The dead process does not come back, and its lease runs out."""
     async with Process(world, "time") as time:
         await time.redis.delete(f"user:{USER}:coordinator")
 
@@ -219,7 +219,7 @@ async def test_a_plan_left_unfinished_is_due_though_nothing_waits() -> None:
         await one.state.set_plan(USER, Plan("d1", 1.0, (entry.id,), decision="Hello."))
         await one.channels.acknowledge(USER, [entry.id], unlist=False)  # and then its process died
         running = asyncio.create_task(one.coordinator.run())
-        await until(lambda: [notice.text for notice in world.told.values()] == ["Hello."], 20)
+        await until(lambda: [notice.text for notice in world.notified.values()] == ["Hello."], 20)
         await until(lambda: one.coordinator.working == 0, 20)
         running.cancel()
         await asyncio.wait([running])

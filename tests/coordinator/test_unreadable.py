@@ -19,7 +19,7 @@ from backend.coordinator.store import ACTIVE, Channels, CoordinatorState, Digest
 from backend.runtime.faults import skipped_records
 from backend.runtime.supervisor import supervised
 from backend.storage.client import connect
-from tests.coordinator.coordinating import FakeNotifier, FakeTasks, ScriptedDecider, World, options
+from tests.coordinator.world import FakeNotifier, FakeTasks, ScriptedDecider, World, options
 from tests.support.crashing import Countdown
 from tests.support.redis_server import running_redis
 from tests.support.waiting import until
@@ -57,8 +57,8 @@ class Rig:
         )
 
     @property
-    def told(self) -> int:
-        return len(self.world.told)
+    def notified(self) -> int:
+        return len(self.world.notified)
 
     async def _is_listening(self, user_id: str) -> bool:
         return False
@@ -105,7 +105,7 @@ async def test_a_channel_of_nothing_else_is_emptied_and_holds_nobody_up(redis: R
             await rig.redis.xadd("user:ada:inbox", fields)
         await rig.redis.zadd(ACTIVE, {"ada": 1.0})
         await rig.channels.add_input("ben", "hello", "api")
-        await until(lambda: rig.told == 1)
+        await until(lambda: rig.notified == 1)
         await until(lambda: rig.coordinator.working == 0)
 
         async def nobody_waits() -> bool:
@@ -119,7 +119,7 @@ async def test_a_plan_that_cannot_be_decoded_is_decided_anew_and_its_user_notifi
     async with at_work(redis) as rig:
         await rig.redis.hset("user:ada:digest", mapping={"plan": GARBAGE, "done:1-0:0": "1"})
         await rig.channels.add_input("ada", "hello", "api")
-        await until(lambda: rig.told == 1)
+        await until(lambda: rig.notified == 1)
         await until(lambda: rig.coordinator.working == 0)
         assert await rig.state.plan("ada") is None and (await rig.state.status("ada")).count == 1
         assert skipped_records["coordinator plan"]

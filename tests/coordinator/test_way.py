@@ -10,7 +10,7 @@ from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies
 from backend.coordinator.store import CaptureFeedback, Channels, CoordinatorState, CreateTask, SummarizeTaskResult
 from backend.storage.client import connect
 from backend.tasks.task import Task
-from tests.coordinator.coordinating import FakeNotifier, FakeTasks, ScriptedDecider, World, options
+from tests.coordinator.world import FakeNotifier, FakeTasks, ScriptedDecider, World, options
 from tests.support.crashing import Countdown
 from tests.support.redis_server import running_redis
 from tests.support.waiting import until
@@ -67,7 +67,7 @@ async def test_a_digest_passes_the_documented_files() -> None:
             await until(lambda: bool(shown) and coordinator.working == 0)
             running.cancel()
             await asyncio.wait([running])
-        assert [notice.text for notice in world.told.values()] == ["Bees dance."] and await channels.users() == []
+        assert [notice.text for notice in world.notified.values()] == ["Bees dance."] and await channels.users() == []
         assert tasks.created == ["Find out how ants sleep."]
         await redis.aclose()
     way = documented("digest")

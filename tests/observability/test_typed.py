@@ -22,7 +22,7 @@ from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
 from backend.users.summaries import Summaries
-from tests.coordinator.coordinating import options
+from tests.coordinator.world import options
 from tests.http.world import settings_with
 from tests.observability.world import tracer_to
 from tests.support.chats import chat_over

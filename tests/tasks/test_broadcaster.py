@@ -1,4 +1,4 @@
-"""The page is told of tasks, whatever process works on them, and only on their owner's sessions."""
+"""The page is shown the changes of tasks, whatever process works on them, and only in their owner's sessions."""
 
 from __future__ import annotations
 
@@ -22,40 +22,39 @@ from tests.support.tasks import FakeQueue, ResultStream
 from tests.support.waiting import until
 
 
-class Hands(FakeQueue):
+class QueueOfThreeWorkers(FakeQueue):
     """A queue with three workers at it."""
 
     async def workers(self) -> int:
-        """See `DocketQueue.workers`."""
         return 3
 
 
 @dataclass
-class Square:
-    """A process that does things to tasks, another that has its page told of them."""
+class Rig:
+    """A process that works on tasks, and another that shows its pages their changes."""
 
     server: RedisProcess
     repository: TaskRepository
     service: TaskService
     pubsub: PubSub
     registry: CollectorRegistry
-    told: list[tuple[str, TaskChanged]] = field(default_factory=list)
+    shown: list[tuple[str, TaskChanged]] = field(default_factory=list)
 
     def events(self) -> list[str]:
-        return [event.event for _, event in self.told]
+        return [event.event for _, event in self.shown]
 
-    def figures(self) -> str:
+    def metrics(self) -> str:
         return generate_latest(self.registry).decode()
 
 
 @asynccontextmanager
-async def square(*here: str) -> AsyncIterator[Square]:
+async def rig(*here: str) -> AsyncIterator[Rig]:
     """`here` are the owners who have a live session."""
     with running_redis() as server:
         redis, ours, waiting = connect(server.url), connect(server.url), connect_waiting(server.url)
         repository, registry = TaskRepository(redis, ResultStream()), CollectorRegistry()
-        told: list[tuple[str, TaskChanged]] = []
-        queue: Any = Hands()
+        shown: list[tuple[str, TaskChanged]] = []
+        queue: Any = QueueOfThreeWorkers()
         metrics = TaskMetrics(TaskRepository(ours, ResultStream()), queue)
         registry.register(metrics)
         pubsub = PubSub(ours, waiting)
@@ -63,14 +62,14 @@ async def square(*here: str) -> AsyncIterator[Square]:
             TaskRepository(ours, ResultStream()),
             metrics,
             is_here=lambda owner: owner in here,
-            publish=lambda owner, event: told.append((owner, event)),
+            publish=lambda owner, event: shown.append((owner, event)),
         )
         pubsub.subscribe(EVENTS, broadcaster.on_message)
         pubsub.start()
         running = asyncio.create_task(broadcaster.run())
         try:
             assert await pubsub.wait_until_open(5.0)
-            yield Square(server, repository, TaskService(repository, queue, kinds={"research"}), pubsub, registry, told)
+            yield Rig(server, repository, TaskService(repository, queue, kinds={"research"}), pubsub, registry, shown)
         finally:
             running.cancel()
             await pubsub.close()
@@ -79,28 +78,28 @@ async def square(*here: str) -> AsyncIterator[Square]:
                 await client.aclose()
 
 
-async def test_an_owner_who_is_here_is_told_of_every_change() -> None:
-    async with square("ana") as at:
+async def test_an_owner_with_a_session_here_is_shown_every_change() -> None:
+    async with rig("ana") as at:
         task = await at.repository.begin((await at.service.create("ana", "research", "Why?")).id)
         await at.repository.report_progress(task, "searching")
         await at.repository.finish(task, TaskResult("Because.", "live", ("A book",)))
-        await until(lambda: len(at.told) == 4)
+        await until(lambda: len(at.shown) == 4)
         assert at.events() == ["queued", "running", "progress", "done"]
-        assert {owner for owner, _ in at.told} == {"ana"}
-        assert at.told[2][1] == TaskChanged(task.id, "progress", "research", "Why?", "searching")
-        assert at.told[3][1].result == TaskFindings("Because.", "live", ("A book",))
+        assert {owner for owner, _ in at.shown} == {"ana"}
+        assert at.shown[2][1] == TaskChanged(task.id, "progress", "research", "Why?", "searching")
+        assert at.shown[3][1].result == TaskFindings("Because.", "live", ("A book",))
 
 
-async def test_nobody_is_told_of_somebody_elses() -> None:
-    async with square("ana") as at:
+async def test_nobody_is_shown_the_tasks_of_others() -> None:
+    async with rig("ana") as at:
         await at.service.create("ben", "research", "Why?")
         await at.service.create("ana", "research", "Why?")
-        await until(lambda: bool(at.told))
-        assert {owner for owner, _ in at.told} == {"ana"}
+        await until(lambda: bool(at.shown))
+        assert {owner for owner, _ in at.shown} == {"ana"}
 
 
-async def test_it_listens_again_when_redis_is_back() -> None:
-    async with square("ana") as at:
+async def test_changes_are_shown_again_when_redis_is_back() -> None:
+    async with rig("ana") as at:
         at.server.kill()
         await until(lambda: not at.pubsub.is_listening)
         at.server.start()
@@ -110,8 +109,8 @@ async def test_it_listens_again_when_redis_is_back() -> None:
         await until(lambda: at.events() == ["queued"])
 
 
-async def test_the_figures_are_those_of_all_processes() -> None:
-    async with square() as at:
+async def test_the_metrics_are_those_of_all_processes() -> None:
+    async with rig() as at:
         running = await at.repository.begin((await at.service.create("ana", "research", "Why?")).id)
         await at.service.create("ana", "research", "And why not?")
         await at.repository.fail(running, "no answer", retries=1, retry_after_s=5)
@@ -120,4 +119,4 @@ async def test_the_figures_are_those_of_all_processes() -> None:
             'voice_task_events_total{event="retrying"} 1.0',
             "voice_task_workers 3.0",
         )
-        await until(lambda: all(line in at.figures() for line in wanted), 5.0)
+        await until(lambda: all(line in at.metrics() for line in wanted), 5.0)

@@ -1,4 +1,4 @@
-"""Workers and servers as real processes, killed with `kill -9` at work: nothing is lost, and nothing told twice."""
+"""Workers and servers as real processes, killed with `kill -9` at work: nothing is lost, no result delivered twice."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Process:
 
 
 @asynccontextmanager
-async def process(*arguments: str, mind: ApiServer, **settings: str) -> AsyncIterator[Process]:
+async def process(*arguments: str, model: ApiServer, **settings: str) -> AsyncIterator[Process]:
     """Started, and ready to work."""
     environment = {"PATH": os.environ["PATH"], "COLUMNS": "200", "OPENAI_API_KEY": "k"}
-    environment |= {"OPENAI_BASE_URL": f"{mind.url}/v1", "BACKGROUND__LEASE_S": str(LEASE_S), "SESSION_CAP": "0"}
-    with tempfile.TemporaryDirectory(prefix="house-", dir="/tmp") as home:
+    environment |= {"OPENAI_BASE_URL": f"{model.url}/v1", "BACKGROUND__LEASE_S": str(LEASE_S), "SESSION_CAP": "0"}
+    with tempfile.TemporaryDirectory(prefix="app-", dir="/tmp") as home:
         started = await asyncio.create_subprocess_exec(
             str(COMMAND),
             *arguments,
@@ -86,12 +86,12 @@ async def _ready(started: asyncio.subprocess.Process) -> str:
     raise AssertionError("the process did not start")
 
 
-def worker(mind: ApiServer, **settings: str) -> Any:
-    return process("worker", mind=mind, **settings)
+def worker(model: ApiServer, **settings: str) -> Any:
+    return process("worker", model=model, **settings)
 
 
-def server(mind: ApiServer, **settings: str) -> Any:
-    return process("serve", "--port", "0", mind=mind, **settings)
+def server(model: ApiServer, **settings: str) -> Any:
+    return process("serve", "--port", "0", model=model, **settings)
 
 
 async def settled(browser: httpx2.AsyncClient, state: str, within_s: float = 25.0) -> dict[str, Any]:
@@ -110,35 +110,35 @@ async def settled(browser: httpx2.AsyncClient, state: str, within_s: float = 25.
     return found
 
 
-async def test_a_killed_workers_task_is_finished_by_another_and_told_once() -> None:
-    mind = ResearchMind(holds="gaps")
-    async with shared_redis() as shared, serving(mind) as api:
+async def test_a_killed_workers_task_is_finished_by_another_and_delivered_once() -> None:
+    model = ResearchMind(holds="gaps")
+    async with shared_redis() as shared, serving(model) as api:
         service, repository = shared.service, shared.repository
         async with worker(api, REDIS_URL=shared.url) as first:
             task = await service.create("ana", "research", "How do cities cut their traffic?")
-            await until(lambda: mind.asked == ["plan", "gaps"], 20.0)
+            await until(lambda: model.asked == ["plan", "gaps"], 20.0)
             async with worker(api, REDIS_URL=shared.url) as second:
-                mind.holds = ""
+                model.holds = ""
                 await first.kill()
                 await until(lambda: shared.is_over(task), 3 * LEASE_S + 10)
                 ended = await repository.find(task.id)
                 assert ended is not None
                 assert (ended.state, ended.run, ended.deaths) == (TaskState.DONE, 2, 1)
                 assert REPORT in ended.result
-                assert mind.asked == ["plan", "gaps", "gaps", "report"]  # what was planned and found stays so
+                assert model.asked == ["plan", "gaps", "gaps", "report"]  # what was planned and found stays so
                 assert await shared.results() == 1
 
-                mind.holds = "plan"
+                model.holds = "plan"
                 other = await service.create("ana", "research", "And how do towns?")
-                await until(lambda: mind.asked[-1] == "plan", 5.0)
+                await until(lambda: model.asked[-1] == "plan", 5.0)
                 api.hung_up.clear()
                 async with asyncio.timeout(1.0):  # canceled here, stopped there
                     assert await service.cancel("ana", other.id) == "canceled"
                     await api.hung_up.wait()
 
                 last = await service.create("ana", "research", "And how do villages?")
-                await until(lambda: mind.asked.count("plan") == 3, 5.0)
-                assert await second.stop() == 0  # told to end, it hands back what it has
+                await until(lambda: model.asked.count("plan") == 3, 5.0)
+                assert await second.stop() == 0  # ended in order, it hands back what it has
                 back = await repository.find(last.id)
                 assert back is not None
                 assert (back.state, back.deaths) == (TaskState.QUEUED, 0)
@@ -148,25 +148,25 @@ async def test_a_killed_workers_task_is_finished_by_another_and_told_once() -> N
 @pytest.mark.slow
 async def test_a_task_survives_the_end_of_its_server_and_its_worker(tmp_path: Path) -> None:
     """With the embedded Redis, which ends with its server: the task lies in its append-only file."""
-    mind = ResearchMind(holds="report")
+    model = ResearchMind(holds="report")
     data = {"DATA_DIR": str(tmp_path / "var")}
-    async with serving(mind) as api, AsyncExitStack() as stack:
+    async with serving(model) as api, AsyncExitStack() as stack:
         first = await stack.enter_async_context(server(api, BACKGROUND__WORKER="off", **data))
         joined = await stack.enter_async_context(worker(api, **data))
         async with httpx2.AsyncClient(base_url=first.url, trust_env=False) as browser:
             begun = await browser.post("/api/tasks", json={"instruction": "How do cities cut their traffic?"})
             assert begun.status_code == 202
-            await until(lambda: mind.asked == ["plan", "gaps", "report"], 20.0)
+            await until(lambda: model.asked == ["plan", "gaps", "report"], 20.0)
             cookies = browser.cookies
         await joined.kill()
         await first.kill()
-        mind.holds = ""
+        model.holds = ""
         again = await stack.enter_async_context(server(api, **data))
         async with httpx2.AsyncClient(base_url=again.url, cookies=cookies, trust_env=False) as browser:
             task = await settled(browser, "done")
             assert (task["id"], task["attempts"]) == (begun.json()["id"], 2)
             assert REPORT in task["result"]
-            assert mind.asked.count("plan") == 1
+            assert model.asked.count("plan") == 1
             figures = (await browser.get("/metrics")).text
         assert 'voice_task_events_total{event="done"}' in figures
 

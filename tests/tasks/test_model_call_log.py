@@ -24,7 +24,7 @@ from tests.support.chat_api import ended, error, stream, words
 
 
 @dataclass
-class Shelf:
+class Rig:
     """An model_calls whose writing can be waited for."""
 
     redis: FakeAsyncRedis
@@ -37,9 +37,9 @@ class Shelf:
 
 
 @asynccontextmanager
-async def shelf() -> AsyncIterator[Shelf]:
+async def rig() -> AsyncIterator[Rig]:
     redis, outbox = FakeAsyncRedis(), Outbox(FakeMemory())
-    yield Shelf(redis, ModelCallLog(redis, outbox), outbox)
+    yield Rig(redis, ModelCallLog(redis, outbox), outbox)
     await outbox.drain(1.0)
     await redis.aclose()
 
@@ -51,7 +51,7 @@ async def ask(model: Any, text: str = "Why is the sky blue?") -> list[Delta]:
 
 async def test_an_attempt_is_kept_with_what_was_asked_and_said() -> None:
     call = ToolCall("c1", "web_search", '{"query": "sky"}')
-    async with shelf() as here:
+    async with rig() as here:
         model = LoggedModel(
             ScriptedModel(["Because ", "of air.", call, Finished("stop", 12, 7, "m2")]), here.model_calls
         )
@@ -65,7 +65,7 @@ async def test_an_attempt_is_kept_with_what_was_asked_and_said() -> None:
 
 
 async def test_without_a_scope_nothing_is_kept() -> None:
-    async with shelf() as here:
+    async with rig() as here:
         model = LoggedModel(ScriptedModel(["Hello."], ["Hello."]), here.model_calls)
         await ask(model)
         with here.model_calls.scope("t1", "ana"):
@@ -76,7 +76,7 @@ async def test_without_a_scope_nothing_is_kept() -> None:
 
 
 async def test_scopes_side_by_side_are_not_mixed_up() -> None:
-    async with shelf() as here:
+    async with rig() as here:
         model = LoggedModel(
             ScriptedModel(improvise=lambda messages, _: [0.01, f"about {messages[0]['content']}"]), here.model_calls
         )
@@ -92,7 +92,7 @@ async def test_scopes_side_by_side_are_not_mixed_up() -> None:
 
 
 async def test_a_failed_and_a_broken_off_attempt_are_kept_too() -> None:
-    async with shelf() as here:
+    async with rig() as here:
         model = LoggedModel(ScriptedModel(["Half", ModelUnavailable("It broke.")], ["One", "two"]), here.model_calls)
         with here.model_calls.scope("t1", "ana"):
             with pytest.raises(ModelUnavailable):
@@ -105,7 +105,7 @@ async def test_a_failed_and_a_broken_off_attempt_are_kept_too() -> None:
 
 async def test_attempts_that_another_followed_are_kept() -> None:
     replies = [error(503), stream(words("Better."), ended())]
-    async with shelf() as here, serving(lambda _: replies.pop(0)) as server:
+    async with rig() as here, serving(lambda _: replies.pop(0)) as server:
         completions = ChatCompletions(
             base_url=f"{server.url}/v1",
             api_key="k",
@@ -124,7 +124,7 @@ async def test_attempts_that_another_followed_are_kept() -> None:
 
 
 async def test_it_is_bounded_and_expires() -> None:
-    async with shelf() as here:
+    async with rig() as here:
         with here.model_calls.scope("t1", "ana"):
             for number in range(ENTRIES_LIMIT + 5):
                 here.model_calls.record({"at": 1.0, "ms": 1, "model": "m", "text": str(number)})
@@ -135,7 +135,7 @@ async def test_it_is_bounded_and_expires() -> None:
 
 
 async def test_it_is_exported_and_erased_with_its_owner() -> None:
-    async with shelf() as here:
+    async with rig() as here:
         for name, owner in (("t1", "ana"), ("t2", "ana"), ("t3", "ben")):
             with here.model_calls.scope(name, owner):
                 here.model_calls.record({"at": 1.0, "ms": 1, "model": "m", "text": "words"})
@@ -147,7 +147,7 @@ async def test_it_is_exported_and_erased_with_its_owner() -> None:
 
 
 async def test_an_attempt_that_ends_after_its_task_was_erased_is_not_kept() -> None:
-    async with shelf() as here:
+    async with rig() as here:
         await here.redis.set(record_key("t1"), "{}")
         with here.model_calls.scope("t1", "ana", while_exists=record_key("t1")):
             here.model_calls.record({"at": 1.0, "ms": 1, "model": "m", "text": "before"})

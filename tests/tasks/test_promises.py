@@ -37,7 +37,7 @@ from backend.testing.model import ScriptedModel
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox
 from demo.services.server import Reply, Request, serving
-from tests.coordinator.coordinating import USER, Process, World, options
+from tests.coordinator.world import USER, Process, World, options
 from tests.support.chat_api import ended, error, stream, words
 from tests.support.minds import call
 from tests.support.tasks import ResultStream
@@ -162,13 +162,13 @@ async def test_a_result_alone_waits_for_twenty_seconds_and_for_a_listener_half_a
         await one.end(world.ended(1))
         world.now += 19
         await looked(one)
-        assert not world.told
+        assert not world.notified
         world.now += 1.1
-        await until(lambda: len(world.told) == 1, 20)
+        await until(lambda: len(world.notified) == 1, 20)
         await one.end(world.ended(2))
         world.listens = True
         world.now += 0.6
-        await until(lambda: len(world.told) == 2, 20)
+        await until(lambda: len(world.notified) == 2, 20)
 
 
 # --- what it sees -------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ async def test_the_fallback_thinks_when_the_model_is_away_and_both_attempts_are_
     assert "ana@example.org" not in text, "what is kept is redacted"
 
 
-async def test_a_model_that_takes_too_long_is_given_up_and_what_is_plain_is_told() -> None:
+async def test_a_model_that_takes_too_long_is_given_up_and_the_fallback_is_used() -> None:
     model, quick = ScriptedModel([30.0, "Late."]), options(think_within_s=0.05)
     decider = ModelDecider(model, "slow", lambda name, owner: nullcontext(), {"research"}, quick)
     with pytest.raises(NoAnswer, match="within"):

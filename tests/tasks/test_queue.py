@@ -11,14 +11,14 @@ from tests.support.redis_server import running_redis
 
 async def test_a_quiet_channel_is_waited_for_and_a_message_ends_the_wait_at_once() -> None:
     with running_redis() as server:
-        async with open_queue(server.url) as queue, queue.docket._pubsub() as ear:
-            await ear.psubscribe(queue.docket.key("cancel:*"))
-            confirmed = await ear.get_message(ignore_subscribe_messages=False, timeout=0.1)
+        async with open_queue(server.url) as queue, queue.docket._pubsub() as subscription:
+            await subscription.psubscribe(queue.docket.key("cancel:*"))
+            confirmed = await subscription.get_message(ignore_subscribe_messages=False, timeout=0.1)
             assert confirmed is not None and confirmed["type"] == "psubscribe"
             began = time.monotonic()
-            assert await ear.get_message(ignore_subscribe_messages=False, timeout=0.1) is None
+            assert await subscription.get_message(ignore_subscribe_messages=False, timeout=0.1) is None
             assert time.monotonic() - began >= 0.9 * WAIT_S
-            waiting = asyncio.create_task(ear.get_message(ignore_subscribe_messages=False, timeout=0.1))
+            waiting = asyncio.create_task(subscription.get_message(ignore_subscribe_messages=False, timeout=0.1))
             await asyncio.sleep(0.05)
             began = time.monotonic()
             await queue.docket._publish(queue.docket.key("cancel:t1"), "t1")

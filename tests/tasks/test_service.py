@@ -197,36 +197,34 @@ async def test_what_a_step_came_to_is_there_for_the_next_run(service: TaskServic
     assert await repository.steps(task.id) == {}
 
 
-async def test_what_it_tells_is_kept_in_order_and_bounded(service: TaskService, repository: TaskRepository) -> None:
+async def test_progress_is_kept_in_order_and_bounded(service: TaskService, repository: TaskRepository) -> None:
     task = await repository.begin((await service.create("ana", "research", "Why?")).id)
     for number in range(PROGRESS_LIMIT):
         await repository.report_progress(task, f"step {number}")
-    told = await service.progress("ana", task.id)
-    assert told is not None
-    assert len(told) == PROGRESS_LIMIT
-    assert told[-1].detail == f"step {PROGRESS_LIMIT - 1}"
-    assert (await service.list("ana"))[0].progress == told[-1].detail
+    progress = await service.progress("ana", task.id)
+    assert progress is not None
+    assert len(progress) == PROGRESS_LIMIT
+    assert progress[-1].detail == f"step {PROGRESS_LIMIT - 1}"
+    assert (await service.list("ana"))[0].progress == progress[-1].detail
 
 
-async def test_every_change_is_told_to_whoever_listens(
-    service: TaskService, repository: TaskRepository, redis: Redis
-) -> None:
-    async with redis.pubsub() as ear:
-        await ear.subscribe(EVENTS)
+async def test_every_change_is_published(service: TaskService, repository: TaskRepository, redis: Redis) -> None:
+    async with redis.pubsub() as subscription:
+        await subscription.subscribe(EVENTS)
         task = await repository.begin((await service.create("ana", "research", "Why?")).id)
         await repository.report_progress(task, "searching")
         await repository.finish(task, ANSWER)
-        heard: list[dict[str, str]] = []
-        while len(heard) < 4:
-            message = await ear.get_message(ignore_subscribe_messages=True, timeout=1)
-            heard += [json.loads(message["data"])] if message else []
-    assert [each["event"] for each in heard] == ["queued", "running", "progress", "done"]
-    assert {each["owner"] for each in heard} == {"ana"}
-    assert heard[2]["detail"] == "searching"
-    assert "Why" not in json.dumps(heard)
+        received: list[dict[str, str]] = []
+        while len(received) < 4:
+            message = await subscription.get_message(ignore_subscribe_messages=True, timeout=1)
+            received += [json.loads(message["data"])] if message else []
+    assert [each["event"] for each in received] == ["queued", "running", "progress", "done"]
+    assert {each["owner"] for each in received} == {"ana"}
+    assert received[2]["detail"] == "searching"
+    assert "Why" not in json.dumps(received)
 
 
-async def test_the_counts_tell_what_happened_and_what_is(service: TaskService, repository: TaskRepository) -> None:
+async def test_events_and_open_tasks_are_counted(service: TaskService, repository: TaskRepository) -> None:
     tasks = [await service.create("ana", "research", f"Question {number}") for number in range(3)]
     running = await repository.begin(tasks[0].id)
     counts = await repository.counts()
@@ -265,7 +263,7 @@ async def test_an_export_holds_all_of_it_and_an_erasure_leaves_nothing(
     other = await service.create("ben", "research", "Why?")
     exported = await service.export("ana")
     assert {each["instruction"] for each in exported} == {"Why?", "What else?"}
-    assert any(told["detail"] == "searching" for each in exported for told in each["told"])
+    assert any(progress["detail"] == "searching" for each in exported for progress in each["told"])
     await service.erase("ana")
     assert [name for name in await names(redis) if "ana" in name or task.id in name] == []
     assert await service.list("ana") == []

@@ -29,12 +29,12 @@ def queued() -> Task:
     return Task("id", "ana", "c1", "research", "Why is the sky blue?", created_at=1.0, changed_at=1.0)
 
 
-def test_a_task_is_begun_told_of_and_done() -> None:
+def test_a_task_is_begun_reported_on_and_done() -> None:
     running = begun(queued(), 2.0)
     assert (running.state, running.run, running.started_at) == (TaskState.RUNNING, 1, 2.0)
-    told = progressed(running, 1, "searching", 3.0)
-    assert told.progress == "searching"
-    ended = done(told, 1, ANSWER, 4.0)
+    reported = progressed(running, 1, "searching", 3.0)
+    assert reported.progress == "searching"
+    ended = done(reported, 1, ANSWER, 4.0)
     assert (ended.state, ended.result, ended.citations, ended.ended_at) == (
         TaskState.DONE,
         "It is blue.",

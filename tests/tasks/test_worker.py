@@ -46,7 +46,7 @@ async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
 
 
 @dataclass
-class Bench:
+class Rig:
     """A service, and workers beside it."""
 
     redis: Redis
@@ -77,22 +77,22 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(
+async def rigged(
     redis: Redis, server: RedisProcess | None, work: TaskWork, settings: BackgroundSettings = QUICK
-) -> AsyncIterator[Bench]:
+) -> AsyncIterator[Rig]:
     repository = TaskRepository(redis, ResultStream())
     async with open_queue(server.url if server else None) as queue:
         worker = Worker(queue, repository, work, settings, check_s=CHECK_S)
         async with worker.working():
-            yield Bench(redis, repository, TaskService(repository, queue, kinds={"research"}), queue, worker)
+            yield Rig(redis, repository, TaskService(repository, queue, kinds={"research"}), queue, worker)
 
 
-async def heard(redis: Redis, event: str) -> None:
-    """Until that event of any task has been told."""
-    async with redis.pubsub() as ear:
-        await ear.subscribe(EVENTS)
+async def published(redis: Redis, event: str) -> None:
+    """Wait until that event of any task has been published."""
+    async with redis.pubsub() as subscription:
+        await subscription.subscribe(EVENTS)
         while True:
-            message = await ear.get_message(ignore_subscribe_messages=True, timeout=0.5)
+            message = await subscription.get_message(ignore_subscribe_messages=True, timeout=0.5)
             if message and json.loads(message["data"])["event"] == event:
                 return
 
@@ -108,17 +108,17 @@ async def forever(run: TaskRun) -> TaskResult:
 
 
 async def test_a_task_is_run_and_its_result_is_one(redis: Redis, server: RedisProcess) -> None:
-    async with bench(redis, server, at_once) as desk:
-        task = await desk.service.create("ana", "research", "the sky")
-        ended = await desk.becomes(task, TaskState.DONE)
+    async with rigged(redis, server, at_once) as rig:
+        task = await rig.service.create("ana", "research", "the sky")
+        ended = await rig.becomes(task, TaskState.DONE)
         assert (ended.result, ended.citations, ended.run) == ("About the sky", ("A source",), 1)
-        assert await desk.results() == 1
+        assert await rig.results() == 1
 
 
 async def test_without_a_redis_of_its_own_it_works_in_this_process(redis: Redis) -> None:
-    async with bench(redis, None, at_once) as desk:
-        task = await desk.service.create("ana", "research", "the sky")
-        assert (await desk.becomes(task, TaskState.DONE)).result == "About the sky"
+    async with rigged(redis, None, at_once) as rig:
+        task = await rig.service.create("ana", "research", "the sky")
+        assert (await rig.becomes(task, TaskState.DONE)).result == "About the sky"
 
 
 async def test_a_running_task_is_stopped_within_a_second(redis: Redis, server: RedisProcess) -> None:
@@ -130,22 +130,22 @@ async def test_a_running_task_is_stopped_within_a_second(redis: Redis, server: R
         finally:
             stopped.set()
 
-    async with bench(redis, server, work) as desk:
-        task = await desk.service.create("ana", "research", "the sky")
-        await desk.becomes(task, TaskState.RUNNING)
+    async with rigged(redis, server, work) as rig:
+        task = await rig.service.create("ana", "research", "the sky")
+        await rig.becomes(task, TaskState.RUNNING)
         async with asyncio.timeout(1.0):
-            assert await desk.service.cancel("ana", task.id) == "canceled"
+            assert await rig.service.cancel("ana", task.id) == "canceled"
             await stopped.wait()
-        await until(lambda: desk.worker._runner.running == 0, 1.0)
-        assert await desk.results() == 0
+        await until(lambda: rig.worker._runner.running == 0, 1.0)
+        assert await rig.results() == 0
 
 
-async def test_a_lost_word_of_cancelling_is_found_in_the_record(redis: Redis, server: RedisProcess) -> None:
-    async with bench(redis, server, forever) as desk:
-        task = await desk.service.create("ana", "research", "the sky")
-        await desk.becomes(task, TaskState.RUNNING)
-        await desk.repository.cancel(task.id)  # and nobody tells the queue
-        await until(lambda: desk.worker._runner.running == 0, 1.0)
+async def test_a_cancellation_whose_message_was_lost_is_found_in_the_record(redis: Redis, server: RedisProcess) -> None:
+    async with rigged(redis, server, forever) as rig:
+        task = await rig.service.create("ana", "research", "the sky")
+        await rig.becomes(task, TaskState.RUNNING)
+        await rig.repository.cancel(task.id)  # and the queue does not know
+        await until(lambda: rig.worker._runner.running == 0, 1.0)
 
 
 async def test_a_failed_task_is_tried_again_once_after_its_pause(redis: Redis, server: RedisProcess) -> None:
@@ -155,13 +155,13 @@ async def test_a_failed_task_is_tried_again_once_after_its_pause(redis: Redis, s
         begun.append(time.monotonic())
         raise NoAnswer("The model cannot be reached.")
 
-    async with bench(redis, server, work) as desk:
-        task = await desk.service.create("ana", "research", "the sky")
-        ended = await desk.becomes(task, TaskState.FAILED)
+    async with rigged(redis, server, work) as rig:
+        task = await rig.service.create("ana", "research", "the sky")
+        ended = await rig.becomes(task, TaskState.FAILED)
         assert (ended.error, ended.run) == ("The model cannot be reached.", 2)
         assert begun[1] - begun[0] >= QUICK.retry_after_s
-        assert await desk.results() == 1
-        assert (await desk.repository.counts())["retrying"] == 1
+        assert await rig.results() == 1
+        assert (await rig.repository.counts())["retrying"] == 1
 
 
 async def test_a_retry_goes_on_from_the_steps_that_are_done(redis: Redis, server: RedisProcess) -> None:
@@ -177,8 +177,8 @@ async def test_a_retry_goes_on_from_the_steps_that_are_done(redis: Redis, server
                 await run.keep(step, {"done": step})
         return TaskResult("Done.", "live")
 
-    async with bench(redis, server, work) as desk:
-        await desk.becomes(await desk.service.create("ana", "research", "the sky"), TaskState.DONE)
+    async with rigged(redis, server, work) as rig:
+        await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.DONE)
     assert done == ["plan", "broken", "search", "write"]
 
 
@@ -186,8 +186,8 @@ async def test_what_will_not_pass_is_not_tried_again(redis: Redis, server: Redis
     async def work(run: TaskRun) -> TaskResult:
         raise BadRequest("There is no such domain.")
 
-    async with bench(redis, server, work) as desk:
-        ended = await desk.becomes(await desk.service.create("ana", "research", "the sky"), TaskState.FAILED)
+    async with rigged(redis, server, work) as rig:
+        ended = await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.FAILED)
         assert ended.run == 1
 
 
@@ -197,8 +197,8 @@ async def test_broken_work_fails_without_its_text(
     async def work(run: TaskRun) -> TaskResult:
         raise RuntimeError("the user's own words")
 
-    async with bench(redis, server, work) as desk:
-        ended = await desk.becomes(await desk.service.create("ana", "research", "the sky"), TaskState.FAILED)
+    async with rigged(redis, server, work) as rig:
+        ended = await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.FAILED)
         assert "words" not in ended.error
     assert "own words" not in caplog.text
 
@@ -209,44 +209,44 @@ async def test_it_is_hurried_first_and_stopped_later(redis: Redis, server: Redis
         return TaskResult("What there is.", "live")
 
     settings = QUICK.model_copy(update={"soft_limit_s": 0.2, "hard_limit_s": 0.5})
-    async with bench(redis, server, hurries, settings) as desk:
-        ended = await desk.becomes(await desk.service.create("ana", "research", "the sky"), TaskState.DONE)
+    async with rigged(redis, server, hurries, settings) as rig:
+        ended = await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.DONE)
         assert ended.result == "What there is."
-    async with bench(redis, server, forever, settings) as desk:
-        ended = await desk.becomes(await desk.service.create("ana", "research", "the sea"), TaskState.FAILED)
+    async with rigged(redis, server, forever, settings) as rig:
+        ended = await rig.becomes(await rig.service.create("ana", "research", "the sea"), TaskState.FAILED)
         assert (ended.error, ended.run) == ("It took longer than 0.5 seconds.", 1)
 
 
 async def test_so_many_run_at_once_and_no_more(redis: Redis, server: RedisProcess) -> None:
-    async with bench(redis, server, forever, QUICK.model_copy(update={"concurrency": 2})) as desk:
+    async with rigged(redis, server, forever, QUICK.model_copy(update={"concurrency": 2})) as rig:
         for number in range(4):
-            await desk.service.create("ana", "research", f"question {number}")
-        await until(lambda: desk.worker._runner.running == 2, 2.0)
+            await rig.service.create("ana", "research", f"question {number}")
+        await until(lambda: rig.worker._runner.running == 2, 2.0)
         await asyncio.sleep(0.3)
-        assert desk.worker._runner.running == 2
-        counts = await desk.repository.counts()
+        assert rig.worker._runner.running == 2
+        counts = await rig.repository.counts()
         assert (counts["running_now"], counts["queued_now"]) == (2, 2)
 
 
-async def test_what_it_tells_is_written_down_while_it_works(redis: Redis, server: RedisProcess) -> None:
-    async with bench(redis, server, forever) as desk:
-        hearing = asyncio.create_task(heard(redis, "progress"))
-        task = await desk.service.create("ana", "research", "the sky")
+async def test_progress_is_saved_while_it_works(redis: Redis, server: RedisProcess) -> None:
+    async with rigged(redis, server, forever) as rig:
+        waiting = asyncio.create_task(published(redis, "progress"))
+        task = await rig.service.create("ana", "research", "the sky")
         async with asyncio.timeout(3):
-            await hearing
-        assert (await desk.repository.find(task.id) or task).progress == "thinking"
+            await waiting
+        assert (await rig.repository.find(task.id) or task).progress == "thinking"
 
 
 async def test_a_worker_that_ends_hands_its_task_to_another_at_once(redis: Redis, server: RedisProcess) -> None:
     async with AsyncExitStack() as stack:
-        async with bench(redis, server, forever) as first:
+        async with rigged(redis, server, forever) as first:
             task = await first.service.create("ana", "research", "the sky")
             await first.becomes(task, TaskState.RUNNING)
         back = await TaskRepository(redis, ResultStream()).find(task.id)
         assert back is not None
         assert (back.state, back.deaths) == (TaskState.QUEUED, 0)
         began = time.monotonic()
-        second = await stack.enter_async_context(bench(redis, server, at_once))
+        second = await stack.enter_async_context(rigged(redis, server, at_once))
         ended = await second.becomes(task, TaskState.DONE)
         assert time.monotonic() - began < LEASE_S
         assert (ended.run, ended.deaths) == (2, 0)
@@ -254,35 +254,35 @@ async def test_a_worker_that_ends_hands_its_task_to_another_at_once(redis: Redis
 
 
 async def test_a_task_that_never_got_into_the_queue_is_found(redis: Redis, server: RedisProcess) -> None:
-    async with bench(redis, server, at_once) as desk:
+    async with rigged(redis, server, at_once) as rig:
         lost = Task("lost", "ana", "", "research", "the sky", created_at=1.0, changed_at=1.0)
-        await desk.repository.create(lost, {})
-        await desk.becomes(lost, TaskState.DONE)
+        await rig.repository.create(lost, {})
+        await rig.becomes(lost, TaskState.DONE)
 
 
 async def test_many_workers_and_many_tasks_make_one_result_each(redis: Redis, server: RedisProcess) -> None:
-    async with bench(redis, server, at_once) as one, bench(redis, server, at_once) as two:
-        tasks = [await desk.service.create("ana", "research", f"q {n}") for n, desk in enumerate([one, two] * 8)]
+    async with rigged(redis, server, at_once) as one, rigged(redis, server, at_once) as two:
+        tasks = [await rig.service.create("ana", "research", f"q {n}") for n, rig in enumerate([one, two] * 8)]
         for task in tasks:
             assert (await one.becomes(task, TaskState.DONE)).run == 1
         assert await one.results() == len(tasks)
 
 
-def test_the_librarys_warnings_are_told_once_in_a_while_and_without_tracebacks() -> None:
+def test_the_librarys_warnings_are_logged_once_in_a_while_and_without_tracebacks() -> None:
     calm = _WarnOnceInAWhile()
 
-    def told(level: int, message: str, at: float) -> bool:
+    def passes(level: int, message: str, at: float) -> bool:
         record = logging.LogRecord("docket.worker", level, "", 1, message, (), (ValueError, ValueError("words"), None))
         record.created = at
         passed = bool(calm.filter(record))
         assert level < logging.WARNING or record.exc_info is None
         return passed
 
-    assert told(logging.WARNING, "Redis is unavailable", 100.0)
-    assert not told(logging.WARNING, "Redis is unavailable", 101.0)
-    assert told(logging.ERROR, "Error sending worker heartbeat", 101.0)
-    assert told(logging.WARNING, "Redis is unavailable", 131.0)
-    assert told(logging.INFO, "begun", 131.0) and told(logging.INFO, "begun", 131.1)
+    assert passes(logging.WARNING, "Redis is unavailable", 100.0)
+    assert not passes(logging.WARNING, "Redis is unavailable", 101.0)
+    assert passes(logging.ERROR, "Error sending worker heartbeat", 101.0)
+    assert passes(logging.WARNING, "Redis is unavailable", 131.0)
+    assert passes(logging.INFO, "begun", 131.0) and passes(logging.INFO, "begun", 131.1)
 
 
 async def test_a_task_outlives_its_redis_for_a_moment() -> None:
@@ -294,27 +294,27 @@ async def test_a_task_outlives_its_redis_for_a_moment() -> None:
 
     with running_redis() as server:
         redis = connect(server.url)
-        async with bench(redis, server, work) as desk:
-            task = await desk.service.create("ana", "research", "the sky")
-            await desk.becomes(task, TaskState.RUNNING)
+        async with rigged(redis, server, work) as rig:
+            task = await rig.service.create("ana", "research", "the sky")
+            await rig.becomes(task, TaskState.RUNNING)
             server.freeze()
             go.set()
             await asyncio.sleep(1.5)
             server.thaw()
-            await desk.becomes(task, TaskState.DONE, within_s=8.0)
-            assert await desk.results() == 1
+            await rig.becomes(task, TaskState.DONE, within_s=8.0)
+            assert await rig.results() == 1
         await redis.aclose()
 
 
 async def test_a_worker_finds_a_redis_again_that_came_back_empty() -> None:
     with running_redis() as server:
         redis = connect(server.url)
-        async with bench(redis, server, at_once) as desk:
-            await desk.becomes(await desk.service.create("ana", "research", "the sky"), TaskState.DONE)
+        async with rigged(redis, server, at_once) as rig:
+            await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.DONE)
             server.kill()
             await asyncio.sleep(0.3)
             server.start()
             await asyncio.sleep(1.1)  # the guard's breaker rests for a second
-            task = await desk.service.create("ana", "research", "the sea")
-            await desk.becomes(task, TaskState.DONE, within_s=8.0)
+            task = await rig.service.create("ana", "research", "the sea")
+            await rig.becomes(task, TaskState.DONE, within_s=8.0)
         await redis.aclose()

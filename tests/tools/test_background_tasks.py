@@ -15,7 +15,7 @@ from backend.tools.background_tasks import NoTasks, UserTasks, background_tasks
 from backend.tools.base import Principal
 from demo.offline.chat.mind import think
 from demo.offline.demonstration.intents import Question, understand
-from tests.coordinator.coordinating import FakeTasks, World
+from tests.coordinator.world import FakeTasks, World
 from tests.support.crashing import Countdown
 from tests.support.minds import toolbox
 

@@ -1,4 +1,4 @@
-"""What a coordinator works with, in tests: tasks and a teller that outlive it, and a mind that follows a script."""
+"""A coordinator in tests: tasks and notices that outlive its process, and a decider that follows a script."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def options(**chosen: object) -> CoordinatorSettings:
 
 @dataclass
 class World:
-    """What outlives a process: Redis, the tasks, what was told. `now` moves by itself, a little at every look."""
+    """What outlives a process: Redis, the tasks, the notices. `now` moves by itself, a little at every look."""
 
     server: FakeServer = field(default_factory=FakeServer)
     tasks: dict[str, Task] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class World:
     requests: dict[str, str] = field(default_factory=dict)
     """The ids of the tasks begun, by the name of their request."""
     canceled: list[str] = field(default_factory=list)
-    told: dict[str, Notice] = field(default_factory=dict)
+    notified: dict[str, Notice] = field(default_factory=dict)
     shown: list[PageEvent] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
     """What was done, in this order: create, cancel, notify, show."""
@@ -122,8 +122,8 @@ class FakeNotifier:
 
     async def notify(self, user_id: str, notice: Notice) -> None:
         self.fate()
-        assert self.world.told.get(notice.id, notice) == notice, "the same id, and another notice"
-        self.world.told[notice.id] = notice
+        assert self.world.notified.get(notice.id, notice) == notice, "the same id, and another notice"
+        self.world.notified[notice.id] = notice
         self.world.order.append("notify")
         self.fate()
 
