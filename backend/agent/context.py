@@ -1,12 +1,15 @@
-"""What was said between a user and the agent, kept within 20 messages and 8,000 tokens.
+"""Everything a model is shown: the system prompt, findings, and the conversation within its limits. Pure.
 
-Trimming works on *units*: a message by itself, or an assistant's tool calls together with all their results, since
-a model refuses one without the other. The oldest units go first. The latest user message and the newest unit
-always stay; where those alone are over budget, their texts are shortened. Tokens are estimated on the safe side,
-since the tokenizer is the endpoint's secret.
+A conversation is kept within 20 messages and 8,000 tokens. Trimming works on *units*: a message by itself, or an
+assistant's tool calls together with all their results, since a model refuses one without the other. The oldest units
+go first. The latest user message and the newest unit always stay; where those alone are over budget, their texts are
+shortened. Tokens are estimated on the safe side, since the tokenizer is the endpoint's secret.
 
 A unit of tool calls lasts for its turn. After that the answer stands for it: only the calls of persistent tools are
 left of it, those that wait for the user's yes, and words said beside calls.
+
+Everything that came from a user or a service stands in JSON under a heading that calls it data, with the angle
+brackets escaped, so that nothing in it can pose as an instruction of ours or close its own quotation.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from backend.users.profile import UserProfile
 MESSAGE_LIMIT = 20
 TOKEN_LIMIT = 8_000
 OVERHEAD_TOKENS = 6
-"""What a message costs beside its texts."""
+"""Tokens a message costs beside its texts."""
 CALLS_LIMIT = 8
 """Tool calls of one round, so that a round always fits the message limit."""
 SHORTENED = " … (shortened)"
@@ -53,7 +56,7 @@ def as_api(message: Message) -> Json:
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of `text`: three ASCII characters or one other make a token. Real ones are mostly fewer."""
+    """Estimate the tokens of `text`: three ASCII characters or one other make a token. Real ones are mostly fewer."""
     ascii_ = len(text.encode("ascii", "ignore"))
     return -(-ascii_ // 3) + (len(text) - ascii_)
 
@@ -79,12 +82,12 @@ class ConversationContext:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What there is, oldest first."""
+        """The messages, oldest first."""
         return tuple(self._messages)
 
     @property
     def tokens(self) -> int:
-        """About how many tokens that is."""
+        """The estimated tokens of all messages."""
         return sum(tokens_of(message) for message in self._messages)
 
     def add(self, *unit: Message) -> None:
@@ -95,17 +98,17 @@ class ConversationContext:
         self._trim()
 
     def drop_calls(self, passing: Mapping[str, Collection[str]]) -> None:
-        """Take calls out, with their results: message id → the ids of its calls."""
+        """Drop these calls (message id → ids of its calls) with their results."""
         self._messages = without_calls(self._messages, passing)
 
     def reword_last(self, content: str) -> Message:
-        """Let the newest message say `content` instead."""
+        """Replace the newest message's text, and return the message."""
         message = self._messages[-1] = replace(self._messages[-1], content=content)
         self._trim()
         return message
 
     def as_api(self) -> list[Json]:
-        """The messages in the chat completions API's form."""
+        """Return the messages in the chat completions API's form."""
         return [as_api(message) for message in self._messages]
 
     def _trim(self) -> None:
@@ -128,7 +131,7 @@ class ConversationContext:
 
 
 def without_calls(messages: Sequence[Message], passing: Mapping[str, Collection[str]]) -> list[Message]:
-    """`messages` without these calls (message id → ids of its calls); what was said beside them stays."""
+    """Return `messages` without these calls (message id → ids of its calls); words said beside them stay."""
     left: list[Message] = []
     for unit in _units(messages):
         asked, *results = unit
@@ -141,7 +144,7 @@ def without_calls(messages: Sequence[Message], passing: Mapping[str, Collection[
 
 
 def _units(messages: Sequence[Message]) -> list[list[Message]]:
-    """`messages` cut into units; orphaned results and unanswered calls fall out."""
+    """Cut `messages` into units; orphaned results and unanswered calls are dropped."""
     units: list[list[Message]] = []
     for message in messages:
         if message.role == "tool" and units and units[-1][0].tool_calls:
@@ -163,7 +166,7 @@ def _tokens(unit: Sequence[Message]) -> int:
 
 
 def _shortened(messages: list[Message], limit: int) -> list[Message]:
-    """The same messages, the longest texts cut until `limit` tokens hold."""
+    """Cut the longest texts until `limit` tokens hold."""
     room = limit
     while True:
         cut = [_cut(message, room) for message in messages]
@@ -173,7 +176,7 @@ def _shortened(messages: list[Message], limit: int) -> list[Message]:
 
 
 def _cut(message: Message, room: int) -> Message:
-    """`message` with each text within `room` tokens. Arguments that are too long are left out, not broken."""
+    """Cut each text of `message` to `room` tokens. Arguments that are too long are left out, not broken."""
     if tokens_of(message) <= room:
         return message
     content = message.content
@@ -192,14 +195,14 @@ class Note:
     """Data for the system prompt, under a title of ours."""
 
     title: str
-    """What it is, in a few words: 'What the user said in earlier conversations'. Never a user's words."""
+    """A few words of ours, such as 'What the user said in earlier conversations'; never a user's words."""
     data: Any
     """JSON data; it is quoted, so that nothing in it can pose as an instruction."""
     personal: bool = True
-    """Whether it tells of one user: an answer that rests on it is never shown to another."""
+    """Whether it is about one user: an answer that rests on it is never shown to another."""
 
     def __repr__(self) -> str:
-        return f"Note({self.title!r}, personal={self.personal})"  # and nobody's words
+        return f"Note({self.title!r}, personal={self.personal})"  # without anybody's words
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -217,7 +220,7 @@ class Exchange:
         return f"Exchange({self.tool}, personal={self.personal})"
 
     def unit(self, now: float, mode: SourceMode) -> tuple[Message, Message]:
-        """The two messages, which belong together; `now` is Unix time in seconds."""
+        """Return the two messages, which belong together; `now` is Unix time in seconds."""
         id_ = f"call_{secrets.token_hex(8)}"
         call = StoredCall(id_, self.tool, json.dumps(dict(self.arguments), ensure_ascii=False, sort_keys=True))
         content = json.dumps(dict(self.result), ensure_ascii=False, default=str)
@@ -263,13 +266,13 @@ class Situation:
     history: Sequence[tuple[str, str]] = ()
     """The conversation's latest words: (role, text), oldest first."""
     notes: Sequence[Note] = ()
-    """What was found out before the model is asked."""
+    """Findings made before the model is asked."""
     exchanges: Sequence[Exchange] = ()
     """Likewise, in the form of tool calls with their results; they stand in the conversation, not in here."""
 
     @property
     def zone(self) -> str | None:
-        """The user's time zone as an IANA name; None when nobody told us."""
+        """The user's time zone as an IANA name; None when it is not known."""
         return self.profile.preferences.time_zone or None
 
 
@@ -281,7 +284,7 @@ def system_prompt(
     situation: Situation | None = None,
     guidance: Sequence[str] = (),
 ) -> str:
-    """The whole system prompt; `now` is Unix time in seconds."""
+    """Return the whole system prompt; `now` is Unix time in seconds."""
     situation = situation or Situation()
     parts = [
         task.strip(),
@@ -302,12 +305,12 @@ def system_prompt(
 
 
 def standing(instructions: Sequence[str]) -> str:
-    """A user's standing instructions, said to be what they are: a preference, below every rule."""
+    """Frame a user's standing instructions as what they are: a preference, below every rule."""
     return STANDING.format(instructions=quoted(list(instructions)))
 
 
 def today(now: float, zone: str | None) -> str:
-    """The date and time, with the days around it, so that 'next Tuesday' need not be reckoned."""
+    """Return the date and time with the days around it, so that the model need not work out 'next Tuesday'."""
     moment, known = _moment(now, zone)
     days = ", ".join(f"{_name(offset)} {moment + timedelta(days=offset):%A %Y-%m-%d}" for offset in range(-1, 8))
     where = f"time zone {zone}" if known else "UTC; the user's time zone is not known"
@@ -315,12 +318,12 @@ def today(now: float, zone: str | None) -> str:
 
 
 def local_day(now: float, zone: str | None) -> str:
-    """The user's date, e.g. '2026-11-21'; UTC's when the zone is not known."""
+    """Return the user's date, e.g. '2026-11-21'; UTC's when the zone is not known."""
     return _moment(now, zone)[0].date().isoformat()
 
 
 def _moment(now: float, zone: str | None) -> tuple[datetime, bool]:
-    """`now` in the user's zone, and whether it is theirs."""
+    """Return `now` in the user's zone, or in UTC, and whether the zone is known."""
     try:
         place = ZoneInfo(zone) if zone else None
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""What happens while a Thinker thinks: one stream of typed events for callbacks, pages and traces alike."""
+"""The events of an agent's turn: one stream of types for callbacks, pages and traces alike."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class TurnState(StrEnum):
-    """Where a `ThinkerSession` stands."""
+    """The states of a `ThinkerSession`."""
 
     IDLE = "idle"
     PROCESSING = "processing"
@@ -31,20 +31,20 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class ModelAsked:
-    """A request goes to `model`."""
+    """A request was sent to `model`."""
 
     model: str
     messages: Sequence[dict[str, Any]] = field(repr=False)
     tools: int
-    """How many it may call."""
+    """The number of tools it may call."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswered:
-    """The model has said all of this round."""
+    """The model has finished its part of this round."""
 
     model: str
-    """The one that answered: a fallback, perhaps."""
+    """The model that answered; a fallback, perhaps."""
     text: str = field(repr=False)
     calls: tuple[str, ...]
     """The names of the tools it called."""
@@ -57,14 +57,14 @@ class ModelAnswered:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Some words, the moment the model produced them."""
+    """Some words, at the moment the model produced them."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A call is being made; `arguments` is the model's JSON."""
+    """A tool call began; `arguments` is the model's JSON."""
 
     id: str
     name: str
@@ -73,7 +73,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """What it came to: `content` is JSON; `error` names the kind of failure, or is None."""
+    """A tool call ended: `content` is JSON; `error` names the kind of failure, or is None."""
 
     id: str
     name: str

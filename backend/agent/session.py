@@ -1,4 +1,4 @@
-"""A conversation with the agent: think, cancel, look at what happened.
+"""A conversation with the agent: think, cancel, read its context and metrics.
 
 agent = Agent(model, toolbox, model_name="…")
 session = agent.create_session("conversation-1", on_token=print)
@@ -37,36 +37,36 @@ from backend.tools.runner import Toolbox
 log = logging.getLogger(__name__)
 
 STOP_WITHIN_S = 0.05
-"""How long a cancelled turn may take to put its things away before it is left behind."""
+"""Seconds a cancelled turn may take to clean up before it is left behind."""
 STORE_WITHIN_S = 0.5
-"""How long loading or saving a conversation may take before the turn goes on without."""
+"""Seconds loading or saving a conversation may take before the turn goes on without."""
 TASK = "You are a helpful assistant. Answer the user's question."
 
 OnEvent = Callable[[AgentEvent], None]
 Revise = Callable[[ThinkerResponse], Awaitable[str]]
-"""Gives an answer's text as it shall be kept; raises nothing."""
+"""Returns an answer's text as it shall be kept; raises nothing."""
 History = Literal["kept", "unavailable", "none"]
 """Whether the conversation was read and written, could not be, or is not kept at all."""
 
 _left_behind: set[asyncio.Task[Any]] = set()
-"""Turns whose tools would not stop in time: held until they end."""
+"""Turns whose tools did not stop in time, referenced until they end."""
 
 
 class ContextStore(Protocol):
-    """Where conversations outlive the process. A conversation belongs to one user: nobody else finds it."""
+    """Keeps conversations beyond the process. A conversation belongs to one user: nobody else finds it."""
 
     async def load(self, conversation_id: str, user_id: str) -> list[Message]:
-        """The messages, oldest first; empty when there are none. Raises `MemoryUnavailable`."""
+        """Load the messages, oldest first; empty when there are none. Raises `MemoryUnavailable`."""
         ...
 
     async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
-        """Add a turn's messages, together, and keep all for an idle hour. Raises `MemoryUnavailable`."""
+        """Add a turn's messages in one step, and keep all for an idle hour. Raises `MemoryUnavailable`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A model, its tools, and where conversations are kept: what every session shares."""
+    """The model, the tools and the store that every session shares. `replace` gives one with other tools or limits."""
 
     model: ChatModel
     toolbox: Toolbox
@@ -80,7 +80,7 @@ class Agent:
     router: ToolRouter | None = None
     """Picks the tools of each turn; None: all of them are offered."""
     profile: str = ""
-    """The name of the mode that is on; tools are told."""
+    """The name of the mode that is on, for tools."""
 
     def create_session(
         self,
@@ -97,17 +97,15 @@ class Agent:
         revise: Revise | None = None,
         private: bool = False,
     ) -> ThinkerSession:
-        """A session of conversation `conversation_id`. Callbacks are called at once and must not block.
+        """Create a session of conversation `conversation_id`. Callbacks are called at once and must not block.
 
         `system_prompt` is the task; style, date, `situation` and the tools' guidance are added to it every turn.
-        `client` is whom the tools must be for; None: what each turn's source mode says. `revise` is given a whole
-        answer before it is kept.
-        What is said in a private one is for whoever made it alone: a trace tells its figures, never its words.
+        `client` is the kind of client the tools must be for; None: each turn's source mode. `revise` gets a whole
+        answer before it is kept. A `private` session's words never enter a trace, only its figures.
         """
-
         trace = AgentTrace(private=private)
 
-        def hand_out(event: AgentEvent) -> None:
+        def notify(event: AgentEvent) -> None:
             trace.follow(event)
             match event:
                 case Token(text) if on_token:
@@ -119,55 +117,29 @@ class Agent:
             if on_event:
                 on_event(event)
 
-        task = system_prompt or TASK
-        return ThinkerSession(self, conversation_id, user_id or "", task, situation, hand_out, client, revise)
+        options = SessionOptions(notify, user_id or "", system_prompt or TASK, situation, client, revise)
+        return ThinkerSession(self, conversation_id, options)
 
-    def with_(
-        self,
-        *,
-        toolbox: Toolbox | None = None,
-        model_name: str | None = None,
-        store: ContextStore | None = None,
-        rounds: int | None = None,
-        message_limit: int | None = None,
-        router: ToolRouter | None = None,
-        profile: str = "",
-    ) -> Agent:
-        """The same agent with other tools, another model, closer limits, kept conversations, a router, or a mode."""
-        return replace(
-            self,
-            toolbox=toolbox or self.toolbox,
-            model_name=model_name or self.model_name,
-            store=store or self.store,
-            rounds=self.rounds if rounds is None else rounds,
-            message_limit=self.message_limit if message_limit is None else message_limit,
-            router=router or self.router,
-            profile=profile or self.profile,
-        )
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """The options of one session; see `Agent.create_session`."""
+
+    on_event: OnEvent
+    user_id: str = ""
+    task: str = TASK
+    situation: Situation | None = None
+    client: Client | None = None
+    revise: Revise | None = None
 
 
 class ThinkerSession:
     """One conversation; one turn at a time."""
 
-    def __init__(
-        self,
-        agent: Agent,
-        conversation_id: str,
-        user_id: str,
-        task: str,
-        situation: Situation | None,
-        emit: OnEvent,
-        client: Client | None = None,
-        revise: Revise | None = None,
-    ) -> None:
+    def __init__(self, agent: Agent, conversation_id: str, options: SessionOptions) -> None:
         self._agent = agent
         self._conversation_id = conversation_id
-        self._user_id = user_id
-        self._task_prompt = task
-        self._situation = situation
-        self._hand_out = emit
-        self._client = client
-        self._revise = revise
+        self._options = options
         self._state = TurnState.IDLE
         self._context: ConversationContext | None = None
         self._history: History = "none" if agent.store is None else "kept"
@@ -175,7 +147,7 @@ class ThinkerSession:
         self._busy = False
         self._running: asyncio.Task[ThinkerResponse] | None = None
         self._released: asyncio.Future[None] | None = None
-        """Done when nobody waits for the running turn any more."""
+        """Done when the running turn is no longer waited for."""
         self._cancelled = False
         self._turns = 0
 
@@ -184,18 +156,18 @@ class ThinkerSession:
 
     @property
     def state(self) -> TurnState:
-        """Where the session stands."""
+        """The state of the session."""
         return self._state
 
     @property
     def history(self) -> History:
-        """How the stored conversation fared in the last turn."""
+        """The outcome of loading and saving the conversation in the last turn."""
         return self._history
 
     async def think(
         self, text: str, source_mode: Literal["voice", "chat"] = "voice", *, message_id: str = ""
     ) -> ThinkerResponse:
-        """Answer `text`. Cancelled by `cancel()`, it returns with state `cancelled` and what was said so far.
+        """Answer `text`. After `cancel()` it returns with state `cancelled` and the words so far.
 
         `message_id` names the question in the conversation; one is made where none is given.
 
@@ -212,7 +184,7 @@ class ThinkerSession:
             self._running = self._released = None
 
     def cancel(self) -> None:
-        """Stop the turn that is running, if one is: model and tools both, within 100 ms."""
+        """Stop the running turn, if there is one: model and tools both, within 100 ms."""
         if not self._busy or self._cancelled:
             return
         self._cancelled = True
@@ -222,46 +194,50 @@ class ThinkerSession:
             asyncio.get_running_loop().call_later(STOP_WITHIN_S, _release, self._released)
 
     def is_cancelled(self) -> bool:
-        """Whether the last turn was cancelled."""
+        """Return whether the last turn was cancelled."""
         return self._cancelled
 
     def get_context(self) -> ConversationContext:
-        """The conversation so far."""
+        """Return the conversation so far."""
         return self._context or ConversationContext()
 
     def get_metrics(self) -> TurnMetrics:
-        """Tokens and calls of all turns, times of the last."""
+        """Return the tokens and calls of all turns, and the times of the last."""
         return replace(self._metrics)
 
     def _turn(self, context: ConversationContext, mode: Literal["voice", "chat"]) -> Turn:
-        client = self._client or mode
+        client = self._options.client or mode
         return Turn(
             model=self._agent.model,
             model_name=self._agent.model_name,
             toolbox=self._agent.toolbox,
             context=context,
             principal=Principal(
-                self._user_id, self._conversation_id, f"{self._turns}@{time.time_ns()}", client, self._agent.profile
+                self._options.user_id,
+                self._conversation_id,
+                f"{self._turns}@{time.time_ns()}",
+                client,
+                self._agent.profile,
             ),
             system=self._system(self._agent.toolbox, mode, client),
             mode=mode,
             emit=self._emit,
             metrics=self._metrics,
             rounds=self._agent.rounds,
-            exchanges=self._situation.exchanges if self._situation else (),
+            exchanges=self._options.situation.exchanges if self._options.situation else (),
         )
 
     def _system(self, box: Toolbox, mode: Literal["voice", "chat"], client: Client) -> str:
         return system_prompt(
-            self._task_prompt,
+            self._options.task,
             now=self._agent.clock(),
             mode=mode,
-            situation=self._situation,
+            situation=self._options.situation,
             guidance=box.guidance(client),
         )
 
     async def _run(self, turn: Turn, text: str, message_id: str) -> ThinkerResponse:
-        """The turn, with the tools that its words call for."""
+        """Run the turn with the tools that its words call for."""
         if self._agent.router is not None:
             client, earlier = turn.principal.client, turn.context.messages
             routed = await self._agent.router.route(text, turn.toolbox, client, earlier=earlier, emit=self._emit)
@@ -311,18 +287,17 @@ class ThinkerSession:
         finally:
             turn.settle()
             await self._save(turn)
-        self._hand_out(Final(response))
+        self._options.on_event(Final(response))
         return response
 
     async def _revised(self, response: ThinkerResponse, turn: Turn) -> ThinkerResponse:
-        """The answer in the words that are kept, and shown last."""
-        if self._revise is None or (text := await self._revise(response)) == response.text:
+        """Return the answer in the words that are kept, and shown last."""
+        if self._options.revise is None or (text := await self._options.revise(response)) == response.text:
             return response
         turn.reword(text)
         return replace(response, text=text)
 
     def _interrupted(self, turn: Turn) -> ThinkerResponse:
-        """What a cancelled turn came to."""
         said = turn.partial.strip()
         turn.keep_partial()
         return ThinkerResponse(
@@ -337,17 +312,17 @@ class ThinkerSession:
         )
 
     def _emit(self, event: AgentEvent) -> None:
-        """Hand an event out, unless the turn is over for whoever asked."""
+        """Pass an event on, unless the turn was cancelled."""
         if self._cancelled:
             return
         if isinstance(event, StateChanged):
             self._state = event.state
-        self._hand_out(event)
+        self._options.on_event(event)
 
     def _move(self, state: TurnState) -> None:
         if state is not self._state:
             self._state = state
-            self._hand_out(StateChanged(state))
+            self._options.on_event(StateChanged(state))
 
     async def _loaded(self) -> ConversationContext:
         if self._context is None:
@@ -355,7 +330,7 @@ class ThinkerSession:
             if self._agent.store is not None:
                 try:
                     async with asyncio.timeout(STORE_WITHIN_S):
-                        messages = await self._agent.store.load(self._conversation_id, self._user_id)
+                        messages = await self._agent.store.load(self._conversation_id, self._options.user_id)
                 except (PeerError, TimeoutError) as error:
                     log.warning("a conversation could not be loaded: %s", error)
                     self._history = "unavailable"
@@ -363,12 +338,12 @@ class ThinkerSession:
         return self._context
 
     async def _save(self, turn: Turn) -> None:
-        """Add the turn to the stored conversation; of one that failed, nothing unless something came of it."""
+        """Add the turn to the stored conversation; a failed turn only if it added more than the question."""
         if self._agent.store is None or (self._state is TurnState.ERROR and len(turn.added) < 2):
             return
         try:
             async with asyncio.timeout(STORE_WITHIN_S):
-                await self._agent.store.append(self._conversation_id, self._user_id, turn.added)
+                await self._agent.store.append(self._conversation_id, self._options.user_id, turn.added)
         except (PeerError, TimeoutError) as error:
             log.warning("a conversation could not be saved: %s", error)
             self._history = "unavailable"
@@ -380,14 +355,14 @@ def _release(future: asyncio.Future[None]) -> None:
 
 
 def _let_go(task: asyncio.Task[ThinkerResponse]) -> None:
-    """Hold on to a turn whose tool will not stop until it does, and look at how every turn ended."""
+    """Keep a reference to a turn whose tool does not stop, and retrieve how every turn ended."""
     if not task.done():
         log.warning("a tool did not stop when its turn was cancelled")
     _left_behind.add(task)
-    task.add_done_callback(_forgotten)
+    task.add_done_callback(_retrieve)
 
 
-def _forgotten(task: asyncio.Task[ThinkerResponse]) -> None:
+def _retrieve(task: asyncio.Task[ThinkerResponse]) -> None:
     _left_behind.discard(task)
     if not task.cancelled():
-        task.exception()  # looked at, so that asyncio does not report it as overlooked
+        task.exception()  # retrieved, so that asyncio does not report it

@@ -1,4 +1,4 @@
-"""Makes written text fit to be spoken: no markup, links read as names, units as words. Pure.
+"""Turns written text into speakable text: no markup, links read as names, units as words. Pure.
 
 A voice would read `**72°F**` as "star star seventy-two degree F". Every rule below turns one written habit into what
 a person would say; the order matters, since links hold punctuation that later rules would touch.
@@ -44,7 +44,7 @@ _Replacement = str | Callable[[re.Match[str]], str]
 
 
 def speakable(text: str) -> str:
-    """`text` as it should be spoken: one paragraph of plain sentences."""
+    """Return `text` as it should be spoken: one paragraph of plain sentences."""
     for pattern, replacement in _INLINE:
         text = pattern.sub(replacement, text)
     text = html.unescape(text)
@@ -69,7 +69,7 @@ def _host(url: str) -> str:
 
 
 def _plain_line(line: str) -> str:
-    """One line without heading marks, bullets, quotes and table bars."""
+    """Return one line without heading marks, bullets, quotes and table bars."""
     line = line.strip()
     if re.fullmatch(r"[-*_=|:\s]{3,}", line):
         return ""  # a rule, or the line under a table's heading
@@ -79,7 +79,7 @@ def _plain_line(line: str) -> str:
 
 
 def _joined(lines: Iterable[str]) -> str:
-    """The lines as sentences: each but a lone one gets a full stop where it ends without punctuation."""
+    """Join the lines as sentences: each but a lone one gets a full stop where it ends without punctuation."""
     parts = list(lines)
     if len(parts) == 1:
         return parts[0]

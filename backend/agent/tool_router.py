@@ -1,8 +1,8 @@
 """Picks the tools a turn is offered, where there are too many to show a model all of them.
 
-The tools that say `always` are offered whatever is said, and so are those that the conversation still speaks of: a yes
-must find the tool that asked. Of the others a cheap model names the ones the words call for. When it fails, is late, or
-names nothing we know, all of them are offered: the turn costs more, and misses nothing.
+Tools marked `always` are offered in every turn, and so are those the conversation has just called: a user's yes must
+reach the tool that asked. Of the others, a cheap model names the ones the words call for. If it fails, is late, or
+names nothing known, all are offered: the turn costs more, and misses nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Emit = Callable[[AgentEvent], None]
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The tools to offer, and the tokens the choice has cost."""
+    """The tools to offer, and the tokens the choice cost."""
 
     box: Toolbox
     tokens: int = 0
@@ -67,10 +67,10 @@ class ToolRouter:
         earlier: Sequence[Message] = (),
         emit: Emit = lambda event: None,
     ) -> Routed:
-        """The part of `box` that `client` is offered for `text`. Raises nothing but `CancelledError`."""
+        """Return the part of `box` that `client` is offered for `text`. Raises nothing but `CancelledError`."""
         offered = box.offered(client)
-        spoken_of = {call.name for message in earlier for call in message.tool_calls}
-        kept = [tool.name for tool in offered if tool.always or tool.name in spoken_of]
+        recent = {call.name for message in earlier for call in message.tool_calls}
+        kept = [tool.name for tool in offered if tool.always or tool.name in recent]
         catalogue = {tool.name: tool.description for tool in offered if tool.name not in kept}
         if not self.above or len(offered) <= self.above or not catalogue:
             return Routed(box)
@@ -106,7 +106,7 @@ class ToolRouter:
 
 
 def question(catalogue: Mapping[str, str], earlier: Sequence[Message]) -> str:
-    """The whole system prompt."""
+    """Return the whole system prompt."""
     shown = {name: description[:DESCRIPTION_SHOWN] for name, description in catalogue.items()}
     parts = [TASK, "Catalogue (data):\n" + quoted(shown)]
     said = [{"role": each.role, "text": each.content[:500]} for each in earlier if each.role != "tool" and each.content]
@@ -116,7 +116,7 @@ def question(catalogue: Mapping[str, str], earlier: Sequence[Message]) -> str:
 
 
 def chosen(said: str, catalogue: Mapping[str, Any]) -> list[str] | None:
-    """The names in an answer that the catalogue knows; None when the answer is not one."""
+    """Return the names in an answer that the catalogue knows; None when the answer is no list of names."""
     start = said.find("[")
     if start < 0:
         return None

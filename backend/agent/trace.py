@@ -1,6 +1,6 @@
-"""From the agent's events to spans: one for each request to a model, one for each tool call.
+"""Turns the agent's events into spans: one for each request to a model, one for each tool call.
 
-They open under the span of the task that asked, which is the Thinker's.
+The spans open under the current one, which is the Thinker's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BROKEN_OFF: dict[TurnState, Outcome] = {TurnState.CANCELLED: "cancelled", TurnSt
 
 
 class AgentTrace:
-    """Follows one session's events, a turn at a time. Of a private one it tells no words."""
+    """Follows one session's events. Of a private session it keeps no words."""
 
     def __init__(self, *, private: bool = False) -> None:
         self._private = private
@@ -35,13 +35,13 @@ class AgentTrace:
         self._tools: dict[str, Span] = {}
 
     def __repr__(self) -> str:
-        return f"AgentTrace({len(self._tools)} tools at work)"
+        return f"AgentTrace({len(self._tools)} tool calls open)"
 
     def follow(self, event: AgentEvent) -> None:
-        """Open, describe or end the span it is about."""
+        """Open, describe or end the span of the event."""
         match event:
             case Token():
-                pass  # by far the most events: looked at first
+                pass  # by far the most events: matched first
             case ModelAsked():
                 self._asked(event)
             case ModelAnswered():
@@ -80,7 +80,7 @@ class AgentTrace:
 
 
 async def traced_call(box: Toolbox, name: str, arguments: str, principal: Principal) -> ToolResult:
-    """A call that a Thinker makes itself, without a model in between."""
+    """Make a tool call that a Thinker wants itself, without a model in between."""
     span = current_span().open("tool", name)
     span.asked(arguments)
     try:
@@ -93,7 +93,7 @@ async def traced_call(box: Toolbox, name: str, arguments: str, principal: Princi
 
 
 def end_tool(span: Span, result: ToolFinished | ToolResult, *, private: bool = False) -> None:
-    """A tool call is over, whether the model made it or a Thinker."""
+    """End the span of a tool call, whether the model made it or a Thinker."""
     if result.error == UNKNOWN_TOOL:
         span.rename(UNKNOWN_TOOL)
     span.note(error=result.error, source=None if result.error else "sample" if result.sample else "live")

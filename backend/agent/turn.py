@@ -1,4 +1,4 @@
-"""One question, thought through: ask the model, make the calls it wants, tell it the results, until it answers.
+"""One turn: ask the model, make the tool calls it wants, return it the results, until it answers.
 
     ask ──▶ words only ───────────────────────────────▶ answer
      ▲  └──▶ calls ──▶ run them side by side ──┐
@@ -44,8 +44,8 @@ ROUND_LIMIT = 10
 ARGUMENTS_LIMIT = 8_000
 """Characters of arguments a call may have."""
 RETRY_LIMIT = 2
-"""How often one and the same call may be made, and only while its failure may pass."""
-VAIN_LIMIT = 2
+"""How often the same call may be made, and only while its failure may be temporary."""
+REPEATED_LIMIT = 2
 """Rounds of nothing but repeated calls before the tools are taken away."""
 
 WRAP_UP = (
@@ -62,8 +62,8 @@ _SAID_SAMPLE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the model said in one round."""
+class ModelReply:
+    """The model's words and calls of one round."""
 
     text: str
     calls: tuple[ToolCall, ...]
@@ -72,7 +72,7 @@ class Said:
 
 @dataclass
 class TurnMetrics:
-    """Counts and times of a session's turns so far; times in milliseconds, of the last turn."""
+    """The counts of a session's turns so far, and the times of the last turn in milliseconds."""
 
     total_tokens: int = 0
     tool_calls: int = 0
@@ -86,7 +86,7 @@ class TurnMetrics:
 
 @dataclass(repr=False)
 class Turn:
-    """The state of one turn; `run` is called once."""
+    """One turn under way; `run` is called once."""
 
     model: ChatModel
     model_name: str
@@ -98,18 +98,18 @@ class Turn:
     emit: Callable[[AgentEvent], None]
     metrics: TurnMetrics = field(default_factory=TurnMetrics)
     exchanges: Sequence[Exchange] = ()
-    """Tool calls that were made for the model before it is asked."""
+    """Tool calls that were made before the model is asked."""
     rounds: int = ROUND_LIMIT
     partial: str = ""
-    """Words already handed out in this round."""
+    """Words already shown in this round."""
     tokens: int = 0
     results: list[ToolResult] = field(default_factory=list)
     added: list[Message] = field(default_factory=list)
-    """What this turn has added to the conversation, whole and in order."""
+    """The messages this turn has added to the conversation, in order."""
     _alone: bool = True
-    """Nothing was said before it: the answer rests on the question alone."""
+    """Whether the conversation began with this turn, so that the answer rests on the question alone."""
     _passing: dict[str, set[str]] = field(default_factory=dict)
-    """Message id → ids of its calls that are forgotten when the turn is over."""
+    """Message id → ids of its calls that are dropped when the turn is over."""
     _began: float = field(default_factory=time.perf_counter)
     _made: dict[tuple[str, str], int] = field(default_factory=dict)
     _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class Turn:
     _spoke_at: float | None = None
 
     def __repr__(self) -> str:
-        return f"Turn({self.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"  # and nobody's words
+        return f"Turn({self.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"  # without anybody's words
 
     async def run(self, text: str, message_id: str = "") -> ThinkerResponse:
         """Answer `text`. Raises `ModelUnavailable`, or `NoAnswer` when the model stays silent."""
@@ -129,18 +129,18 @@ class Turn:
             asked, result = exchange.unit(time.time(), self.mode)
             self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made anew in every turn
             self.context.add(asked, result)
-        vain = 0
+        repeated = 0
         for _ in range(self.rounds):
-            said = await self._ask(tools=True)
-            if not said.calls:
-                return await self._answered(said)
-            vain = vain + 1 if await self._round(said) else 0
-            if vain == VAIN_LIMIT:
+            reply = await self._ask(tools=True)
+            if not reply.calls:
+                return await self._answered(reply)
+            repeated = repeated + 1 if await self._round(reply) else 0
+            if repeated == REPEATED_LIMIT:
                 break
         return self._response(await self._ask(tools=False), incomplete=True)
 
-    async def _ask(self, *, tools: bool) -> Said:
-        """One request to the model, its words handed out as they come."""
+    async def _ask(self, *, tools: bool) -> ModelReply:
+        """Send one request to the model, and show its words as they come."""
         self.emit(StateChanged(TurnState.PROCESSING))
         self.partial, calls, end = "", [], Finished("stop")
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
@@ -160,10 +160,10 @@ class Turn:
                         end = delta
         self.tokens += end.tokens_in + end.tokens_out
         self.metrics.total_tokens += end.tokens_in + end.tokens_out
-        self._tell_answered(calls, end, asked_at)
-        return Said(self.partial, tuple(calls) if tools else (), end.reason)
+        self._emit_answered(calls, end, asked_at)
+        return ModelReply(self.partial, tuple(calls) if tools else (), end.reason)
 
-    def _tell_answered(self, calls: list[ToolCall], end: Finished, asked_at: float) -> None:
+    def _emit_answered(self, calls: list[ToolCall], end: Finished, asked_at: float) -> None:
         names = tuple(call.name for call in calls)
         first = (self._spoke_at - asked_at) * 1000 if self.partial and self._spoke_at else None
         model = end.model or self.model_name
@@ -181,11 +181,11 @@ class Turn:
         self.partial += text
         self.emit(Token(text))
 
-    async def _round(self, said: Said) -> bool:
-        """Make the calls, side by side, and add them with their results. True when all were made in vain."""
+    async def _round(self, reply: ModelReply) -> bool:
+        """Make the calls side by side and add them with their results; return whether all were repeated ones."""
         self.emit(StateChanged(TurnState.TOOL_CALLING))
         self.metrics.rounds += 1
-        calls = _distinct(said.calls[:CALLS_LIMIT])
+        calls = _distinct(reply.calls[:CALLS_LIMIT])
         refused = [self._refusal(call) for call in calls]
         async with asyncio.TaskGroup() as group:
             tasks = [
@@ -193,7 +193,7 @@ class Turn:
             ]
         results = [task.result() for task in tasks]
         now = time.time()
-        asked = self._message("assistant", said.text, tool_calls=tuple(_kept(call) for call in calls))
+        asked = self._message("assistant", reply.text, tool_calls=tuple(_kept(call) for call in calls))
         self._passing[asked.message_id] = {
             call.id for call, result in zip(calls, results, strict=True) if not result.persistent
         }
@@ -209,7 +209,7 @@ class Turn:
         return all(refused)
 
     def _refusal(self, call: ToolCall) -> ToolResult | None:
-        """Why this call is not made, if it is not."""
+        """Return why this call is not made, or None."""
         if len(call.arguments) > ARGUMENTS_LIMIT:
             return failure(call.name, "invalid_arguments", f"Arguments are over {ARGUMENTS_LIMIT} characters.")
         key = (call.name, _canonical(call.arguments))
@@ -232,23 +232,23 @@ class Turn:
         self.emit(ToolFinished(call.id, call.name, result.content, result.error, result.sample, result.elapsed_ms))
         return result
 
-    async def _answered(self, said: Said) -> ThinkerResponse:
-        """The answer, asked for once more when it came without a word."""
-        if not said.text.strip():
-            said = await self._ask(tools=False)
-        return self._response(said, incomplete=said.reason == "length")
+    async def _answered(self, reply: ModelReply) -> ThinkerResponse:
+        """Return the answer; the model is asked once more when it said nothing."""
+        if not reply.text.strip():
+            reply = await self._ask(tools=False)
+        return self._response(reply, incomplete=reply.reason == "length")
 
-    def _response(self, said: Said, *, incomplete: bool) -> ThinkerResponse:
-        if not said.text.strip():
+    def _response(self, reply: ModelReply, *, incomplete: bool) -> ThinkerResponse:
+        if not reply.text.strip():
             raise NoAnswer("The model gave no answer.")
         sample = any(result.sample for result in self.results)
-        text = speakable(said.text) if self.mode == "voice" else said.text.strip()
+        text = speakable(reply.text) if self.mode == "voice" else reply.text.strip()
         if sample:
             text = say_sample(text)
         if incomplete:
-            text = f"{text} {CUT_SHORT}" if said.reason == "length" else f"{INCOMPLETE} {text}"
+            text = f"{text} {CUT_SHORT}" if reply.reason == "length" else f"{INCOMPLETE} {text}"
         citations = tuple(dict.fromkeys(citation for result in self.results for citation in result.citations))
-        message = self._message("assistant", said.text, citations=citations)
+        message = self._message("assistant", reply.text, citations=citations)
         self._add(message)
         self.partial = ""
         return ThinkerResponse(
@@ -266,19 +266,19 @@ class Turn:
         )
 
     def keep_partial(self) -> None:
-        """After a turn that broke off: what was already handed out was seen, so it belongs to the conversation."""
+        """Keep the words a broken-off turn has already shown: they were seen, so they belong to the conversation."""
         if self.partial.strip():
             self._add(self._message("assistant", self.partial))
             self.partial = ""
 
     def settle(self) -> None:
-        """The turn is over: calls of tools that are not persistent leave the conversation, with their results."""
+        """Drop the calls of tools that are not persistent, with their results: the turn is over."""
         self.context.drop_calls(self._passing)
         self.added = without_calls(self.added, self._passing)
         self._passing = {}
 
     def reword(self, text: str) -> None:
-        """After an answer: keep it in other words."""
+        """Replace the answer's words in the conversation."""
         self.added[-1] = self.context.reword_last(text)
 
     def _add(self, *unit: Message) -> None:
@@ -297,13 +297,13 @@ class Turn:
 
 
 def say_sample(text: str) -> str:
-    """`text`, which rests on sample data, saying so if it does not yet."""
+    """Return `text`, which rests on sample data, with a sentence that says so if it has none."""
     return text if _SAID_SAMPLE.search(text) else f"{SAMPLE} {text}"
 
 
 @asynccontextmanager
 async def _closing(stream: AsyncIterator[Delta]) -> AsyncIterator[AsyncIterator[Delta]]:
-    """Close `stream` however the block ends: that is what closes the HTTP stream behind it."""
+    """Close `stream` however the block ends; this closes the HTTP stream behind it."""
     try:
         yield stream
     finally:
@@ -313,7 +313,7 @@ async def _closing(stream: AsyncIterator[Delta]) -> AsyncIterator[AsyncIterator[
 
 
 def _distinct(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
-    """The calls with ids that differ and are short enough to keep."""
+    """Return the calls with distinct ids that are short enough to keep."""
     seen: set[str] = set()
     distinct = []
     for number, call in enumerate(calls):
@@ -330,7 +330,7 @@ def _kept(call: ToolCall) -> StoredCall:
 
 
 def _canonical(arguments: str) -> str:
-    """The same JSON for the same arguments, however the model spaced and ordered them; '{}' for what is no JSON."""
+    """Return the arguments as JSON in one spacing and order; '{}' for what is no JSON."""
     try:
         value = json.loads(arguments.strip() or "{}")
     except ValueError:

@@ -29,18 +29,16 @@ from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.thinkers.dispatcher import ThinkerDispatcher
-from backend.thinkers.profiles import ModeProfiles
 from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies
 from backend.tools import registry as tools
 from backend.tools.background_tasks import NoTasks, UserTasks
 from backend.tools.base import Clock
 from backend.tools.discovery import folder_modules
-from backend.tools.get_personality import Profiles
 from backend.tools.reminders import UserReminders
 from backend.tools.runner import Toolbox, ToolSource
 from backend.users.memories import Memories
-from backend.users.modes import load_modes
+from backend.users.modes import Modes, load_modes
 from backend.users.notes import Notes
 from backend.users.summaries import Summaries
 
@@ -127,7 +125,7 @@ def build_thinkers(
     """
     folders = tuple(folders)
     _check_plugins(folders)
-    profiles = ModeProfiles(memory)
+    modes = load_modes(modes_file, check_steps=pipeline.check_names)
     known: dict[Any, Any] = {
         httpx2.AsyncClient: http,
         Settings: settings,
@@ -135,13 +133,12 @@ def build_thinkers(
         Clock: Clock(clock),
         Calendars: open_calendars(settings, http),
         UserTasks: user_tasks or NoTasks(),
-        Profiles: profiles,
+        Modes: modes,
         **(services or {}),
     }
     toolbox = tools.discover(known, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
-    modes = load_modes(modes_file, tools=_ForModes(toolbox), check_steps=pipeline.check_names)
-    profiles.modes = modes
+    load_modes(modes_file, tools=_ForModes(toolbox))  # refuses a mode with a tool that does not exist
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
     dependencies = ThinkerDependencies(

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.agent.context import Situation
@@ -22,7 +22,7 @@ from backend.agent.events import (
     ToolStarted,
     TurnState,
 )
-from backend.agent.session import Agent, ThinkerSession
+from backend.agent.session import ThinkerSession
 from backend.chat.history import ChatHistory, MemoryConversations
 from backend.chat.routing import ThinkerRouting
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
@@ -171,7 +171,8 @@ class TurnRunner:
             self._routing = ThinkerRouting(self._dependencies.thinkers, question, self._turn.publish)
             box = box.plus(self._routing.tool())
         shared = self._dependencies.shared
-        agent: Agent = shared.agent.with_(
+        agent = replace(
+            shared.agent,
             toolbox=box,
             model_name=shared.model_name("fast", mode),
             rounds=mode.limits.tool_rounds,

@@ -100,7 +100,8 @@ class ReasoningRun:
     def session(self, part: str, prompt: str, *, tools: bool, model: str = "", situated: bool = True) -> ThinkerSession:
         """A conversation with one of the models, with the task's tools or none."""
         names = (self.task.tools if self.task.tools is not None else self.agent.toolbox.names) if tools else ()
-        agent = replace(self.agent.with_(toolbox=self.agent.toolbox.only(names), model_name=model or None), store=None)
+        tools_ = self.agent.toolbox.only(names)
+        agent = replace(self.agent, toolbox=tools_, model_name=model or self.agent.model_name, store=None)
         return agent.create_session(
             f"{self.task.principal.conversation_id}:{part}",
             system_prompt=prompt,

@@ -38,7 +38,7 @@ class Reasoner:
 
     def __init__(self, agent: Agent, settings: ReasoningSettings, *, fast: str, advanced: str) -> None:
         """`fast` and `advanced` are the models taken where the settings name none."""
-        self._agent = agent.with_(model_name=settings.planner_model or advanced)
+        self._agent = replace(agent, model_name=settings.planner_model or advanced)
         self._planner = settings.planner_model or advanced
         self._executor = settings.executor_model or fast
         self._rounds = min(settings.rounds, ROUND_LIMIT)

@@ -1,4 +1,4 @@
-"""The user's calendar, reminders and notes: what is on, what to be told of, what to come back to."""
+"""The user's calendar, reminders and notes."""
 
 from __future__ import annotations
 

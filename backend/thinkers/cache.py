@@ -1,4 +1,4 @@
-"""Answers served again: `cache:{domain}:{hash}` in memory, and one computation for everybody who asks at once.
+"""The answer cache: `cache:{domain}:{hash}` in memory, and one computation for everybody who asks at once.
 
 The key covers the normalised question and everything personal that went into the answer. An answer into which
 anything personal went is kept in its user's own scope, so that nobody else can ever be served it; a caller we do
@@ -16,7 +16,6 @@ import time
 import unicodedata
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from backend.agent.context import Exchange, Note, Situation
 from backend.errors import MemoryUnavailable
@@ -27,32 +26,32 @@ from backend.thinkers.base import Answer, Manifest, Question, ThinkerProgress
 log = logging.getLogger(__name__)
 
 CACHE_WITHIN_S = 0.2
-"""How long the cache may take; a slow one is no cache."""
+"""Seconds the cache may take; a slower one is passed over."""
 SHARED = "shared"
 
 OnProgress = Callable[[ThinkerProgress], None]
 Compute = Callable[[OnProgress], Awaitable[tuple[Answer, bool]]]
-"""Works the answer out, and says whether it may be kept."""
+"""Finds the answer, and says whether it may be kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Where an answer is kept: whose it is, and under what name."""
+    """The place of a kept answer: its owner and its key."""
 
     scope: str
     key: str
 
 
 def slot_for(manifest: Manifest, question: Question, situation: Situation, day: str) -> Slot | None:
-    """The slot of a question; None when its answer is not to be kept. `day` is today, as 'tomorrow' shifts with it."""
+    """Return the slot of a question; None: its answer is not kept. `day` is today: 'tomorrow' shifts with it."""
     if not manifest.cache_ttl_s:
         return None
-    given: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
-    own = [each for each in given if each.personal]
+    findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
+    own = [finding for finding in findings if finding.personal]
     personal = [
         situation.profile.stored(),
         list(situation.history),
-        [_material(each) for each in own],
+        [_material(finding) for finding in own],
     ]
     shared = manifest.cache_scope == "shared" and not any(personal)
     if not shared and not question.user_id:
@@ -64,21 +63,20 @@ def slot_for(manifest: Manifest, question: Question, situation: Situation, day: 
         question.mode,
         day,
         personal,
-        [_material(each) for each in given],
+        [_material(finding) for finding in findings],
     ]
     digest = hashlib.sha256(json.dumps(material, sort_keys=True, default=str).encode()).hexdigest()
     return Slot(scope, f"{manifest.domain}:{digest[:32]}")
 
 
-def _material(given: Note | Exchange) -> list[Any]:
-    """What of it decides the answer."""
-    if isinstance(given, Note):
-        return [given.title, given.data]
-    return [given.tool, dict(given.arguments), dict(given.result)]
+def _material(finding: Note | Exchange) -> list[object]:
+    if isinstance(finding, Note):
+        return [finding.title, finding.data]
+    return [finding.tool, dict(finding.arguments), dict(finding.result)]
 
 
 def normalised(query: str) -> str:
-    """The question without what does not change it: letter case, spacing, a final stop, curly quotes.
+    """Return the question without what does not change it: letter case, spacing, a final stop, curly quotes.
 
     An exclamation mark stays, for it may be a factorial; so does a leading point, for it may be a decimal one.
     """
@@ -87,27 +85,27 @@ def normalised(query: str) -> str:
 
 
 @dataclass
-class _Flight:
-    """One computation and everybody who waits for it."""
+class _Computation:
+    """One computation, and the callbacks of everybody who waits for it."""
 
     task: asyncio.Task[Answer]
     listeners: list[OnProgress] = field(default_factory=list)
 
 
 class AnswerCache:
-    """Looks answers up, and works out what is missing, once."""
+    """Looks answers up, and has a missing one computed once."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._flights: dict[Slot, _Flight] = {}
+        self._running: dict[Slot, _Computation] = {}
 
     def __repr__(self) -> str:
-        return f"AnswerCache({len(self._flights)} in flight)"
+        return f"AnswerCache({len(self._running)} computations)"
 
     async def serve(self, slot: Slot, ttl_s: int, compute: Compute, on_progress: OnProgress) -> Answer:
-        """The kept answer, or the one now worked out. Raises what `compute` raises.
+        """Return the kept answer, or the one now computed. Raises what `compute` raises.
 
-        Work goes on as long as anybody waits for it; when the last one is cancelled, so is the work.
+        The computation goes on as long as anybody waits for it; when the last one is cancelled, so is it.
         """
         began = time.perf_counter()
         if (kept := await self._kept(slot)) is not None:
@@ -115,39 +113,39 @@ class AnswerCache:
             current_span().note(cache="hit")
             on_progress(ThinkerProgress("found in the cache"))
             return Answer(text, "cache", citations, latency_ms=round((time.perf_counter() - began) * 1000))
-        flight = self._flights.get(slot)
-        current_span().note(cache="joined" if flight else "miss")
-        if flight is None:
-            flight = self._take_off(slot, ttl_s, compute)
-        flight.listeners.append(on_progress)
+        running = self._running.get(slot)
+        current_span().note(cache="joined" if running else "miss")
+        if running is None:
+            running = self._begin(slot, ttl_s, compute)
+        running.listeners.append(on_progress)
         try:
-            return await asyncio.shield(flight.task)
+            return await asyncio.shield(running.task)
         finally:
-            flight.listeners.remove(on_progress)
-            if not flight.listeners and not flight.task.done():
-                self._flights.pop(slot, None)
-                flight.task.cancel()
-                await asyncio.wait({flight.task})
+            running.listeners.remove(on_progress)
+            if not running.listeners and not running.task.done():
+                self._running.pop(slot, None)
+                running.task.cancel()
+                await asyncio.wait({running.task})
 
-    def _take_off(self, slot: Slot, ttl_s: int, compute: Compute) -> _Flight:
+    def _begin(self, slot: Slot, ttl_s: int, compute: Compute) -> _Computation:
         listeners: list[OnProgress] = []
 
-        def tell_all(progress: ThinkerProgress) -> None:
+        def show_all(progress: ThinkerProgress) -> None:
             for listener in listeners:
                 listener(progress)
 
-        flight = _Flight(asyncio.create_task(self._work_out(slot, ttl_s, compute, tell_all)), listeners)
-        self._flights[slot] = flight
-        flight.task.add_done_callback(lambda _: self._landed(slot, flight))
-        return flight
+        running = _Computation(asyncio.create_task(self._compute(slot, ttl_s, compute, show_all)), listeners)
+        self._running[slot] = running
+        running.task.add_done_callback(lambda _: self._on_end(slot, running))
+        return running
 
-    def _landed(self, slot: Slot, flight: _Flight) -> None:
-        if self._flights.get(slot) is flight:
-            del self._flights[slot]
-        if not flight.task.cancelled():
-            flight.task.exception()  # looked at: those who waited may all be gone
+    def _on_end(self, slot: Slot, running: _Computation) -> None:
+        if self._running.get(slot) is running:
+            del self._running[slot]
+        if not running.task.cancelled():
+            running.task.exception()  # retrieved: everybody who waited may be gone
 
-    async def _work_out(self, slot: Slot, ttl_s: int, compute: Compute, on_progress: OnProgress) -> Answer:
+    async def _compute(self, slot: Slot, ttl_s: int, compute: Compute, on_progress: OnProgress) -> Answer:
         answer, keep = await compute(on_progress)
         if keep:
             await self._keep(slot, ttl_s, answer)

@@ -1,4 +1,8 @@
-"""Everything the model knows by itself; also where questions of unknown domains go."""
+"""Everything the model knows by itself: facts, explanations, advice, sums.
+
+Questions of unknown domains come here, too, so that a routing mistake costs a general answer instead of none. It is
+shown the conversation and the summary of earlier ones, which explain what words like 'it' mean.
+"""
 
 from __future__ import annotations
 

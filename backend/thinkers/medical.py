@@ -1,4 +1,4 @@
-"""Health questions, from research articles, calculators and the operator's documents; never in a doctor's place."""
+"""Health questions, answered from research articles, calculators and the operator's documents; never as a doctor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_DOCTOR = "I am not a doctor, so please check this with one."
 
 
 async def think(run: ThinkerRun) -> Answer:
-    """The usual way, with the limits of it always said."""
+    """Answer in the usual way, and always say that this is no doctor's advice."""
     answer = await run.consult()
     if "doctor" in answer.text.lower():
         return answer

@@ -1,4 +1,4 @@
-"""What the user wants remembered, how they want to be answered, and who it is that answers."""
+"""The user's own memories, their standing instructions, and the assistant's personality and mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Current news, from a live service."""
+"""Current events and headlines, of the day or about a topic, from a live service.
+
+The better model words them: a headline is short and easily misread. The user's time zone only says which day is
+'today', and the same headlines serve everybody in it for five minutes.
+"""
 
 from __future__ import annotations
 

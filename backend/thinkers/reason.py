@@ -1,4 +1,4 @@
-"""Questions to think hard about: puzzles, word problems, plans. Thought in private; only the outcome is told."""
+"""Questions to think hard about: puzzles, word problems, plans. The thinking is private; only its outcome is told."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MANIFEST = Manifest(
     preferences=("name", "time_zone"),
 )
 WITHIN_S = 60.0
-"""Seconds to think in; what there is by then is told within the deadline."""
+"""Seconds to think in; what there is by then is the answer, within the deadline."""
 
 
 async def think(run: ThinkerRun) -> Answer:
-    """One task for the reasoner."""
+    """Give the question to the reasoner as one task."""
     reasoner = run.dependencies.reasoner
     if reasoner is None:
-        raise NoAnswer("Nobody reasons here.")
+        raise NoAnswer("Reasoning is not set up on this server.")
 
     def on_stage(stage: Stage) -> None:
         run.progress(f"round {stage.round}: {stage.detail}" if stage.round > 1 else stage.detail)

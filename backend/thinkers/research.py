@@ -1,4 +1,4 @@
-"""Questions that need several sources: plan, gather side by side, look for gaps, write. Minutes long if need be.
+"""Questions that need several sources: plan, search side by side, look for gaps, write; minutes long if need be.
 
 The model plans and writes; the searching in between is ours, so that every step can be shown as progress, every
 finding keeps its source, and a model that cannot plan still gets its question looked up.
@@ -11,10 +11,9 @@ import json
 import re
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from backend.agent.turn import say_sample
-from backend.models.base import quoted
+from backend.models.base import Json, quoted
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerRun
 from backend.tools.runner import ToolResult
@@ -53,7 +52,7 @@ FINDINGS_LIMIT = 16_000
 """Characters of findings shown to the writing model."""
 CITATION_LIMIT = 12
 DELAY_STEP_S = 5.0
-"""How often a demonstration's delay is accounted for."""
+"""Seconds between two progress messages of a demonstration's delay."""
 
 TOOLS = {
     "web": ("web_search", "the web", "query"),
@@ -73,18 +72,18 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a search came to."""
+    """The result of one search."""
 
     search: Search
     result: ToolResult
 
-    def shown(self) -> dict[str, Any]:
-        """For the model."""
+    def shown(self) -> Json:
+        """Return the finding as the model is shown it."""
         return {"query": self.search.query, "source": self.search.source, "found": json.loads(self.result.content)}
 
 
 async def think(run: ThinkerRun) -> Answer:
-    """Plan, gather, fill the gaps, write."""
+    """Plan the searches, make them, fill the gaps, write the answer."""
     findings: list[Finding] = []
     for number in range(ROUND_LIMIT):
         if run.checkpoints.hurried:
@@ -102,7 +101,7 @@ async def think(run: ThinkerRun) -> Answer:
 
 
 async def _planned(run: ThinkerRun, number: int, findings: list[Finding]) -> list[Search]:
-    """The plan of that round, an earlier run's if there was one."""
+    """Return the plan of that round, an earlier run's if there was one."""
 
     async def plan() -> list[dict[str, str]]:
         return [asdict(search) for search in await _plan(run, findings)]
@@ -111,7 +110,7 @@ async def _planned(run: ThinkerRun, number: int, findings: list[Finding]) -> lis
 
 
 async def _plan(run: ThinkerRun, findings: list[Finding]) -> list[Search]:
-    """The next searches. In the first round, a plan that cannot be read is the question itself, searched everywhere."""
+    """Plan the next searches. In the first round, an unreadable plan means the question itself, searched everywhere."""
     question = run.question.query
     task = (GAPS if findings else PLAN).format(limit=SEARCH_LIMIT)
     text = f"{question}\n\nFindings (data): {_quoted(findings)}" if findings else question
@@ -123,7 +122,7 @@ async def _plan(run: ThinkerRun, findings: list[Finding]) -> list[Search]:
 
 
 def read_plan(text: str) -> list[Search] | None:
-    """The searches in a plan; None when it is not one."""
+    """Return the searches of a plan; None when the text is none."""
     match = re.search(r"\{.*\}", text, re.DOTALL)
     try:
         steps = json.loads(match[0])["searches"] if match else None
@@ -142,7 +141,7 @@ def read_plan(text: str) -> list[Search] | None:
 
 
 async def _gather(run: ThinkerRun, searches: list[Search]) -> list[Finding]:
-    """All searches at the same time, each told as it ends."""
+    """Make all searches at the same time, and show each as it ends."""
     done = 0
 
     async def look(search: Search) -> Finding:
@@ -160,7 +159,7 @@ async def _gather(run: ThinkerRun, searches: list[Search]) -> list[Finding]:
 
 
 async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
-    """What the search came to, once: an earlier run's finding is as good, a failure is worth another try."""
+    """Search once: an earlier run's result is as good; a failure is tried again by the next run."""
     name = f"{search.source}: {search.query}"
     if (kept := run.checkpoints.kept(name)) is not None:
         return ToolResult(**(kept | {"citations": tuple(kept["citations"])}))
@@ -193,13 +192,13 @@ async def _write(run: ThinkerRun, findings: list[Finding]) -> Answer:
 
 
 def _quoted(findings: list[Finding]) -> str:
-    """The findings as data, each given its share of the room."""
+    """Return the findings as quoted data, each cut to its share of `FINDINGS_LIMIT`."""
     share = FINDINGS_LIMIT // max(1, len(findings))
     return "\n".join(quoted(finding.shown())[:share] for finding in findings) or "none"
 
 
 async def _delay(run: ThinkerRun) -> None:
-    """For demonstrations: not done before the set number of seconds has passed, with a word every few of them."""
+    """Wait, for demonstrations, until the set number of seconds has passed, and show progress meanwhile."""
     until = run.began + run.dependencies.settings.research_delay_s
     while (left := until - time.perf_counter()) > 0 and not run.checkpoints.hurried:
         run.progress(f"comparing the sources, {round(left)} seconds to go")

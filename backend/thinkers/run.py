@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backend.agent.context import STRANGER, Situation, SourceMode
@@ -119,7 +119,8 @@ class ThinkerRun:
         A `quiet` turn is not shown as progress: it is a step on the way, which the Thinker words itself.
         """
         names = self.manifest.tools if tools is None else tools
-        agent = self.dependencies.agent.with_(
+        agent = replace(
+            self.dependencies.agent,
             toolbox=self.dependencies.toolbox.only(names),
             model_name=self.dependencies.model_name(self.manifest.tier, self._mode),
             rounds=self._mode.limits.tool_rounds,

@@ -1,4 +1,8 @@
-"""Share prices, from a live service."""
+"""Share prices and how they moved today, from a live service.
+
+The model asks for all companies of a question at once, one tool call each. 'My stocks' are the tickers the user has
+asked to watch. A quote is served again for a minute at most: it is stale sooner than anything else here.
+"""
 
 from __future__ import annotations
 

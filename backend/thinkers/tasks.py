@@ -1,4 +1,8 @@
-"""Long work of the user's that goes on in the background: how it is going, what came of it, stopping it."""
+"""The user's background tasks: how they are going, what came of them, and stopping one.
+
+It never begins such work itself: the Thinkers that may take minutes do, when they are asked to or run out of time
+(see `thinkers/dispatcher.py`). Nothing is cached, since a task's state changes while the user asks.
+"""
 
 from __future__ import annotations
 

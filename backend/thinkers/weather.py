@@ -1,4 +1,8 @@
-"""Weather, from a live service."""
+"""The weather now and in the coming days, from a live service.
+
+Where no place is named, the user's default location stands in; where that is not known either, the model asks. The
+answer also uses the user's temperature unit, so an answer made with either is kept for that user alone.
+"""
 
 from __future__ import annotations
 

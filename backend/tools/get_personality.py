@@ -1,32 +1,15 @@
-"""Which mode is on, and what it makes of the assistant: its manner, its model, what it is told.
-
-What modes there are, and which one a user has chosen, is not this tool's business: `Profiles` is injected.
-"""
+"""Tells which mode is on and what it makes of the assistant: its manner, its model, its instructions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Protocol
+from typing import Annotated
 
 from pydantic import Field
 
+from backend.storage.memory import Memory
 from backend.tools.base import OURS, Principal, Result, tool
-
-
-class Profiles(Protocol):
-    """The modes, and whose is which."""
-
-    async def chosen(self, user_id: str) -> str:
-        """The name of the mode a user has chosen, or the default's. Raises `MemoryUnavailable`."""
-        ...
-
-    def profile(self, name: str) -> Mapping[str, Any]:
-        """What it makes of the assistant, as JSON data. Raises `NotFound`, which lists all."""
-        ...
-
-    def names(self) -> tuple[str, ...]:
-        """All there are."""
-        ...
+from backend.users.modes import Modes
+from backend.users.profile import load_profile
 
 
 @tool(
@@ -37,10 +20,23 @@ class Profiles(Protocol):
 )
 async def get_personality(
     principal: Principal,
-    profiles: Profiles,
+    memory: Memory,
+    modes: Modes,
     mode: Annotated[str, Field(max_length=32, description="The mode to tell of; empty: the one that is on.")] = "",
 ) -> Result:
-    """Raises `NotFound` for a mode there is not, or `MemoryUnavailable`."""
-    on = principal.mode or (await profiles.chosen(principal.user_id) if principal.user_id else "")
-    told = profiles.profile(mode.strip().lower() or on)
-    return Result({**told, "is_on": told["mode"] == profiles.profile(on)["mode"], "modes": list(profiles.names())})
+    """Describe a mode. Raises `NotFound` for one that does not exist, or `MemoryUnavailable`."""
+    on = modes.get(principal.mode) if principal.mode else modes.named("")
+    if not principal.mode and principal.user_id:
+        on = modes.chosen(await load_profile(memory, principal.user_id))
+    asked = modes.get(name) if (name := mode.strip().lower()) else on
+    return Result(
+        {
+            "mode": asked.name,
+            "description": asked.description,
+            "personality": asked.personality or "as usual",
+            "told": asked.prompt or "nothing besides its task",
+            "model": asked.model or "usual",
+            "is_on": asked.name == on.name,
+            "modes": list(modes.names),
+        }
+    )

@@ -11,14 +11,13 @@ from backend.agent.context import standing
 from backend.models.embedding import Embedder
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.thinkers.profiles import ModeProfiles
 from backend.tools.base import Principal
-from backend.tools.get_personality import Profiles, get_personality
+from backend.tools.get_personality import get_personality
 from backend.tools.manage_prompt import manage_prompt
 from backend.tools.memory import memory
 from backend.tools.registry import Registry
 from backend.users.memories import Memories
-from backend.users.modes import load_modes
+from backend.users.modes import Modes, load_modes
 from demo.offline.chat.mind import think
 from demo.offline.demonstration.intents import Question, Talk, understand
 from demo.offline.demonstration.keeping import Keeping, Wish, keeping, to_you, whole
@@ -119,10 +118,8 @@ class Conversation:
 
 def conversation(kept: Any = None) -> Conversation:
     store = kept or FakeMemory()
-    profiles = ModeProfiles(store)
-    profiles.modes = load_modes()
     services: dict[Any, Any] = {Memories: Memories(FakeAsyncRedis()), Embedder: None}
-    services |= {Memory: store, Profiles: profiles}
+    services |= {Memory: store, Modes: load_modes()}
     return Conversation(toolbox(memory, manage_prompt, get_personality, services=services))
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.thinkers.profiles import ModeProfiles
 from backend.tools.base import Principal
-from backend.tools.get_personality import Profiles, get_personality
-from backend.users.modes import load_modes
+from backend.tools.get_personality import get_personality
+from backend.users.modes import Modes, load_modes
 from backend.users.profile_updates import SetMode, update_profile
 from tests.support.minds import toolbox
 
 
 async def told(who: Principal, mode: str = "", *, memory: Any = None) -> dict[str, Any]:
-    profiles = ModeProfiles(memory or FakeMemory())
-    profiles.modes = load_modes()
+    services = {Memory: memory or FakeMemory(), Modes: load_modes()}
     arguments = json.dumps({"mode": mode} if mode else {})
-    result = await toolbox(get_personality, services={Profiles: profiles}).run("get_personality", arguments, who)
+    result = await toolbox(get_personality, services=services).run("get_personality", arguments, who)
     content: dict[str, Any] = json.loads(result.content)
     return content
 
