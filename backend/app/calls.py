@@ -136,7 +136,7 @@ def _dependencies(
         background=partial(_background, stores.memory, tasks.store.queries),
         earlier=partial(_earlier, stores.memory),
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
-        keep=stores.outbox.put,
+        keep=stores.outbox.enqueue,
         learning=LearnerDependencies(
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),

@@ -32,7 +32,7 @@ async def open_chat(
             thinkers.pipeline,
             stores.memory,
             settings.chat_deadline_s,
-            ChatProfileUpdater(stores.outbox.put, thinkers.summaries, tasks.coordinator.ingest),
+            ChatProfileUpdater(stores.outbox.enqueue, thinkers.summaries, tasks.coordinator.ingest),
             tracer,
             stores.turns,
         )

@@ -48,8 +48,7 @@ async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator
         memories = Memories(opened.redis, ttl_s=retention_s(settings))
         notes = Notes(opened.redis, ttl_s=retention_s(settings))
         pubsub = PubSub(opened.redis, opened.waiting)
-        turns = TurnClaims(opened.redis, secrets.token_hex(8))
-        turns.listen(pubsub)
+        turns = TurnClaims(opened.redis, secrets.token_hex(8), pubsub)
         yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub)
 
 

@@ -49,7 +49,7 @@ from backend.responders.base import Briefing, Responder, ResponderFactory
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
 from backend.storage.memory import Message
-from backend.storage.outbox import Keep, careful
+from backend.storage.outbox import Enqueue, careful
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.transports.base import Transport
@@ -87,7 +87,7 @@ class Line:
     earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
     """`await earlier(user_id, conversation_id)`: what was said before, within half a second; None: memory is slow."""
     thinkers: ThinkerDispatcher
-    keep: Keep
+    keep: Enqueue
     learning: LearnerDependencies
     open_endpointing: Callable[[], Endpointing]
     limits: TurnLimits

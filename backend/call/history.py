@@ -13,7 +13,7 @@ from typing import Literal, cast
 
 from backend.responders.base import PastMessage
 from backend.storage.memory import Memory, Message
-from backend.storage.outbox import Keep
+from backend.storage.outbox import Enqueue
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ EARLIER_CHARS = 2_000
 class History:
     """One call's words. Nothing here is ever waited for."""
 
-    def __init__(self, user_id: str, conversation_id: str, keep: Keep) -> None:
+    def __init__(self, user_id: str, conversation_id: str, keep: Enqueue) -> None:
         self._user_id = user_id
         self._conversation_id = conversation_id
         self._keep = keep

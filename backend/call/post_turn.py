@@ -16,7 +16,7 @@ from backend.conversation.page_events import ThinkerChanged
 from backend.middleware.base import Asked, WholeTurn
 from backend.middleware.pipeline import Pipeline
 from backend.storage.memory import Memory
-from backend.storage.outbox import Keep
+from backend.storage.outbox import Enqueue
 from backend.users.modes import Mode
 
 QUIET_S = 5.0
@@ -47,7 +47,7 @@ class TurnsOver:
         conversation_id: str,
         *,
         mode: Callable[[], Mode],
-        keep: Keep,
+        keep: Enqueue,
         quiet_s: float = QUIET_S,
     ) -> None:
         self._pipeline = pipeline

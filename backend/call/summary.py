@@ -6,11 +6,11 @@ import time
 
 from backend.sessions.registry import Session
 from backend.storage.memory import Memory
-from backend.storage.outbox import Keep
+from backend.storage.outbox import Enqueue
 from backend.users.profile_updates import CountSession, update_profile
 
 
-def keep_summary(keep: Keep, session: Session, reason: str) -> None:
+def keep_summary(keep: Enqueue, session: Session, reason: str) -> None:
     """Hand the record to memory, or of a deleted session the order to forget; returns at once."""
     summary = {
         "started": session.opened_at,

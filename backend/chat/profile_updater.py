@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from backend.chat.turn import ChatReply, ChatRequest
 from backend.responders.base import PastMessage
 from backend.storage.memory import Memory
-from backend.storage.outbox import Keep
+from backend.storage.outbox import Enqueue
 from backend.users.extraction import stated
 from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, IngestUtterance
 from backend.users.profile_updates import CountTopic, ProfileUpdate, update_profile
@@ -31,7 +31,7 @@ class _Said:
 class ChatProfileUpdater:
     """Told of every turn that was answered; returns at once."""
 
-    def __init__(self, keep: Keep, summaries: Summaries, ingest: IngestUtterance | None = None) -> None:
+    def __init__(self, keep: Enqueue, summaries: Summaries, ingest: IngestUtterance | None = None) -> None:
         self._keep = keep
         self._ingest = ingest
         self._summaries = summaries

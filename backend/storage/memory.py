@@ -1,8 +1,8 @@
-"""What outlives a call, and how it is asked for.
+"""The memory that outlives a call: conversations, users' contexts, session summaries and caches.
 
-Keys, TTLs and limits are said here once; `redis` keeps them in Redis (a server of the operator's, an
-embedded one, or in-process), `fake` in a dict for tests. Every method may raise `MemoryUnavailable`, after a
-second at most: callers go on without. Nothing here is ever awaited on the audio path; see `outbox`.
+Expiry and limits are defined here once. `redis_memory` stores it all in Redis (an operator's server, an embedded one,
+or one in this process), `backend.testing.memory` in a dict. Every method may raise `MemoryUnavailable`, after a second
+at most: callers go on without. Nothing here is ever awaited on the audio path; see `outbox`.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any, Literal, Protocol
 from backend.runtime.faults import call_listener
 
 HISTORY_TTL_S = 3600
-"""A conversation is forgotten an hour after its last word."""
+"""Seconds a conversation is kept after its last message."""
 HISTORY_LIMIT = 200
-"""Messages kept of one conversation; older ones fall off."""
+"""Messages kept of one conversation; older ones are dropped."""
 SUMMARY_TTL_S = 86_400
-"""How long the record of an ended session is kept."""
+"""Seconds the summary of an ended session is kept."""
 CACHE_TTL_S = 120
-"""Default life of a cached Thinker result."""
+"""Seconds a cached value is kept, unless told otherwise."""
 
 
 ContextListener = Callable[[dict[str, Any]], None]
-"""Told what is now known of a user; returns at once."""
+"""Gets a user's context as it is now; returns at once."""
 Unwatch = Callable[[], None]
-"""Ends a listener's watch. May be called twice."""
+"""Removes a listener. May be called twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class StoredCall:
 
 
 def new_message_id() -> str:
-    """A random id of 64 bits, for a message that came without one."""
+    """Return a random id of 64 bits, for a message that came without one."""
     return f"msg_{secrets.token_hex(8)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing said in a conversation, or a tool's result, which follows the message that called it."""
+    """A message of a conversation, or a tool's result, which follows the message that called it."""
 
     role: Literal["user", "assistant", "tool"]
     content: str
@@ -55,18 +55,18 @@ class Message:
     source_mode: Literal["voice", "chat"] = "voice"
     message_id: str = field(default_factory=new_message_id)
     tool_call_id: str | None = None
-    """Of a tool's result: the call it answers."""
+    """The call a tool's result answers."""
     tool_calls: tuple[StoredCall, ...] = ()
     citations: tuple[str, ...] = ()
 
     @property
     def said(self) -> bool:
-        """Whether it is words of the user or the assistant, and not a tool call or its result."""
+        """Whether the message has words of the user or the assistant, and is not a tool call or its result."""
         return self.role != "tool" and bool(self.content.strip())
 
 
 def without_retried(messages: Sequence[Message]) -> list[Message]:
-    """`messages` without what came of a question that was later sent again, under the same id."""
+    """Return `messages` without what followed a question that was later sent again under the same id."""
     last = {message.message_id: index for index, message in enumerate(messages) if message.role == "user"}
     kept: list[Message] = []
     dropping = False
@@ -79,58 +79,58 @@ def without_retried(messages: Sequence[Message]) -> list[Message]:
 
 
 @dataclass(frozen=True, slots=True)
-class ConversationNote:
-    """A conversation, as its owner's list shows it."""
+class ConversationInfo:
+    """A conversation as its owner's list shows it."""
 
     id: str
     messages: int
     updated_at: float
-    """Unix time of its last word, in whole seconds."""
+    """Unix time of its last message, in whole seconds."""
 
 
 class Memory(Protocol):
-    """Scoped, expiring, deletable. User ids and session ids are opaque; texts are never logged."""
+    """The memory of all users. Ids of users and sessions are opaque; texts are never logged."""
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
-        """Add to `user:{id}:conversation:{id}`, together (a list, newest last, bounded, TTL renewed).
+        """Append messages to `user:{id}:conversation:{id}` together; the conversation expires later again.
 
-        When this failed, it may be repeated: what was taken all the same is not added again.
+        When this failed it may be repeated: messages that were appended all the same are not appended twice.
         """
         ...
 
     async def amend_messages(
         self, user_id: str, conversation_id: str, message_ids: Sequence[str], content: str
     ) -> None:
-        """Have the last of these messages say `content`, and the others be gone; those that are not there stay so."""
+        """Replace the content of the last of these messages and delete the others; missing ones are ignored."""
         ...
 
     async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
-        """The newest `limit` messages, oldest first; none of a conversation that is not the user's."""
+        """Return the newest `limit` messages, oldest first; none of a conversation that is not the user's."""
         ...
 
-    async def conversations(self, user_id: str) -> list[ConversationNote]:
-        """The user's own, the latest first."""
+    async def conversations(self, user_id: str) -> list[ConversationInfo]:
+        """Return the user's conversations, the latest first."""
         ...
 
     async def latest_messages(
         self, user_id: str, *, conversations: int, messages: int, besides: str = ""
     ) -> list[list[Message]]:
-        """The newest `messages` of the user's latest `conversations`, each oldest first; the latest one comes first.
+        """Return the newest `messages` of the user's latest `conversations`, the latest first, each oldest first.
 
-        The conversation `besides` is left out, and does not count.
+        The conversation `besides` is left out and does not count.
         """
         ...
 
     async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
-        """Delete it; does nothing when the user has no such conversation."""
+        """Delete a conversation; do nothing when the user has no such one."""
         ...
 
     async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
-        """Keep the record of an ended session at `session:{id}:summary`."""
+        """Store the summary of an ended session at `session:{id}:summary`."""
         ...
 
     async def get_summary(self, session_id: str) -> dict[str, Any] | None:
-        """That record, or None."""
+        """Return the summary of a session, or None."""
         ...
 
     async def forget_session(self, session_id: str) -> None:
@@ -138,53 +138,53 @@ class Memory(Protocol):
         ...
 
     async def own_session(self, session_id: str, user_id: str) -> None:
-        """Note whose session that is, so that it is shown with the user's data and forgotten with the user."""
+        """Note whose session this is, so that it is exported and deleted with the user's data."""
         ...
 
     async def cache_get(self, scope: str, key: str) -> str | None:
-        """A cached value of `scope` (`shared`, or a user's id: one user's entries are never another's)."""
+        """Return a cached value of `scope` (`shared`, or a user's id: entries of that user alone), or None."""
         ...
 
     async def cache_put(self, scope: str, key: str, value: str, ttl_s: int = CACHE_TTL_S) -> None:
-        """Keep `value` for `ttl_s` seconds."""
+        """Cache `value` for `ttl_s` seconds."""
         ...
 
     async def user_context(self, user_id: str) -> dict[str, Any]:
-        """`user:{id}:context`; empty when nothing is known. Kept for good, or for so long after its last change."""
+        """Return the JSON object at `user:{id}:context`, empty when nothing is known; see `backend.users.profile`."""
         ...
 
     async def update_user_context(
         self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> dict[str, Any]:
-        """Read, change, write, atomically: `change` may run again when somebody else wrote in between."""
+        """Apply `change` to the context atomically and return the result; `change` may run more than once."""
         ...
 
     def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
-        """Tell `listener` of every change this process makes to the user's context, forgetting included."""
+        """Call `listener` with every change of the user's context, its deletion included."""
         ...
 
     async def everything_of(self, user_id: str) -> dict[str, Any]:
-        """All that is kept of a user, by key: values as they are, JSON decoded, lists as lists."""
+        """Return everything stored for a user, by key, with JSON decoded."""
         ...
 
     async def forget_user(self, user_id: str) -> None:
-        """Delete everything under `user:{id}:`, the user's cache scope, sessions and fingerprints."""
+        """Delete everything stored for a user: context, conversations, cache, sessions and fingerprints."""
         ...
 
     async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
-        """Note that browser `fingerprint` was last seen as `user_id` (a hint, never a proof)."""
+        """Store that the browser `fingerprint` was last seen as `user_id`: a hint, never a proof."""
         ...
 
     async def user_of_fingerprint(self, fingerprint: str) -> str | None:
-        """Whom that browser was last seen as."""
+        """Return the user that browser was last seen as, or None."""
         ...
 
     async def ping(self) -> bool:
-        """Whether memory answers; never raises."""
+        """Return whether memory answers; never raises."""
         ...
 
     async def close(self) -> None:
-        """Give connections back, and end an embedded server."""
+        """Close the connections, and end an embedded server."""
         ...
 
 
@@ -222,4 +222,4 @@ class ContextListeners:
 
 
 MemoryJob = Callable[[Memory], Awaitable[Any]]
-"""A piece of work for the outbox: `lambda memory: memory.append_messages(...)`."""
+"""A job of the outbox: `lambda memory: memory.append_messages(...)`."""

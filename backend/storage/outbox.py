@@ -1,10 +1,10 @@
-"""The way from a call to memory: jobs are put here and carried out one after another, beside the audio path.
+"""The outbox: writes to memory are enqueued here and carried out one after another, beside the audio path.
 
-`put` never waits and never fails. While memory is out of reach, jobs wait in their order and are done when it answers
-again; the queue is bounded: when it is full the oldest job is dropped. A job that memory refuses although it answers is
-tried `CHANCES` times: none keeps the others waiting for ever. A job may be carried out twice, when the answer to its
-first try was lost; so jobs are made of what may be repeated, as all writes of `Memory` may (a topic may be counted
-twice). An outage is logged once when it begins and once when it ends, with what was lost.
+`enqueue` never waits and never fails. While memory is out of reach, jobs wait in their order and are done when it
+answers again; when the bounded queue is full, the oldest job is dropped. A job that memory refuses although it answers
+is tried `CHANCES` times, so that none keeps the others waiting for ever. A job may run twice, when the answer
+to its first try was lost; all writes of `Memory` may be repeated (a topic may be counted twice). An outage is logged
+once when it begins and once when it ends, with what was lost.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ log = logging.getLogger(__name__)
 JOB_TIMEOUT_S = 2.0
 """Seconds one job may take; a single memory call takes one at most."""
 CHANCES = 3
-"""How often a job is tried while memory answers."""
-REST_S = 0.25
-"""Seconds between two looks whether memory answers again."""
+"""Tries of a job while memory answers."""
+PING_EVERY_S = 0.25
+"""Seconds between two pings while memory does not answer."""
 
 
-Keep = Callable[[MemoryJob], None]
-"""Hands a job to the outbox; never waits."""
+Enqueue = Callable[[MemoryJob], None]
+"""Puts a job into the outbox; never waits."""
 
 
-def careful(keep: Keep) -> Keep:
-    """`keep`, except that its faults are logged: memory may cost us memory, never the call."""
+def careful(enqueue: Enqueue) -> Enqueue:
+    """Return an `enqueue` whose faults are logged instead: they may cost a write, never the call."""
 
-    def keep_carefully(job: MemoryJob) -> None:
+    def enqueue_carefully(job: MemoryJob) -> None:
         try:
-            keep(job)
+            enqueue(job)
         except Exception:
-            log.exception("a piece of work for memory was not taken")
+            log.exception("a write to memory was not enqueued")
 
-    return keep_carefully
+    return enqueue_carefully
 
 
 @dataclass(frozen=True, slots=True)
-class Outage:
-    """Since when memory is out of reach, on the steady clock, and how many jobs had been lost before."""
+class _Outage:
+    """The time on the steady clock since when memory is out of reach, and the jobs lost before."""
 
     began: float
     lost_before: int
 
 
 class Outbox:
-    """A bounded queue of `MemoryJob`s and the one task that works through it while there is something in it."""
+    """A bounded queue of `MemoryJob`s, and the one task that carries them out while there are any."""
 
     def __init__(self, memory: Memory, limit: int = 1000) -> None:
         self._memory = memory
@@ -62,22 +62,22 @@ class Outbox:
         self._jobs: deque[MemoryJob] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
-        self._outage: Outage | None = None
+        self._outage: _Outage | None = None
         self.dropped = 0
-        """Jobs given up because the queue was full or the server is shutting down."""
+        """Jobs dropped because the queue was full or the server is shutting down."""
         self.failed = 0
-        """Jobs tried in vain."""
+        """Jobs that failed."""
 
     def __repr__(self) -> str:
         return f"Outbox({self.depth} waiting, {self.failed} failed, {self.dropped} dropped)"
 
     @property
     def depth(self) -> int:
-        """Jobs waiting, without the one at work."""
+        """Jobs waiting, without the one being carried out."""
         return len(self._jobs)
 
-    def put(self, job: MemoryJob) -> None:
-        """Have `job` done soon. Called from the event loop's thread; returns at once."""
+    def enqueue(self, job: MemoryJob) -> None:
+        """Have `job` carried out soon. Must be called from the event loop's thread; returns at once."""
         if self._closed:
             self.dropped += 1
             return
@@ -89,21 +89,21 @@ class Outbox:
             self._worker = asyncio.create_task(self._work(), name="memory outbox")
 
     async def settle(self, within_s: float) -> None:
-        """Until all that was put before now has been tried. Raises `MemoryUnavailable` when that takes too long."""
+        """Wait until every job enqueued so far has been tried. Raises `MemoryUnavailable` after `within_s` seconds."""
         reached = asyncio.Event()
 
         async def reach(_memory: Memory) -> None:
             reached.set()
 
-        self.put(reach)
+        self.enqueue(reach)
         try:
             async with asyncio.timeout(within_s):
                 await reached.wait()
         except TimeoutError:
-            raise MemoryUnavailable("Memory has not taken what is waiting for it.") from None
+            raise MemoryUnavailable("Memory has not carried out the writes that wait for it.") from None
 
     async def drain(self, timeout_s: float) -> None:
-        """Finish what waits, within `timeout_s`; the rest is dropped, and so is what is put later."""
+        """Finish the waiting jobs within `timeout_s` seconds; the rest is dropped, and so are later ones."""
         self._closed = True
         if self._worker is None:
             return
@@ -121,13 +121,13 @@ class Outbox:
             await self._carry_out(self._jobs.popleft())
 
     async def _carry_out(self, job: MemoryJob) -> None:
-        """Until memory has taken it, or refused it as often as it may."""
+        """Try the job until it succeeds, or has failed `CHANCES` times."""
         for _ in range(CHANCES):
             try:
                 async with asyncio.timeout(JOB_TIMEOUT_S):
                     await job(self._memory)
             except (MemoryUnavailable, TimeoutError) as error:
-                self._note_outage(str(error) or "no answer in time")
+                self._begin_outage(str(error) or "no answer in time")
                 await self._answers_again()
             except Exception:
                 # A mistake in one job must not silence the memory of every other call.
@@ -135,26 +135,24 @@ class Outbox:
                 log.exception("A memory job failed for a reason of its own.")
                 return
             else:
-                self._note_success()
+                self._end_outage()
                 return
         self.failed += 1
 
     async def _answers_again(self) -> None:
         while True:
-            await asyncio.sleep(REST_S)
+            await asyncio.sleep(PING_EVERY_S)
             if await self._memory.ping():
                 return
 
-    def _note_outage(self, reason: str) -> None:
+    def _begin_outage(self, reason: str) -> None:
         if self._outage is None:
-            log.warning("Memory is out of reach; calls go on, and what they have to keep waits: %s", reason)
-            self._outage = Outage(time.monotonic(), self.failed + self.dropped)
+            log.warning("Memory is out of reach; calls go on, and their writes wait: %s", reason)
+            self._outage = _Outage(time.monotonic(), self.failed + self.dropped)
 
-    def _note_success(self) -> None:
+    def _end_outage(self) -> None:
         if self._outage is not None:
-            lost, lasted_s = (
-                self.failed + self.dropped - self._outage.lost_before,
-                time.monotonic() - self._outage.began,
-            )
+            lost = self.failed + self.dropped - self._outage.lost_before
+            lasted_s = time.monotonic() - self._outage.began
             log.warning("Memory answers again after %.1f s; %d writes were lost meanwhile.", lasted_s, lost)
             self._outage = None

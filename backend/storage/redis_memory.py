@@ -1,7 +1,4 @@
-"""Memory in Redis 6.2 or newer: a server of the operator's, an embedded one, or fakeredis in this process.
-
-Every call goes through `guard`, which bounds it and makes `MemoryUnavailable` of what goes wrong.
-"""
+"""Memory in Redis 6.2 or newer: an operator's server, an embedded one, or fakeredis in this process."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from backend.storage.memory import (
     SUMMARY_TTL_S,
     ContextListener,
     ContextListeners,
-    ConversationNote,
+    ConversationInfo,
     Message,
     Unwatch,
 )
@@ -37,11 +34,11 @@ from backend.storage.pubsub import PubSub
 REST_S = 1.0
 """Seconds between tries to read changed contexts while Redis does not answer."""
 UNSURE_LIMIT = 100
-"""Messages remembered of which it is not sure whether they were appended; after an outage it is one, as a rule."""
+"""Messages remembered whose append failed, so that they may have been appended or not; usually it is one."""
 UNSURE_WITHIN = 20
-"""Messages, the newest, among which they are looked for."""
+"""Messages, the newest, among which such a message is looked for."""
 TURN_S = 5.0
-"""Seconds an update may wait for this process's earlier updates of the same user."""
+"""Seconds an update may wait for earlier updates of the same user by this process."""
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +46,7 @@ Close = Callable[[], Awaitable[None]]
 
 
 class RedisMemory:
-    """`Memory` over a redis.asyncio client, which it owns. `also_close` ends what serves it.
+    """`Memory` over a redis.asyncio client, which it owns; `also_close` is called after the client is closed.
 
     A user's context is kept for `user_ttl_s` seconds after its last change; None: for good.
     """
@@ -62,7 +59,7 @@ class RedisMemory:
         self.origin = secrets.token_hex(8)
         """The name of this client in the changes it publishes."""
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
-        """Messages whose append failed: Redis may have taken it all the same."""
+        """Messages whose append failed: Redis may have carried it out all the same."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def __repr__(self) -> str:
@@ -95,13 +92,12 @@ class RedisMemory:
 
         def write(pipe: Pipe, found: tuple[list[bytes], int]) -> None:
             raw, left_s = found
-            messages = [keys.decode_message(item) for item in raw]
-            new = keys.amended(messages, message_ids, content)
-            if new == messages:
+            new = [item for stored in raw for item in keys.amended_in(stored, message_ids, content)]
+            if new == raw:
                 return
             pipe.delete(key)
             if new:
-                pipe.rpush(key, *map(keys.encode, new))
+                pipe.rpush(key, *new)
                 pipe.expire(key, max(1, left_s))
 
         await self._client.transact(key, read=read, write=write)
@@ -112,28 +108,28 @@ class RedisMemory:
         raw = await self._client.call(
             lambda redis: redis.lrange(keys.conversation(user_id, conversation_id), -limit, -1)
         )
-        return [keys.decode_message(item) for item in raw]
+        return keys.decode_messages(raw)
 
-    async def conversations(self, user_id: str) -> list[ConversationNote]:
-        async def gather(redis: Redis) -> list[ConversationNote]:
+    async def conversations(self, user_id: str) -> list[ConversationInfo]:
+        async def gather(redis: Redis) -> list[ConversationInfo]:
             found = await self._conversations(redis, user_id)
             pipe = redis.pipeline(transaction=False)
             for name, _ in found:
                 pipe.llen(keys.conversation(user_id, name))
             counts = await pipe.execute() if found else []
             return [
-                ConversationNote(name, count, until - HISTORY_TTL_S)
+                ConversationInfo(name, count, until - HISTORY_TTL_S)
                 for (name, until), count in zip(found, counts, strict=True)
                 if count
             ]
 
-        notes: list[ConversationNote] = await self._client.call(gather)
+        notes: list[ConversationInfo] = await self._client.call(gather)
         return notes
 
     async def latest_messages(
         self, user_id: str, *, conversations: int, messages: int, besides: str = ""
     ) -> list[list[Message]]:
-        """Two round trips, however many conversations."""
+        """Read all conversations in two round trips."""
 
         async def gather(redis: Redis) -> list[list[bytes]]:
             names = [name for name, _ in await self._conversations(redis, user_id) if name != besides]
@@ -145,7 +141,7 @@ class RedisMemory:
             return cast(list[list[bytes]], await pipe.execute())
 
         raw: list[list[bytes]] = await self._client.call(gather)
-        return [[keys.decode_message(item) for item in items] for items in raw if items]
+        return [keys.decode_messages(items) for items in raw if items]
 
     async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
         key = keys.conversation(user_id, conversation_id)
@@ -248,7 +244,7 @@ class RedisMemory:
         return True
 
     async def version(self) -> str:
-        """The server's version, e.g. "7.0.15"."""
+        """Return the server's version, e.g. "7.0.15"."""
         info = await self._client.call(lambda redis: redis.info("server"))
         return str(info["redis_version"])
 
@@ -258,21 +254,21 @@ class RedisMemory:
             await self._also_close()
 
     async def _put_owned(self, user_id: str, name: str, value: str, ttl_s: int) -> None:
-        """Set a key of a user's and list it, dropping from the list what has expired."""
+        """Set a key of a user and list it, dropping expired keys from the list."""
         pipe = self._client.pipeline()
         pipe.set(name, value, ex=ttl_s)
         self._list_owned(pipe, user_id, {name: int(time.time()) + ttl_s})
         await self._client.execute(pipe)
 
     def _list_owned(self, pipe: Any, user_id: str, until: dict[str, int]) -> None:
-        """Have `pipe` list these keys as a user's until their seconds."""
+        """List these keys as a user's, each until its Unix time."""
         owned = keys.owned(user_id)
         pipe.zadd(owned, until)
         pipe.zremrangebyscore(owned, "-inf", int(time.time()))
         pipe.expire(owned, keys.FINGERPRINT_TTL_S)
 
     async def _conversations(self, redis: Redis, user_id: str) -> list[tuple[str, float]]:
-        """The names of a user's conversations that have not expired, and until when they are kept, the latest first."""
+        """Return the names of a user's conversations and until when each is kept, the latest first."""
         now = int(time.time())
         owned = await redis.zrange(keys.owned(user_id), "+inf", now, desc=True, withscores=True, byscore=True)
         listed = cast(list[tuple[bytes, float]], owned)
@@ -280,13 +276,13 @@ class RedisMemory:
         return [(name, until) for name, until in named if name is not None]
 
     async def _not_yet_in(self, key: str, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """Those that an append before, whose answer was lost, did not bring to the end of the list."""
+        """Return the messages that an earlier append, whose answer was lost, did not add to the list."""
         raw = await self._client.call(lambda redis: redis.lrange(key, -UNSURE_WITHIN, -1))
-        there = {keys.decode_message(item).message_id for item in raw}
+        there = {message.message_id for message in keys.decode_messages(raw)}
         return tuple(message for message in messages if message.message_id not in there)
 
     async def _read(self, redis: Redis, name: str) -> Any:
-        """Any key's value, a list's or a plain one's; None when there is none."""
+        """Return the value of a key, be it a list or a plain one; None when there is none."""
         if keys.holds_list(name):
             return [keys.readable(item) for item in cast(list[bytes], await redis.lrange(name, 0, -1))]
         raw = cast(bytes | None, await redis.get(name))

@@ -94,7 +94,7 @@ class ModelCallLog:
             async def write(_: Memory) -> None:
                 await self._write(scope, json.dumps(_redacted_data(entry), ensure_ascii=False))
 
-            self._outbox.put(write)
+            self._outbox.enqueue(write)
 
     def attempt_failed(self, model: str, attempt: int, error: str, seconds: float) -> None:
         """Keep an attempt that another follows; `ChatCompletions` calls it."""

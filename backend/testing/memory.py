@@ -16,7 +16,7 @@ from backend.storage.memory import (
     SUMMARY_TTL_S,
     ContextListener,
     ContextListeners,
-    ConversationNote,
+    ConversationInfo,
     Message,
     Unwatch,
 )
@@ -60,13 +60,13 @@ class FakeMemory:
         messages: list[Message] = self._get(keys.conversation(user_id, conversation_id)) or []
         return messages[-limit:] if limit > 0 else []
 
-    async def conversations(self, user_id: str) -> list[ConversationNote]:
+    async def conversations(self, user_id: str) -> list[ConversationInfo]:
         self._answer()
         notes = []
         for key in self._owned.get(user_id, ()):
             name = keys.conversation_of(user_id, key)
             if name is not None and (messages := self._get(key)):
-                notes.append(ConversationNote(name, len(messages), (self._kept[key].until or 0) - HISTORY_TTL_S))
+                notes.append(ConversationInfo(name, len(messages), (self._kept[key].until or 0) - HISTORY_TTL_S))
         return sorted(notes, key=lambda note: -note.updated_at)
 
     async def latest_messages(

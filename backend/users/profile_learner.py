@@ -19,7 +19,7 @@ from typing import Literal, cast
 
 from backend.responders.base import PastMessage
 from backend.storage.memory import Memory, Unwatch
-from backend.storage.outbox import Keep
+from backend.storage.outbox import Enqueue
 from backend.users.extraction import stated
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import CountTopic, ProfileUpdate, update_profile
@@ -55,7 +55,7 @@ class ProfileLearner:
     """The learner of one call; `close` it when the call is over."""
 
     def __init__(
-        self, shared: LearnerDependencies, session_id: str, user_id: str, keep: Keep, refresh: Refresh
+        self, shared: LearnerDependencies, session_id: str, user_id: str, keep: Enqueue, refresh: Refresh
     ) -> None:
         self._summaries = shared.summaries
         self._ingest = shared.ingest

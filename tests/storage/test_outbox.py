@@ -57,7 +57,7 @@ async def test_jobs_are_done_in_the_order_they_were_put() -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory())
     for number in range(10):
-        outbox.put(noting(notes, number))
+        outbox.enqueue(noting(notes, number))
     assert outbox.depth == 10
     await outbox.drain(1.0)
     assert notes == list(range(10))
@@ -68,7 +68,7 @@ async def test_a_full_outbox_drops_the_oldest() -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory(), limit=3)
     for number in range(5):
-        outbox.put(noting(notes, number))
+        outbox.enqueue(noting(notes, number))
     assert outbox.dropped == 2
     await outbox.drain(1.0)
     assert notes == [2, 3, 4]
@@ -77,9 +77,9 @@ async def test_a_full_outbox_drops_the_oldest() -> None:
 async def test_a_job_put_after_the_outbox_was_empty_is_done_too() -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory())
-    outbox.put(noting(notes, 0))
+    outbox.enqueue(noting(notes, 0))
     await until(lambda: notes == [0])
-    outbox.put(noting(notes, 1))
+    outbox.enqueue(noting(notes, 1))
     await until(lambda: notes == [0, 1])
     await outbox.drain(1.0)
 
@@ -90,7 +90,7 @@ async def test_what_is_put_during_an_outage_is_done_after_it_in_order(caplog: py
     outbox = Outbox(memory)
     memory.down = True
     for number in range(20):
-        outbox.put(keeping(notes, number))
+        outbox.enqueue(keeping(notes, number))
     with caplog.at_level(logging.INFO):
         await until(lambda: bool(caplog.records))
         assert notes == []
@@ -99,7 +99,7 @@ async def test_what_is_put_during_an_outage_is_done_after_it_in_order(caplog: py
     assert notes == list(range(20))
     assert (outbox.failed, outbox.dropped) == (0, 0)
     began, ended = [record.getMessage() for record in caplog.records]
-    assert began.startswith("Memory is out of reach; calls go on, and what they have to keep waits: ")
+    assert began.startswith("Memory is out of reach; calls go on, and their writes wait: ")
     assert re.fullmatch(r"Memory answers again after \d+\.\d s; 0 writes were lost meanwhile\.", ended)
 
 
@@ -108,10 +108,10 @@ async def test_a_long_outage_costs_the_oldest_and_says_how_many(caplog: pytest.L
     memory = FakeMemory()
     outbox = Outbox(memory, limit=3)
     memory.down = True
-    outbox.put(keeping(notes, 0))
+    outbox.enqueue(keeping(notes, 0))
     await until(lambda: bool(caplog.records))
     for number in range(1, 6):
-        outbox.put(keeping(notes, number))
+        outbox.enqueue(keeping(notes, number))
     memory.down = False
     await outbox.settle(5.0)
     assert notes == [0, 4, 5]  # the one that is being tried is not waiting; settling itself takes a place
@@ -128,8 +128,8 @@ async def test_a_job_that_memory_refuses_though_it_answers_holds_nobody_up_for_e
         tries.append(1)
         raise MemoryUnavailable("Redis refused.")
 
-    outbox.put(refused)
-    outbox.put(noting(notes, 1))
+    outbox.enqueue(refused)
+    outbox.enqueue(noting(notes, 1))
     await outbox.drain(5.0)
     assert (len(tries), outbox.failed, notes) == (CHANCES, 1, [1])
 
@@ -139,11 +139,11 @@ async def test_history_that_redis_took_without_answering_stands_there_once() -> 
         memory = RedisMemory(connect(server.url))
         outbox = Outbox(memory)
         said = [Message("user", f"number {number}", float(number)) for number in range(5)]
-        outbox.put(appending(said[0]))
+        outbox.enqueue(appending(said[0]))
         await outbox.settle(5.0)
         server.freeze()
         for message in said[1:]:
-            outbox.put(appending(message))
+            outbox.enqueue(appending(message))
         await asyncio.sleep(TIMEOUT_S + 0.3)  # the first of them is in Redis's socket, and its answer given up
         server.thaw()
         await outbox.settle(10.0)
@@ -156,8 +156,8 @@ async def test_history_that_redis_took_without_answering_stands_there_once() -> 
 async def test_a_mistake_in_one_job_does_not_stop_the_next(caplog: pytest.LogCaptureFixture) -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory())
-    outbox.put(failing(lambda: TypeError("a bug")))
-    outbox.put(noting(notes, 1))
+    outbox.enqueue(failing(lambda: TypeError("a bug")))
+    outbox.enqueue(noting(notes, 1))
     await outbox.drain(1.0)
     assert notes == [1]
     assert "reason of its own" in caplog.text
@@ -166,10 +166,10 @@ async def test_a_mistake_in_one_job_does_not_stop_the_next(caplog: pytest.LogCap
 async def test_draining_gives_up_in_time_and_counts_what_is_lost() -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory())
-    outbox.put(stuck)
-    outbox.put(noting(notes, 1))
+    outbox.enqueue(stuck)
+    outbox.enqueue(noting(notes, 1))
     await outbox.drain(0.05)
-    outbox.put(noting(notes, 2))
+    outbox.enqueue(noting(notes, 2))
     assert notes == []
     assert outbox.dropped == 3
     assert outbox.depth == 0
@@ -183,18 +183,18 @@ async def test_settling_waits_for_all_that_was_put_before() -> None:
     notes: list[int] = []
     outbox = Outbox(FakeMemory())
     for number in range(5):
-        outbox.put(noting(notes, number))
-    outbox.put(failing(lambda: MemoryUnavailable("gone")))
+        outbox.enqueue(noting(notes, number))
+    outbox.enqueue(failing(lambda: MemoryUnavailable("gone")))
     await outbox.settle(10.0)
     assert notes == list(range(5)) and outbox.failed == 1
-    outbox.put(noting(notes, 5))
+    outbox.enqueue(noting(notes, 5))
     await outbox.settle(1.0)
     assert notes[-1] == 5
 
 
 async def test_settling_gives_up_on_a_memory_that_is_stuck() -> None:
     outbox = Outbox(FakeMemory())
-    outbox.put(stuck)
+    outbox.enqueue(stuck)
     with pytest.raises(MemoryUnavailable):
         await outbox.settle(0.05)
     await outbox.drain(0.05)

@@ -105,6 +105,21 @@ async def test_a_value_somebody_else_wrote_is_refused_not_invented(server: Redis
     assert await memory.ping() is True
 
 
+async def test_a_message_that_cannot_be_decoded_is_skipped_and_stays_and_a_newer_versions_field_is_ignored(
+    server: RedisProcess, memory: RedisMemory
+) -> None:
+    client, key = connect(server.url), keys.conversation("u1", "s1")
+    await client.rpush(
+        key, b'{"role": "director"}', b'{"role":"user","content":"hi","at":1,"message_id":"m1","mood":"glad"}'
+    )
+    await client.expire(key, 60)
+    assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["hi"]
+    await memory.amend_messages("u1", "s1", ["m1"], "hello")
+    assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["hello"]
+    assert await client.lindex(key, 0) == b'{"role": "director"}'
+    await client.aclose()
+
+
 async def test_two_servers_updating_one_user_lose_nothing(server: RedisProcess, memory: RedisMemory) -> None:
     other = RedisMemory(connect(server.url))
 
