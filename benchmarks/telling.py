@@ -28,9 +28,9 @@ from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import TaskResult
 from benchmarks.figures import percentile
-from tests.support.house import PlacedCall, a_browser, placed_call, running_house
 from tests.support.offline_peer import offline_peer
 from tests.support.redis_server import running_redis
+from tests.support.running_server import PlacedCall, a_browser, placed_call, running_server
 from tests.support.tasks import FakeQueue
 from tests.support.waiting import until
 
@@ -57,10 +57,10 @@ async def main() -> None:
     with running_redis() as redis:
         async with offline_peer(SCRIPT) as peer:
             settings = {"REDIS_URL": redis.url, "BACKGROUND__WORKER": "off", "IDLE_NUDGE_S": "0"}
-            with running_house(peer, **settings) as house:
-                async with a_browser(house) as browser:
+            with running_server(peer, **settings) as server:
+                async with a_browser(server) as browser:
                     user = await _user(browser)
-                    async with placed_call(house, browser=browser) as call:
+                    async with placed_call(server, browser=browser) as call:
                         await _greeted(call)
                         took = await _measured(redis.url, user, call, rounds)
     _show(took)

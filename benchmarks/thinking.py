@@ -25,7 +25,7 @@ from backend.testing.model import Scene, ScriptedModel
 from backend.thinkers.base import Question
 from demo.services.server import serving
 from tests.support import chat_api
-from tests.support.minds import echo, toolbox
+from tests.support.agents import echo, toolbox
 
 TIMES = 300
 WARM_UP = 30

@@ -10,8 +10,8 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.settings.settings import load_settings
-from tests.support.house import placed_call, running_house
 from tests.support.offline_peer import offline_peer
+from tests.support.running_server import placed_call, running_server
 from tests.support.waiting import until
 
 THINKER = """
@@ -52,8 +52,8 @@ async def test_two_files_in_a_folder_answer_a_call(tmp_path: Path) -> None:
     (tmp_path / "moon.py").write_text(THINKER)
     (tmp_path / "moon_phase.py").write_text(TOOL)
     async with offline_peer(SCRIPT) as peer:
-        with running_house(peer, PLUGIN_FOLDERS=str(tmp_path)) as house:
-            async with placed_call(house, transport="ws") as call:
+        with running_server(peer, PLUGIN_FOLDERS=str(tmp_path)) as server:
+            async with placed_call(server, transport="ws") as call:
                 config = (await call.http.get("/api/config")).json()
                 headers = {"Authorization": f"Bearer {call.ticket.token}"}
                 url = f"/api/sessions/{call.ticket.session_id}/messages"
@@ -61,7 +61,7 @@ async def test_two_files_in_a_folder_answer_a_call(tmp_path: Path) -> None:
                 done = await call.told("thinker", event="complete")
                 await until(lambda: any("full" in each["content"] for each in call.all_told("transcript_done")))
             (connection,) = await peer.connections()
-    assert "moon" in house.printed
+    assert "moon" in server.printed
     shown = {"domain": "moon", "label": "Moon", "description": "the phases of the moon", "example": "Is the moon full?"}
     assert shown in config["thinkers"]
     assert (done.data["domain"], done.data["label"], done.data["source"]) == ("moon", "Moon", "live")

@@ -110,7 +110,7 @@ def chat(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def tour(context: typer.Context) -> None:
-    """Lead one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
+    """Take one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
     raise typer.Exit(subprocess.call([sys.executable, "-m", "demo.tour", *context.args]))
 
 

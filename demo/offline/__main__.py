@@ -12,7 +12,7 @@ import uvloop
 
 from backend.errors import SetupError
 from demo.offline import parent
-from demo.offline.app import House, create_app
+from demo.offline.app import Demonstration, create_app
 from demo.offline.demonstration.brain import DemonstrationBrain
 from demo.offline.script.schema import Script, load
 from demo.offline.server import Server, listen
@@ -38,9 +38,9 @@ async def _serve(script: Script | None, options: argparse.Namespace) -> None:
             # Loading while the first caller is still dialling; a script needs neither until it says so.
             await ears.start()
             the_voice()
-        house = House(lambda: DemonstrationBrain(ears, speak), speak, script, required_key=options.require_key)
+        served = Demonstration(lambda: DemonstrationBrain(ears, speak), speak, script, required_key=options.require_key)
         listening = listen(options.host, options.port)
-        server = Server(create_app(house))
+        server = Server(create_app(served))
         if options.exit_with_parent:
             parent.when_gone(server.stop)
         _announce(options.host, listening.getsockname()[1])

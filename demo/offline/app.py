@@ -29,7 +29,7 @@ MAX_CHAT_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class House:
+class Demonstration:
     """What the routes share."""
 
     demonstration: Callable[[], Brain]
@@ -62,7 +62,7 @@ class House:
         self.records.clear()
 
 
-def create_app(house: House) -> Starlette:
+def create_app(served: Demonstration) -> Starlette:
     """The ASGI application."""
     app = Starlette(
         routes=[
@@ -73,41 +73,41 @@ def create_app(house: House) -> Starlette:
             Route("/debug/script", debug_script, methods=["POST"]),
         ],
     )
-    app.state.house = house
+    app.state.served = served
     return app
 
 
 async def realtime(socket: WebSocket) -> None:
     """One Realtime connection."""
-    house: House = socket.app.state.house
-    refusal = _refusal(house, socket)
+    served: Demonstration = socket.app.state.served
+    refusal = _refusal(served, socket)
     if refusal is not None:
-        house.records.refused += 1
+        served.records.refused += 1
         await socket.send_denial_response(refusal)
         return
-    house.accepted += 1
-    record = house.records.open(dict(socket.query_params))
+    served.accepted += 1
+    record = served.records.open(dict(socket.query_params))
     await socket.accept()
-    script = house.script and house.script.for_connection(house.accepted, socket.query_params.get("script"))
-    core, brain = _make(house, script, record)
+    script = served.script and served.script.for_connection(served.accepted, socket.query_params.get("script"))
+    core, brain = _make(served, script, record)
     await Connection(socket, core, brain, record, abort=socket.scope["extensions"][ABORT]).run()
 
 
 async def chat_completions(request: Request) -> Response:
     """One chat completion, streamed or whole."""
-    house: House = request.app.state.house
-    if not _key_is_right(house, request):
+    served: Demonstration = request.app.state.served
+    if not _key_is_right(served, request):
         return _invalid_key()
     body = await request.body()
     if len(body) > MAX_CHAT_BYTES:
         return _error(413, "The request is too large.", "invalid_request_error")
-    return await complete(body, MODEL, house.next_chat_reply())
+    return await complete(body, MODEL, served.next_chat_reply())
 
 
 async def models(request: Request) -> Response:
     """The one model there is."""
-    house: House = request.app.state.house
-    if not _key_is_right(house, request):
+    served: Demonstration = request.app.state.served
+    if not _key_is_right(served, request):
         return _invalid_key()
     entry = {"id": MODEL, "object": "model", "created": 0, "owned_by": "responder-thinker"}
     return JSONResponse({"object": "list", "data": [entry]})
@@ -117,8 +117,8 @@ async def debug_connections(request: Request) -> Response:
     """Everything that went over the wire; `?audio=1` adds the appended audio."""
     if not _is_local(request):
         return Response(status_code=404)
-    house: House = request.app.state.house
-    return JSONResponse(house.records.shown(with_audio=request.query_params.get("audio") == "1"))
+    served: Demonstration = request.app.state.served
+    return JSONResponse(served.records.shown(with_audio=request.query_params.get("audio") == "1"))
 
 
 async def debug_script(request: Request) -> Response:
@@ -132,14 +132,14 @@ async def debug_script(request: Request) -> Response:
         script = parse(body) if body.strip() else None
     except ScriptError as error:
         return JSONResponse({"error": str(error)}, status_code=422)
-    request.app.state.house.take_script(script)
+    request.app.state.served.take_script(script)
     return JSONResponse({"ok": True})
 
 
-def _make(house: House, script: ConnectionScript | None, record: ConnectionRecord) -> tuple[Realtime, Brain]:
+def _make(served: Demonstration, script: ConnectionScript | None, record: ConnectionRecord) -> tuple[Realtime, Brain]:
     knobs = _knobs(script) if script else Knobs()
     core = Realtime(MODEL, connection=record.number, now=time.monotonic(), knobs=knobs)
-    brain: Brain = ScriptedBrain(script, house.speak) if script else house.demonstration()
+    brain: Brain = ScriptedBrain(script, served.speak) if script else served.demonstration()
     return core, brain
 
 
@@ -150,20 +150,20 @@ def _knobs(script: ConnectionScript) -> Knobs:
     return knobs
 
 
-def _refusal(house: House, connection: HTTPConnection) -> Response | None:
+def _refusal(served: Demonstration, connection: HTTPConnection) -> Response | None:
     """Why a handshake is not accepted, as the HTTP answer; None if it is."""
-    house.handshakes += 1
-    if not _key_is_right(house, connection):
+    served.handshakes += 1
+    if not _key_is_right(served, connection):
         return _invalid_key()
-    if house.script and house.handshakes <= house.script.refuse_connections:
-        return _error(house.script.refuse_status, "The server is overloaded (scripted).", "server_error")
+    if served.script and served.handshakes <= served.script.refuse_connections:
+        return _error(served.script.refuse_status, "The server is overloaded (scripted).", "server_error")
     return None
 
 
-def _key_is_right(house: House, connection: HTTPConnection) -> bool:
-    if house.required_key is None:
+def _key_is_right(served: Demonstration, connection: HTTPConnection) -> bool:
+    if served.required_key is None:
         return True
-    return connection.headers.get("authorization") == f"Bearer {house.required_key}"
+    return connection.headers.get("authorization") == f"Bearer {served.required_key}"
 
 
 def _invalid_key() -> Response:

@@ -195,7 +195,7 @@ class GitHub:
         return datetime.fromtimestamp(self.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def furnished() -> GitHub:
+def seeded() -> GitHub:
     """One with two issues and a comment."""
     hub = GitHub()
     hub.opened("The door squeaks", "It squeaks when it is cold.", labels=[{"name": "bug"}])

@@ -13,7 +13,7 @@ SERVICES = {
     "news": newsapi.answering,
     "web": search_apis.searxng,
     "pubmed": search_apis.pubmed,
-    "github": github.furnished().answering,
+    "github": github.seeded().answering,
 }
 """By the first part of the path."""
 

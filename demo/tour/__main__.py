@@ -11,15 +11,15 @@ import uvloop
 from rich.console import Console
 
 from backend.errors import VoiceError
-from demo.tour.background import lead as lead_background
-from demo.tour.conversation import tour as lead_conversation
-from demo.tour.reasoning import lead as lead_reasoning
-from demo.tour.reminder import lead as lead_reminder
-from demo.tour.run import tour as lead_thinkers
-from demo.tour.steps import lead as lead_steps
+from demo.tour.background import run as run_background
+from demo.tour.conversation import tour as run_conversation
+from demo.tour.reasoning import run as run_reasoning
+from demo.tour.reminder import run as run_reminder
+from demo.tour.run import tour as run_thinkers
+from demo.tour.steps import run as run_steps
 
 
-class Sight(StrEnum):
+class Part(StrEnum):
     """What `tour` can show by itself."""
 
     BACKGROUND = "background"
@@ -33,25 +33,25 @@ def tour(
     voice: Annotated[bool, typer.Option(help="Also ask by voice, in a real call.")] = True,
     thinker: Annotated[list[str] | None, typer.Option(help="Ask only this Thinker; may be given again.")] = None,
     only: Annotated[
-        Sight | None,
+        Part | None,
         typer.Option(
             help="Show this instead: long work that survives kill -9, text to voice and back, a failing step, …"
         ),
     ] = None,
 ) -> None:
-    """Lead one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
+    """Take one conversation through every Thinker, by text and by voice, with no key, no network, no microphone."""
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
-    if only is Sight.BACKGROUND:
-        raise typer.Exit(uvloop.run(lead_background(Console(highlight=False))))
-    if only is Sight.STEPS:
-        raise typer.Exit(uvloop.run(lead_steps(Console(highlight=False))))
-    if only is Sight.REASONING:
-        raise typer.Exit(uvloop.run(lead_reasoning(Console(highlight=False))))
-    if only is Sight.REMINDER:
-        raise typer.Exit(uvloop.run(lead_reminder(Console(highlight=False))))
-    if only is Sight.CONVERSATION:
-        raise typer.Exit(uvloop.run(lead_conversation()))
-    raise typer.Exit(uvloop.run(lead_thinkers(voice=voice, only=thinker or ())))
+    if only is Part.BACKGROUND:
+        raise typer.Exit(uvloop.run(run_background(Console(highlight=False))))
+    if only is Part.STEPS:
+        raise typer.Exit(uvloop.run(run_steps(Console(highlight=False))))
+    if only is Part.REASONING:
+        raise typer.Exit(uvloop.run(run_reasoning(Console(highlight=False))))
+    if only is Part.REMINDER:
+        raise typer.Exit(uvloop.run(run_reminder(Console(highlight=False))))
+    if only is Part.CONVERSATION:
+        raise typer.Exit(uvloop.run(run_conversation()))
+    raise typer.Exit(uvloop.run(run_thinkers(voice=voice, only=thinker or ())))
 
 
 def main() -> None:

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from backend.errors import NoAnswer
-from demo.tour.house import furnished, started
 from demo.tour.questions import Step
+from demo.tour.toured_server import prepared_folder, started
 from demo.tour.visit import visiting
 
 QUESTION = "Research how cities cut their traffic, and take your time."
@@ -31,7 +31,7 @@ SETTINGS = {
 }
 
 
-async def lead(console: Console) -> int:
+async def run(console: Console) -> int:
     """The exit code: 0 when the result was spoken in the new call. Raises `VoiceError`."""
     try:
         async with asyncio.timeout(WITHIN_S), AsyncExitStack() as stack:
@@ -41,7 +41,7 @@ async def lead(console: Console) -> int:
 
 
 async def _shown(console: Console, stack: AsyncExitStack) -> int:
-    folder, settings = await stack.enter_async_context(furnished())
+    folder, settings = await stack.enter_async_context(prepared_folder())
     settings |= SETTINGS
     serve = ("serve", "--port", "0")
     server = await stack.enter_async_context(started(folder, settings, *serve))

@@ -15,7 +15,7 @@ from backend.app.client.signalling import Signalling
 from backend.app.client.talk import HEARD_AN_ANSWER, talk
 from backend.errors import TransportLost
 from backend.media.wav import write_wav
-from demo.tour.house import touring_house
+from demo.tour.toured_server import toured_server
 from demo.tour.voice import spoken, voice_name
 
 WITHIN_S = 90.0
@@ -37,7 +37,7 @@ async def tour(console: Console | None = None) -> int:
 
 
 async def _toured(console: Console) -> int:
-    async with touring_house() as url, httpx2.AsyncClient(base_url=url, trust_env=False, timeout=60) as http:
+    async with toured_server() as url, httpx2.AsyncClient(base_url=url, trust_env=False, timeout=60) as http:
         typing = Conversation(http, ID, console)
         console.print("[bold]Typed[/]")
         for line in BEFORE:

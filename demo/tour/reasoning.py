@@ -31,7 +31,7 @@ SCRIPT = {
 }
 
 
-async def lead(console: Console) -> int:
+async def run(console: Console) -> int:
     """The exit code: 0 when the deliverable came, and nothing of what was thought on the way."""
     script = {name: list(lines) for name, lines in SCRIPT.items()}
     asked: list[str] = []

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from backend.errors import NoAnswer
-from demo.tour.house import touring_house
 from demo.tour.questions import Step
+from demo.tour.toured_server import toured_server
 from demo.tour.visit import Visit, visiting
 from demo.tour.voice import spoken, voice_name
 
@@ -25,7 +25,7 @@ ATTEMPTS = 3
 LOOK_EVERY_S = 0.3
 
 
-async def lead(console: Console) -> int:
+async def run(console: Console) -> int:
     """The exit code: 0 when the reminder was spoken, and is gone. Raises `VoiceError`."""
     try:
         async with asyncio.timeout(WITHIN_S):
@@ -38,7 +38,7 @@ async def _shown(console: Console) -> int:
     console.print(f"[bold]A reminder spoken on time[/], in a call over WebRTC, with the voice of {voice_name()}")
     speech = await spoken(QUESTION)
     async with (
-        touring_house() as url,
+        toured_server() as url,
         httpx2.AsyncClient(base_url=url, trust_env=False) as http,
         visiting(http) as visit,
     ):

@@ -1,4 +1,4 @@
-"""The tour itself: start the house, ask every Thinker by text and by voice, print what came of it."""
+"""The tour itself: start the server, ask every Thinker by text and by voice, print what came of it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rich.markup import escape
 
 from backend.app.client.signalling import Signalling
 from backend.errors import BadRequest, TransportLost
-from demo.tour.house import touring_house
 from demo.tour.questions import Step, steps
+from demo.tour.toured_server import toured_server
 from demo.tour.visit import Outcome, visiting
 from demo.tour.voice import spoken, voice_name
 
@@ -45,7 +45,7 @@ async def _toured(voice: bool, only: Sequence[str], console: Console) -> list[Ou
     console.print(
         "  Services   local stand-ins that speak the documented JSON: what they tell is made up", soft_wrap=True
     )
-    async with touring_house() as url, httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+    async with toured_server() as url, httpx2.AsyncClient(base_url=url, trust_env=False) as http:
         thinkers: list[dict[str, Any]] = (await Signalling(http).config())["thinkers"]
         if unknown := set(only) - {thinker["domain"] for thinker in thinkers}:
             raise BadRequest(f"There is no Thinker for {', '.join(sorted(unknown))}.")

@@ -9,7 +9,7 @@ import httpx2
 from rich.console import Console
 from rich.markup import escape
 
-from demo.tour.house import furnished, started
+from demo.tour.toured_server import prepared_folder, started
 
 PLUGIN = """
 from backend.middleware.base import Amended, WholeTurn, step
@@ -25,15 +25,15 @@ async def audit(turn: WholeTurn) -> None:
 QUESTION = "Who wrote Hamlet?"
 
 
-async def lead(console: Console) -> int:
+async def run(console: Console) -> int:
     """The exit code: 0 when the answer came, amended, and the failure was told without anybody's words."""
-    async with furnished() as (folder, settings):
+    async with prepared_folder() as (folder, settings):
         plugins = folder / "plugins"
         plugins.mkdir()
         (plugins / "afterwards.py").write_text(PLUGIN)
         with_steps = settings | {"PLUGIN_FOLDERS": str(plugins)}
-        async with started(folder, with_steps, "serve", "--port", "0") as house:
-            answer, counted = await _asked(house.url)
+        async with started(folder, with_steps, "serve", "--port", "0") as server:
+            answer, counted = await _asked(server.url)
         logged = _lines_about("audit", folder / "serve.log")
     console.print("[bold]A post-step that fails[/]: sign amends the answer, audit raises")
     console.print(f"  question  {QUESTION}")

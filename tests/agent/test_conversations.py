@@ -17,7 +17,7 @@ from backend.storage.memory import HISTORY_TTL_S, Message
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
-from tests.support.minds import call, toolbox
+from tests.support.agents import call, toolbox
 
 
 @tool("echo", "Says it again.", persistent=True)

@@ -12,7 +12,7 @@ from backend.errors import ModelUnavailable
 from backend.storage.memory import Message
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Principal, Result, tool
-from tests.support.minds import Slow, agent, call, echo, fail
+from tests.support.agents import Slow, agent, call, echo, fail
 from tests.support.waiting import until
 
 

@@ -23,7 +23,7 @@ from backend.tools.base import Result, tool
 from demo.services.server import serving
 from tests.agent.test_context import assert_valid
 from tests.support import chat_api as api
-from tests.support.minds import Slow, agent, call, echo, fail, kinds
+from tests.support.agents import Slow, agent, call, echo, fail, kinds
 from tests.support.waiting import until
 
 

@@ -17,8 +17,8 @@ from backend.storage.memory import Message, StoredCall
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from backend.tools.registry import Registry
-from demo.offline.chat.mind import think
-from tests.support.minds import toolbox
+from demo.offline.chat.rules import think
+from tests.support.agents import toolbox
 from tests.support.waiting import until
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from backend.media.wav import read_wav, write_wav
-from tests.support.house import COMMAND, RunningHouse, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import COMMAND, RunningServer, running_server
 from tests.support.speech import frames_of, speech
 from tests.support.tones import audible, pitch
 
@@ -49,8 +49,8 @@ def peer() -> Iterator[OfflinePeer]:
 
 
 @pytest.fixture(scope="module")
-def house(peer: OfflinePeer) -> Iterator[RunningHouse]:
-    with running_house(peer) as running:
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer) as running:
         yield running
 
 
@@ -102,7 +102,7 @@ def test_a_file_that_is_no_sound_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("transport", ["webrtc", "ws"])
 async def test_talk_prints_the_conversation_and_saves_what_it_hears(
-    peer: OfflinePeer, house: RunningHouse, tmp_path: Path, question: Path, transport: str
+    peer: OfflinePeer, server: RunningServer, tmp_path: Path, question: Path, transport: str
 ) -> None:
     asked = {"name": "route_to_thinker", "arguments": {"domain": "knowledge", "query": "height of the Eiffel tower"}}
     turn = {
@@ -112,7 +112,7 @@ async def test_talk_prints_the_conversation_and_saves_what_it_hears(
     }
     await peer.follow({"turns": [turn], "chat": [{"text": "330 metres."}]})
     out = tmp_path / "reply.wav"
-    options = ("--out", out, "--url", house.url, "--transport", transport)
+    options = ("--out", out, "--url", server.url, "--transport", transport)
     ended = await asyncio.to_thread(run, "talk", question, *options, folder=tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     lines = ended.stdout.splitlines()

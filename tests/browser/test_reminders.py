@@ -12,7 +12,7 @@ from playwright.async_api import Browser
 
 from backend.sessions.page_json import PageMessage
 from tests.support.browser import launched, tab_in
-from tests.support.house import running_house
+from tests.support.running_server import running_server
 from tests.support.standin import StandIn, standing_in
 from tests.support.waiting import until
 
@@ -82,9 +82,9 @@ async def test_reminders_that_are_set_are_listed_and_called_off(browser: Browser
 
 async def test_from_a_real_server_one_reaches_the_page_and_is_gone(browser: Browser) -> None:
     """The page, the stream, the delivery and its end, with nothing in between that is made for tests."""
-    with running_house() as house:
+    with running_server() as running:
         async with tab_in(browser) as tab:
-            await tab.open(house.url)
+            await tab.open(running.url)
             set_one = """async () => (await (await fetch("/notification", {
               method: "POST", body: JSON.stringify({ text: "take the bread out", at: "in 2 seconds" }),
             })).json()).at_s"""
@@ -93,7 +93,7 @@ async def test_from_a_real_server_one_reaches_the_page_and_is_gone(browser: Brow
             await tab.sees("reminder-due", "take the bread out")
             assert time.time() - due < 8.0
             await tab.page.get_by_test_id("reminder-set").wait_for(state="detached")
-            metrics = httpx2.get(f"{house.url}/metrics", trust_env=False).text
+            metrics = httpx2.get(f"{running.url}/metrics", trust_env=False).text
             assert 'voice_reminders_total{event="page"} 1.0' in metrics
             await tab.press("reminder-done")
             await tab.page.reload()

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
+from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 
 
 async def type_text(call: PlacedCall, text: str) -> dict[str, Any]:
@@ -26,14 +26,14 @@ async def calendar(browser: httpx2.AsyncClient) -> dict[str, str]:
     return kept
 
 
-def files(house: RunningHouse) -> list[Path]:
-    return list((house.folder / "var" / "calendars").glob("*/*"))
+def files(running: RunningServer) -> list[Path]:
+    return list((running.folder / "var" / "calendars").glob("*/*"))
 
 
 async def test_an_event_is_kept_given_to_its_user_and_erased_with_them() -> None:
-    with running_house() as house:
-        async with a_browser(house) as browser, a_browser(house) as stranger:
-            async with placed_call(house, transport="ws", browser=browser) as call:
+    with running_server() as running:
+        async with a_browser(running) as browser, a_browser(running) as stranger:
+            async with placed_call(running, transport="ws", browser=browser) as call:
                 told = await type_text(call, "Put the dentist in my calendar for tomorrow at three.")
             assert (told["domain"], told["source"]) == ("assistant", "live")
             [text] = (await calendar(browser)).values()
@@ -41,7 +41,7 @@ async def test_an_event_is_kept_given_to_its_user_and_erased_with_them() -> None
             assert "T150000" in text
             assert await calendar(stranger) == {}
             assert (await stranger.delete("/api/me")).status_code == 200
-            assert len(files(house)) == 1
+            assert len(files(running)) == 1
             assert (await browser.delete("/api/me")).status_code == 200
             assert await calendar(browser) == {}
-            assert list((house.folder / "var" / "calendars").glob("*/")) == []
+            assert list((running.folder / "var" / "calendars").glob("*/")) == []

@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from backend.media.frame import FRAME_MS
-from tests.support.house import PlacedCall, RunningHouse, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.processes import children, gone
+from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 
 TONE: dict[str, Any] = {"hz": 440, "ms": 400}
 EXIT_WITHIN_S = 10.0
@@ -27,8 +27,8 @@ def peer() -> Iterator[OfflinePeer]:
 
 
 @pytest.fixture(scope="module")
-def house(peer: OfflinePeer) -> Iterator[RunningHouse]:
-    with running_house(peer, IDLE_NUDGE_S="1", IDLE_DISCONNECT_S="3") as running:
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer, IDLE_NUDGE_S="1", IDLE_DISCONNECT_S="3") as running:
         yield running
 
 
@@ -40,9 +40,9 @@ def path(call: PlacedCall) -> str:
     return f"/api/sessions/{call.ticket.session_id}"
 
 
-async def silent_call(house: RunningHouse, transport: str) -> None:
+async def silent_call(server: RunningServer, transport: str) -> None:
     """Somebody calls, says nothing, and is let go."""
-    async with placed_call(house, transport=transport) as call:
+    async with placed_call(server, transport=transport) as call:
         ended = await call.told("session_ended", within_s=12)
         types = [event.type for event in call.events]
         goodbye_at = call.arrivals[types.index("session_idle_disconnect")]
@@ -69,21 +69,21 @@ async def silent_call(house: RunningHouse, transport: str) -> None:
 
 
 async def test_silence_brings_a_nudge_then_a_goodbye_that_is_heard_then_the_end(
-    peer: OfflinePeer, house: RunningHouse
+    peer: OfflinePeer, server: RunningServer
 ) -> None:
     nudge = {"text": "Still there?", "tone": TONE}
     goodbye = {"text": "Goodbye!", "tone": {"hz": 440, "ms": 800}}
     await peer.follow({"purposes": {"nudge": nudge, "goodbye": goodbye}})
-    await asyncio.gather(silent_call(house, "webrtc"), silent_call(house, "ws"))
+    await asyncio.gather(silent_call(server, "webrtc"), silent_call(server, "ws"))
 
 
 async def deleted(call: PlacedCall) -> int:
     return (await call.http.delete(path(call), headers=own(call))).status_code
 
 
-async def test_a_deleted_call_is_over_at_once_and_forgotten(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_deleted_call_is_over_at_once_and_forgotten(peer: OfflinePeer, server: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "A story " * 20, "tone": {"hz": 440, "ms": 6000}}}]})
-    async with placed_call(house) as call:
+    async with placed_call(server) as call:
         await call.http.post(f"{path(call)}/messages", json={"text": "tell me a story"}, headers=own(call))
         await call.hears_something()
         began = time.monotonic()
@@ -95,9 +95,9 @@ async def test_a_deleted_call_is_over_at_once_and_forgotten(peer: OfflinePeer, h
     assert ended.data == {"reason": "deleted"}
 
 
-async def test_a_beacon_with_the_token_alone_hangs_up(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_beacon_with_the_token_alone_hangs_up(peer: OfflinePeer, server: RunningServer) -> None:
     await peer.follow({"turns": []})
-    async with placed_call(house) as call, httpx2.AsyncClient(base_url=house.url, trust_env=False) as stranger:
+    async with placed_call(server) as call, httpx2.AsyncClient(base_url=server.url, trust_env=False) as stranger:
         body = {"session_id": call.ticket.session_id}
         refused = await stranger.post("/api/rtc/disconnect", json=body | {"token": "wrong"})
         assert refused.status_code == 404
@@ -107,9 +107,9 @@ async def test_a_beacon_with_the_token_alone_hangs_up(peer: OfflinePeer, house: 
         assert (await call.http.get(path(call), headers=own(call))).json()["ended_reason"] == "disconnected"
 
 
-async def test_two_callers_never_see_each_others_calls(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_two_callers_never_see_each_others_calls(peer: OfflinePeer, server: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "Yes.", "tone": TONE}}]})
-    async with placed_call(house) as ada, placed_call(house, transport="ws") as bob:
+    async with placed_call(server) as ada, placed_call(server, transport="ws") as bob:
         await ada.http.post(f"{path(ada)}/messages", json={"text": "my secret"}, headers=own(ada))
         await ada.told("transcript", content="my secret")
         for headers in ({}, own(bob)):
@@ -128,31 +128,31 @@ async def test_two_callers_never_see_each_others_calls(peer: OfflinePeer, house:
         assert not bob.all_told("transcript") and not ada.all_told("session_ended")
 
 
-async def exit_status(house: RunningHouse) -> int:
-    return await asyncio.to_thread(house.process.wait, EXIT_WITHIN_S)
+async def exit_status(server: RunningServer) -> int:
+    return await asyncio.to_thread(server.process.wait, EXIT_WITHIN_S)
 
 
 async def test_sigterm_says_goodbye_ends_the_call_and_leaves_no_process() -> None:
-    with running_house() as house:
-        offspring = children(house.pid)
+    with running_server() as server:
+        offspring = children(server.pid)
         assert len(offspring) >= 3, "redis-server, the offline demonstration and its recogniser"
-        async with placed_call(house) as call, placed_call(house, transport="ws") as other:
-            house.process.send_signal(signal.SIGTERM)
+        async with placed_call(server) as call, placed_call(server, transport="ws") as other:
+            server.process.send_signal(signal.SIGTERM)
             await asyncio.gather(call.hears_something(), other.hears_something())
             for each in (call, other):
                 ended = await each.told("session_ended", within_s=8)
                 assert ended.data == {"reason": "shutdown"}
                 assert each.all_told("transcript")[-1]["content"] == "I have to go now. Goodbye!"
                 assert len(each.audible()) * FRAME_MS > 1000, "the goodbye was heard, not only begun"
-            assert await exit_status(house) == 0
+            assert await exit_status(server) == 0
         await gone(offspring, within_s=1)
-        assert "Traceback" not in (house.folder / "stderr.log").read_text()
+        assert "Traceback" not in (server.folder / "stderr.log").read_text()
 
 
 async def test_a_server_killed_in_a_call_leaves_no_process() -> None:
-    with running_house() as house:
-        offspring = children(house.pid)
-        async with placed_call(house, transport="ws"):
-            house.process.kill()
-            await exit_status(house)
+    with running_server() as server:
+        offspring = children(server.pid)
+        async with placed_call(server, transport="ws"):
+            server.process.kill()
+            await exit_status(server)
             await gone(offspring, within_s=5)

@@ -15,9 +15,9 @@ import psutil
 import pytest
 
 from backend.storage.client import connect
-from tests.support.house import PlacedCall, RunningHouse, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.processes import child
+from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
@@ -33,8 +33,8 @@ def peer() -> Iterator[OfflinePeer]:
 
 
 @pytest.fixture(scope="module")
-def house(peer: OfflinePeer) -> Iterator[RunningHouse]:
-    with running_house(peer) as running:
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer) as running:
         yield running
 
 
@@ -60,19 +60,19 @@ async def answered(call: PlacedCall, times: int) -> list[int]:
 # --- memory -------------------------------------------------------------------------------------------
 
 
-def redis_of(house: RunningHouse) -> psutil.Process:
-    return child(house.pid, "redis-server")
+def redis_of(server: RunningServer) -> psutil.Process:
+    return child(server.pid, "redis-server")
 
 
-async def remembered(house: RunningHouse, call: PlacedCall) -> int:
+async def remembered(server: RunningServer, call: PlacedCall) -> int:
     """How many messages of this call are in Redis."""
-    async with aclosing(_Memory(house)) as memory:
+    async with aclosing(_Memory(server)) as memory:
         return await memory.count(call.ticket.conversation_id)
 
 
 class _Memory:
-    def __init__(self, house: RunningHouse) -> None:
-        self.redis = connect(f"unix://{house.folder}/var/redis/redis.sock")
+    def __init__(self, server: RunningServer) -> None:
+        self.redis = connect(f"unix://{server.folder}/var/redis/redis.sock")
 
     async def count(self, conversation_id: str) -> int:
         """Messages of a conversation, whoever it belongs to."""
@@ -84,43 +84,43 @@ class _Memory:
 
 
 @pytest.mark.alone
-async def test_a_frozen_redis_costs_no_time_and_is_written_to_again(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_frozen_redis_costs_no_time_and_is_written_to_again(peer: OfflinePeer, server: RunningServer) -> None:
     await peer.follow({"turns": [a_turn("Yes.")]})
-    redis = redis_of(house)
-    async with placed_call(house) as call:
+    redis = redis_of(server)
+    async with placed_call(server) as call:
         before = await answered(call, 3)
-        await until(lambda: _holds(house, call, 6))
+        await until(lambda: _holds(server, call, 6))
         redis.send_signal(signal.SIGSTOP)
         try:
             frozen = await answered(call, 3)
-            async with asyncio.timeout(8), placed_call(house, transport="ws") as newcomer:
+            async with asyncio.timeout(8), placed_call(server, transport="ws") as newcomer:
                 await answered(newcomer, 1)
             assert "Redis does not answer" in (await call.http.get("/readyz")).text
         finally:
             redis.send_signal(signal.SIGCONT)
         await asyncio.sleep(1.5)  # the breaker lets a probe through once a second
         await answered(call, 1)
-        kept = await remembered(house, call)
-        await until(lambda: _holds(house, call, 8))
+        kept = await remembered(server, call)
+        await until(lambda: _holds(server, call, 8))
     assert statistics.median(frozen) <= 1.5 * statistics.median(before) + 50, (before, frozen)
     assert kept >= 6
 
 
-async def _holds(house: RunningHouse, call: PlacedCall, count: int) -> bool:
-    return await remembered(house, call) >= count
+async def _holds(server: RunningServer, call: PlacedCall, count: int) -> bool:
+    return await remembered(server, call) >= count
 
 
-async def test_a_killed_redis_costs_no_call_and_comes_back(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_killed_redis_costs_no_call_and_comes_back(peer: OfflinePeer, server: RunningServer) -> None:
     await peer.follow({"turns": [a_turn("Yes.")]})
-    redis = redis_of(house)
-    async with placed_call(house) as call:
+    redis = redis_of(server)
+    async with placed_call(server) as call:
         await answered(call, 1)
         redis.kill()
         await answered(call, 1)
-        await until(lambda: (house.folder / "var/redis/redis.sock").exists())
+        await until(lambda: (server.folder / "var/redis/redis.sock").exists())
         await asyncio.sleep(1.2)  # the breaker lets a probe through once a second
         await answered(call, 1)
-        await until(lambda: _holds(house, call, 4))
+        await until(lambda: _holds(server, call, 4))
         assert not call.all_told("error")
 
 
@@ -128,11 +128,11 @@ async def test_a_killed_redis_costs_no_call_and_comes_back(peer: OfflinePeer, ho
 
 
 async def test_an_expired_session_is_followed_by_one_that_knows_what_was_said(
-    peer: OfflinePeer, house: RunningHouse
+    peer: OfflinePeer, server: RunningServer
 ) -> None:
     first = {"turns": [a_turn("It is sunny.")], "expires_after_ms": 4000}
     await peer.follow({"connections": [first, {"turns": [a_turn("Tomorrow too.")]}]})
-    async with placed_call(house) as call:
+    async with placed_call(server) as call:
         await answered(call, 1)
         await call.told("error")
         await until(lambda: _connections(peer, 2))
@@ -156,14 +156,14 @@ async def _connections(peer: OfflinePeer, count: int) -> bool:
 async def test_a_killed_demonstration_is_started_again_and_the_call_recovers(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"turns": [a_turn("It is sunny.")]}))
-    with running_house(OFFLINE_SCRIPT=str(script)) as house:
-        async with placed_call(house) as call:
+    with running_server(OFFLINE_SCRIPT=str(script)) as server:
+        async with placed_call(server) as call:
             await answered(call, 1)
-            first = child(house.pid, "demo.offline")
+            first = child(server.pid, "demo.offline")
             first.kill()
             await call.told("error")
             await until(lambda: _ready(call), 10)
-            second = child(house.pid, "demo.offline")
+            second = child(server.pid, "demo.offline")
             await answered(call, 1)
             contents = [data["content"] for data in call.all_told("transcript") if data["role"] == "user"]
         assert second.pid != first.pid and contents == [QUESTION, QUESTION]
@@ -180,8 +180,8 @@ async def _ready(call: PlacedCall) -> bool:
 async def test_the_providers_own_turn_detection_finds_turns_and_interruptions(peer: OfflinePeer) -> None:
     stop = {"hear": "stop", "reply": {"text": "All right.", "tone": TONE}}
     await peer.follow({"turns": [{"hear": QUESTION, "reply": STORY}, stop]})
-    with running_house(peer, VAD__ENABLED="false") as house:
-        async with placed_call(house) as call:
+    with running_server(peer, VAD__ENABLED="false") as server:
+        async with placed_call(server) as call:
             assert call.all_told("session_started")[0]["hearing"] == "provider"
             await ask(call, QUESTION)
             await call.hears_something()
@@ -201,8 +201,8 @@ async def test_the_providers_own_turn_detection_finds_turns_and_interruptions(pe
 async def test_a_greeting_is_the_first_thing_heard_and_silero_hears_the_answer(peer: OfflinePeer) -> None:
     welcome = {"text": "Welcome!", "tone": {"hz": 600, "ms": 500}}
     await peer.follow({"purposes": {"greeting": welcome}, "turns": [a_turn("It is sunny.")]})
-    with running_house(peer, GREETING="Welcome!", VAD__ENGINE="silero") as house:
-        async with placed_call(house) as call:
+    with running_server(peer, GREETING="Welcome!", VAD__ENGINE="silero") as server:
+        async with placed_call(server) as call:
             assert call.all_told("session_started")[0]["hearing"] == "silero"
             await call.told("transcript", role="assistant", content="Welcome!")
             assert not [data for data in call.all_told("transcript") if data["role"] == "user"]

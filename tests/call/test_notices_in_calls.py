@@ -14,9 +14,9 @@ from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.storage.client import connect, connect_waiting
 from backend.storage.pubsub import PubSub
-from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
@@ -38,8 +38,8 @@ def peer() -> Iterator[OfflinePeer]:
 
 
 @pytest.fixture(scope="module")
-def house(peer: OfflinePeer, redis: RedisProcess) -> Iterator[RunningHouse]:
-    with running_house(peer, REDIS_URL=redis.url) as running:
+def server(peer: OfflinePeer, redis: RedisProcess) -> Iterator[RunningServer]:
+    with running_server(peer, REDIS_URL=redis.url) as running:
         yield running
 
 
@@ -75,12 +75,12 @@ async def waiting(browser: httpx2.AsyncClient) -> list[str]:
 
 
 async def test_news_from_another_process_is_told_in_the_live_call(
-    peer: OfflinePeer, house: RunningHouse, redis: RedisProcess
+    peer: OfflinePeer, server: RunningServer, redis: RedisProcess
 ) -> None:
     await peer.follow(ANSWER)
-    async with a_browser(house) as browser, a_dispatcher(redis) as dispatcher:
+    async with a_browser(server) as browser, a_dispatcher(redis) as dispatcher:
         user = await user_of(browser)
-        async with placed_call(house, browser=browser) as call:
+        async with placed_call(server, browser=browser) as call:
             await answered(call)
             await dispatcher.notify(user, DONE)
             told = await call.told("notice", within_s=20.0, state="told")
@@ -96,16 +96,16 @@ async def test_news_from_another_process_is_told_in_the_live_call(
 
 
 async def test_without_a_call_it_is_told_in_the_next_one_after_the_first_answer(
-    peer: OfflinePeer, house: RunningHouse, redis: RedisProcess
+    peer: OfflinePeer, server: RunningServer, redis: RedisProcess
 ) -> None:
     await peer.follow(ANSWER)
-    async with a_browser(house) as browser, a_dispatcher(redis) as dispatcher:
+    async with a_browser(server) as browser, a_dispatcher(redis) as dispatcher:
         user = await user_of(browser)
-        async with placed_call(house, browser=browser) as call:
+        async with placed_call(server, browser=browser) as call:
             await answered(call)
         await dispatcher.notify(user, DONE)
         assert await waiting(browser) == ["research-1"]
-        async with placed_call(house, browser=browser) as call:
+        async with placed_call(server, browser=browser) as call:
             await call.told("notice", state="waiting")
             await asyncio.sleep(1.5)  # nobody has said anything: there is nothing to be told yet
             assert [data["state"] for data in call.all_told("notice")] == ["waiting"]
@@ -117,12 +117,12 @@ async def test_without_a_call_it_is_told_in_the_next_one_after_the_first_answer(
 
 
 async def test_news_broken_into_is_told_once_more_and_shorter(
-    peer: OfflinePeer, house: RunningHouse, redis: RedisProcess
+    peer: OfflinePeer, server: RunningServer, redis: RedisProcess
 ) -> None:
     await peer.follow(ANSWER)
-    async with a_browser(house) as browser, a_dispatcher(redis) as dispatcher:
+    async with a_browser(server) as browser, a_dispatcher(redis) as dispatcher:
         user = await user_of(browser)
-        async with placed_call(house, browser=browser) as call:
+        async with placed_call(server, browser=browser) as call:
             await answered(call)
             long = " ".join([DONE.text] * 4)
             await dispatcher.notify(user, Notice("research-2", long))
@@ -137,8 +137,8 @@ async def test_news_broken_into_is_told_once_more_and_shorter(
             assert said[-1] == "As I was saying: The research about bees is done."
 
 
-async def test_who_is_forgotten_is_told_nothing(house: RunningHouse, redis: RedisProcess) -> None:
-    async with a_browser(house) as browser, a_dispatcher(redis) as dispatcher:
+async def test_who_is_forgotten_is_told_nothing(server: RunningServer, redis: RedisProcess) -> None:
+    async with a_browser(server) as browser, a_dispatcher(redis) as dispatcher:
         user = await user_of(browser)
         await dispatcher.notify(user, DONE)
         exported = (await browser.get("/api/me/export")).json()

@@ -21,7 +21,7 @@ from backend.users.modes import Mode
 from tests.call.test_engine import type_and_answer
 from tests.call.world import placed_call
 from tests.middleware.world import pipeline
-from tests.support.minds import agent, toolbox
+from tests.support.agents import agent, toolbox
 from tests.support.waiting import until
 
 

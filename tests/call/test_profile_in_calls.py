@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
@@ -25,8 +25,8 @@ def peer() -> Iterator[OfflinePeer]:
 
 
 @pytest.fixture(scope="module")
-def house(peer: OfflinePeer) -> Iterator[RunningHouse]:
-    with running_house(peer) as running:
+def running(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer) as running:
         yield running
 
 
@@ -61,12 +61,12 @@ async def kept(browser: httpx2.AsyncClient) -> dict[str, Any]:
 
 
 async def test_a_name_is_told_in_mid_call_known_in_the_next_and_forgotten_on_demand(
-    peer: OfflinePeer, house: RunningHouse
+    peer: OfflinePeer, running: RunningServer
 ) -> None:
     script = hears("My name is Ana. I live in Oslo, but I'm in Paris now.", chat=[{"text": json.dumps(NOTES)}])
-    async with a_browser(house) as browser, a_browser(house) as stranger:
+    async with a_browser(running) as browser, a_browser(running) as stranger:
         await peer.follow(script)
-        async with placed_call(house, browser=browser) as call:
+        async with placed_call(running, browser=browser) as call:
             await speak(call)
 
             async def told() -> bool:
@@ -82,10 +82,10 @@ async def test_a_name_is_told_in_mid_call_known_in_the_next_and_forgotten_on_dem
 
         await until(summed_up)
         assert (await known(browser))["facts"] == NOTES["facts"]
-        async with placed_call(house, browser=browser):
+        async with placed_call(running, browser=browser):
             [first] = await briefings(peer)
         assert '"name": "Ana"' in first and str(NOTES["summary"]) in first and "has a dog called Rex" in first
-        async with placed_call(house, browser=stranger):
+        async with placed_call(running, browser=stranger):
             assert "Ana" not in (await briefings(peer))[0]
         assert (await known(stranger))["preferences"] == {}
 
@@ -96,22 +96,22 @@ async def test_a_name_is_told_in_mid_call_known_in_the_next_and_forgotten_on_dem
         assert (await browser.delete("/api/me")).json() == {"ok": True}
         assert (await known(browser))["preferences"] == {}
         assert not any((await kept(browser)).values())
-        async with placed_call(house, browser=browser):
+        async with placed_call(running, browser=browser):
             assert "<caller>" not in (await briefings(peer))[0]
 
 
 async def test_what_another_call_learns_reaches_this_one_and_its_thinkers(
-    peer: OfflinePeer, house: RunningHouse
+    peer: OfflinePeer, running: RunningServer
 ) -> None:
     weather = {"name": "route_to_thinker", "arguments": {"domain": "weather", "query": "what is the weather like"}}
     asks = {"hear": "what is the weather like", "reply": {"calls": [weather]}, "after_results": ["It is mild."]}
     lives = {"hear": "I live in Oslo", "reply": {"text": "I see.", "tone": TONE}}
     await peer.follow({"connections": [{"turns": [asks]}, {"turns": [lives]}]})
-    async with a_browser(house) as browser:
+    async with a_browser(running) as browser:
         await browser.get("/api/config")
-        async with placed_call(house, browser=browser) as here:
+        async with placed_call(running, browser=browser) as here:
             first = (await peer.connections())[-1]["connection"]
-            async with placed_call(house, browser=browser) as there:
+            async with placed_call(running, browser=browser) as there:
                 await speak(there)
 
                 async def told() -> bool:
@@ -134,13 +134,13 @@ async def test_what_another_call_learns_reaches_this_one_and_its_thinkers(
         await browser.delete("/api/me")
 
 
-async def test_forgetting_ends_a_call_and_nothing_of_it_comes_back(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_forgetting_ends_a_call_and_nothing_of_it_comes_back(peer: OfflinePeer, running: RunningServer) -> None:
     slow = [{"text": json.dumps(NOTES), "delay_ms": 400}]
-    async with a_browser(house) as browser:
+    async with a_browser(running) as browser:
         await peer.follow(hears("My name is Ana", chat=slow))
-        async with placed_call(house, browser=browser) as call:
+        async with placed_call(running, browser=browser) as call:
             await speak(call)
-        async with placed_call(house, browser=browser) as call:  # while the first one's summary is being written
+        async with placed_call(running, browser=browser) as call:  # while the first one's summary is being written
             await speak(call)
             assert (await browser.delete("/api/me")).json() == {"ok": True}
             assert (await call.told("session_ended")).data["reason"] == "deleted"

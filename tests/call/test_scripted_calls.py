@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from backend.media.frame import FRAME_MS
-from tests.support.house import PlacedCall, RunningHouse, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.tones import pitch, sounding_ms
 from tests.support.waiting import until
@@ -32,8 +32,8 @@ def peer() -> Iterator[OfflinePeer]:
 
 
 @pytest.fixture(scope="module")
-def house(peer: OfflinePeer) -> Iterator[RunningHouse]:
-    with running_house(peer) as running:
+def running(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer) as running:
         yield running
 
 
@@ -55,9 +55,9 @@ async def ask(call: PlacedCall, words: str = QUESTION) -> None:
     await call.say(silence(200) + speech(words))
 
 
-async def test_a_spoken_question_is_committed_answered_and_heard(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_spoken_question_is_committed_answered_and_heard(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "It is sunny.", "tone": TONE}))
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.hears_something()
         await call.hears_nothing_for(0.3)
@@ -72,9 +72,9 @@ async def test_a_spoken_question_is_committed_answered_and_heard(peer: OfflinePe
     assert len(await received(peer, "input_audio_buffer.commit")) == 1
 
 
-async def test_silence_is_never_sent_to_the_responder(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_silence_is_never_sent_to_the_responder(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "Yes.", "tone": TONE}))
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await call.say(silence(1500))
         assert not await received(peer, "input_audio_buffer.append")
         await ask(call)
@@ -85,11 +85,11 @@ async def test_silence_is_never_sent_to_the_responder(peer: OfflinePeer, house: 
 
 
 @pytest.mark.alone
-async def test_speech_silences_the_reply(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_speech_silences_the_reply(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "A long story " * 20, "chirp": CHIRP}))
     words = speech("no, that is enough now")
     since_speech, since_onset = [], []
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         for _ in range(3):
             await call.hears_something()
@@ -105,9 +105,9 @@ async def test_speech_silences_the_reply(peer: OfflinePeer, house: RunningHouse)
     assert min(since_speech) < 0.18
 
 
-async def test_a_cough_resumes_the_reply_with_no_sample_lost(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_cough_resumes_the_reply_with_no_sample_lost(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "A story " * 20, "chirp": {**CHIRP, "ms": 3000}}))
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.hears_something()
         await asyncio.sleep(0.5)
@@ -124,9 +124,9 @@ async def test_a_cough_resumes_the_reply_with_no_sample_lost(peer: OfflinePeer, 
     assert await received(peer, "input_audio_buffer.clear")
 
 
-async def test_truncation_equals_what_the_caller_received(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_truncation_equals_what_the_caller_received(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "one two three four five six", "chirp": CHIRP}))
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.hears_something()
         await asyncio.sleep(1.0)
@@ -144,11 +144,11 @@ def _index(call: PlacedCall, type_: str) -> int:
     return next(n for n, event in enumerate(call.events) if event.type == type_)
 
 
-async def test_late_audio_of_a_cancelled_reply_is_never_heard(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_late_audio_of_a_cancelled_reply_is_never_heard(peer: OfflinePeer, running: RunningServer) -> None:
     late = {"text": "A story " * 20, "tone": {"hz": 1000, "ms": 8000}, "pace": 1.2, "late_ms": 600}
     answer = {"text": "Fine.", "tone": {"hz": 300, "ms": 400}}
     await peer.follow({"turns": [{"hear": QUESTION, "reply": late}, {"hear": "stop", "reply": answer}]})
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.hears_something()
         await asyncio.sleep(0.6)
@@ -159,7 +159,7 @@ async def test_late_audio_of_a_cancelled_reply_is_never_heard(peer: OfflinePeer,
     assert abs(pitch(after) - 300) < 30
 
 
-async def test_every_tool_call_is_answered_once_whatever_it_says(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_every_tool_call_is_answered_once_whatever_it_says(peer: OfflinePeer, running: RunningServer) -> None:
     calls = [
         {"name": "route_to_thinker", "arguments": {"domain": "knowledge", "query": "how high is the Eiffel tower"}},
         {"name": "route_to_thinker", "arguments": "{not json"},
@@ -168,7 +168,7 @@ async def test_every_tool_call_is_answered_once_whatever_it_says(peer: OfflinePe
     ]
     script = a_turn({"calls": calls}, after_results=[{"text": "Here it is.", "tone": TONE}])
     await peer.follow(script | {"chat": [{"text": "It is 330 metres high."}]})
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.told("transcript", content="Here it is.")
     sent = [e["event"]["item"] for e in await _whole(peer) if e["type"] == "conversation.item.create"]
@@ -186,11 +186,13 @@ async def _whole(peer: OfflinePeer) -> list[dict[str, Any]]:
     return events
 
 
-async def test_a_cough_while_a_thinker_works_does_not_lose_its_answer(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_cough_while_a_thinker_works_does_not_lose_its_answer(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
     ask_knowledge = {"name": "route_to_thinker", "arguments": {"domain": "knowledge", "query": "how deep is the sea"}}
     script = a_turn({"calls": [ask_knowledge]}, after_results=[{"text": "Very deep.", "tone": TONE}])
     await peer.follow(script | {"chat": [{"text": "Eleven kilometres.", "delay_ms": 1500}]})
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.told("thinker", event="working")
         await call.say(speech("uh")[: 48 * 150])
@@ -198,7 +200,7 @@ async def test_a_cough_while_a_thinker_works_does_not_lose_its_answer(peer: Offl
         await call.told("transcript", content="Very deep.")
 
 
-async def test_a_result_that_comes_after_a_new_turn_is_not_spoken(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_result_that_comes_after_a_new_turn_is_not_spoken(peer: OfflinePeer, running: RunningServer) -> None:
     ask_knowledge = {"name": "route_to_thinker", "arguments": {"domain": "knowledge", "query": "how deep is the sea"}}
     script = {
         "turns": [
@@ -208,7 +210,7 @@ async def test_a_result_that_comes_after_a_new_turn_is_not_spoken(peer: OfflineP
         "chat": [{"text": "Eleven kilometres.", "delay_ms": 3500}],
     }
     await peer.follow(script)
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.told("thinker", event="working")
         await call.say(speech("never mind, it is not important"))
@@ -221,27 +223,29 @@ async def test_a_result_that_comes_after_a_new_turn_is_not_spoken(peer: OfflineP
     assert len(creates) >= 2 and creates[-1]["at"] < submitted[-1]["at"], "submitted, and no reply asked for"
 
 
-async def test_refused_replies_are_asked_for_until_they_come(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_refused_replies_are_asked_for_until_they_come(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "At last.", "tone": TONE}) | {"refuse_replies": 3})
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.told("transcript", content="At last.")
 
 
-async def test_a_reply_that_fails_twice_is_apologised_for_aloud(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_reply_that_fails_twice_is_apologised_for_aloud(peer: OfflinePeer, running: RunningServer) -> None:
     failing = {"status": "failed", "status_details": {"error": {"code": "server_error"}}}
     await peer.follow(a_turn(failing) | {"fallback": failing})
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.told("error")
         await call.hears_something()
 
 
-async def test_a_line_that_drops_in_mid_reply_is_restored_and_goes_on(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_line_that_drops_in_mid_reply_is_restored_and_goes_on(
+    peer: OfflinePeer, running: RunningServer
+) -> None:
     first = a_turn({"text": "A story " * 9, "tone": {"hz": 500, "ms": 4000}, "pace": 1, "drop_after_ms": 600})
     second = a_turn({"text": "Yes.", "tone": TONE}) | {"fallback": {"text": "As I was saying.", "tone": TONE}}
     await peer.follow({"connections": [first, second]})
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.hears_something()
         await call.told("error")
@@ -251,19 +255,19 @@ async def test_a_line_that_drops_in_mid_reply_is_restored_and_goes_on(peer: Offl
         await call.told("transcript", content="Yes.", within_s=10)
 
 
-async def test_a_dead_responder_ends_the_call_with_a_word(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_a_dead_responder_ends_the_call_with_a_word(peer: OfflinePeer, running: RunningServer) -> None:
     fatal = {"code": "insufficient_quota", "message": "no money", "fatal": True}
     await peer.follow(a_turn({"error": fatal}))
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         await ask(call)
         await call.hears_something()
         ended = await call.told("session_ended", within_s=10)
     assert ended.data["reason"] == "responder_gone"
 
 
-async def test_typed_text_is_answered_in_the_same_conversation(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_typed_text_is_answered_in_the_same_conversation(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow({"turns": [{"reply": {"text": "You typed.", "tone": TONE}}]})
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         headers = {"Authorization": f"Bearer {call.ticket.token}"}
         path = f"/api/sessions/{call.ticket.session_id}"
         answer = await call.http.post(f"{path}/messages", json={"text": "hello"}, headers=headers)
@@ -273,17 +277,17 @@ async def test_typed_text_is_answered_in_the_same_conversation(peer: OfflinePeer
     assert [(m["role"], m["content"]) for m in transcript] == [("user", "hello"), ("assistant", "You typed.")]
 
 
-async def test_the_websocket_carries_the_same_conversation(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_the_websocket_carries_the_same_conversation(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "It is sunny.", "tone": TONE}))
-    async with placed_call(house, transport="ws") as call:
+    async with placed_call(running, transport="ws") as call:
         await ask(call)
         await call.told("transcript", content="It is sunny.")
     assert abs(len(call.audible()) * FRAME_MS - 1000) <= 40
 
 
-async def test_hanging_up_ends_the_session_and_says_so(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_hanging_up_ends_the_session_and_says_so(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "It is sunny.", "tone": TONE}))
-    async with placed_call(house) as call:
+    async with placed_call(running) as call:
         path = f"/api/sessions/{call.ticket.session_id}"
         await call.caller.close()
         ended = await call.told("session_ended", within_s=12)
@@ -292,14 +296,14 @@ async def test_hanging_up_ends_the_session_and_says_so(peer: OfflinePeer, house:
     assert described.json()["state"] == "ended"
 
 
-async def test_twenty_calls_leave_nothing_behind(peer: OfflinePeer, house: RunningHouse) -> None:
+async def test_twenty_calls_leave_nothing_behind(peer: OfflinePeer, running: RunningServer) -> None:
     import psutil
 
-    server = psutil.Process(house.pid)
+    server = psutil.Process(running.pid)
     await peer.follow(a_turn({"text": "Yes.", "tone": TONE}))
 
     async def one() -> None:
-        async with placed_call(house) as call:
+        async with placed_call(running) as call:
             await call.say(silence(100))
 
     await asyncio.gather(*(one() for _ in range(4)))

@@ -9,8 +9,8 @@ import httpx2
 from backend.app.client.signalling import Signalling
 from tests.call.test_calendar_calls import type_text
 from tests.call.test_profile_in_calls import briefings, kept
-from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.speech import silence, speech
 from tests.support.waiting import until
 
@@ -24,10 +24,10 @@ IN_FORCE = f'<standing_instructions>\n["{BRIEFLY}"]\n</standing_instructions>'
 async def test_what_is_said_in_a_call_holds_from_its_next_turn_on_and_in_the_next_call() -> None:
     asks = {"hear": BRIEFLY, "reply": {"calls": [ROUTE]}, "after_results": [{"text": "I will.", "tone": TONE}]}
     script = {"turns": [asks], "chat": [{"calls": [ADD]}, {"text": "From now on, one sentence."}]}
-    with running_peer() as peer, running_house(peer) as house:
-        async with a_browser(house) as browser, a_browser(house) as stranger:
+    with running_peer() as peer, running_server(peer) as running:
+        async with a_browser(running) as browser, a_browser(running) as stranger:
             await peer.follow(script)
-            async with placed_call(house, browser=browser) as call:
+            async with placed_call(running, browser=browser) as call:
                 await call.say(silence(200) + speech("what is the weather in Seattle"))
                 await call.told("thinker", within_s=20, event="complete", domain="memory")
                 await until(lambda: _briefed(peer, IN_FORCE), 20)
@@ -36,9 +36,9 @@ async def test_what_is_said_in_a_call_holds_from_its_next_turn_on_and_in_the_nex
                 await until(lambda: _briefed(peer, "<standing_instructions>", False), 20)
                 await browser.patch("/api/me", json={"changes": [{"op": "add_instruction", "text": BRIEFLY}]})
                 await until(lambda: _briefed(peer, IN_FORCE), 20)
-            async with placed_call(house, browser=browser):
+            async with placed_call(running, browser=browser):
                 assert IN_FORCE in (await briefings(peer))[0]
-            async with placed_call(house, browser=stranger):
+            async with placed_call(running, browser=stranger):
                 assert "<standing_instructions>" not in (await briefings(peer))[0]
 
 
@@ -75,14 +75,14 @@ ACKNOWLEDGED = ("Let me check.", "One moment, please.", "I will look that up.", 
 
 
 async def test_with_no_key_it_is_remembered_held_to_forgotten_and_erased_by_text_and_by_voice() -> None:
-    with running_house() as house:
-        async with a_browser(house) as browser, a_browser(house) as stranger:
+    with running_server() as running:
+        async with a_browser(running) as browser, a_browser(running) as stranger:
             for http in (browser, stranger):
                 await Signalling(http).config()
             assert await say(browser, "Remember that my sister's name is Anna.") == (
                 "I will remember: Your sister's name is Anna."
             )
-            await _by_voice(house, browser)
+            await _by_voice(running, browser)
             assert await say(browser, "What's my sister's name?") == "You told me: Your sister's name is Anna, captain."
             assert await say(browser, "Forget that.") == "I have forgotten this: Your sister's name is Anna, captain."
             assert await say(stranger, "What are my standing instructions?") == (
@@ -99,8 +99,8 @@ async def test_with_no_key_it_is_remembered_held_to_forgotten_and_erased_by_text
             assert not any((await kept(browser)).values())
 
 
-async def _by_voice(house: RunningHouse, browser: httpx2.AsyncClient) -> None:
-    async with placed_call(house, transport="ws", browser=browser) as call:
+async def _by_voice(running: RunningServer, browser: httpx2.AsyncClient) -> None:
+    async with placed_call(running, transport="ws", browser=browser) as call:
         known = await answered(call, "What do you know about my sister?")
         assert known == "You told me: Your sister's name is Anna."
         assert await answered(call, "From now on call me captain.") == "All right, from now on: Call me captain."

@@ -36,7 +36,7 @@ from backend.users.modes import Mode
 from backend.users.profile import load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies
 from backend.users.summaries import Summaries
-from tests.support.minds import agent, toolbox
+from tests.support.agents import agent, toolbox
 from tests.support.tones import audible, tone
 
 Think = Callable[[ThinkerRun], Awaitable[Answer]]

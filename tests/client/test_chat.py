@@ -14,7 +14,7 @@ from rich.console import Console
 from backend.app.client.chat import chat
 from backend.errors import ModelUnavailable
 from tests.http.world import World, world
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.support.waiting import until
 
 ROUTE = '{"domain": "knowledge", "query": "Why is the sky blue?"}'

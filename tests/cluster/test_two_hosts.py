@@ -15,7 +15,7 @@ from redis import Redis
 from redis.exceptions import ConnectionError as NotYet
 
 from tests.support.hosts import Host, can_make_hosts, hosts
-from tests.support.house import RunningHouse, a_browser, placed_call, running_house
+from tests.support.running_server import RunningServer, a_browser, placed_call, running_server
 from tests.support.speech import speech
 
 pytestmark = pytest.mark.skipif(not can_make_hosts(), reason="needs root and iproute2, to make network namespaces")
@@ -51,12 +51,12 @@ def _wait_for(address: str) -> None:
 
 
 @contextmanager
-def server_on(host: Host, redis_url: str) -> Iterator[RunningHouse]:
+def server_on(host: Host, redis_url: str) -> Iterator[RunningServer]:
     options = ["--host", host.address]
-    with running_house(
+    with running_server(
         prefix=host.prefix, options=options, REDIS_URL=redis_url, SHARE_SESSIONS="true", SECRET_KEY="k" * 32
-    ) as house:
-        yield house
+    ) as server:
+        yield server
 
 
 async def test_a_call_on_one_host_is_followed_and_ended_from_another() -> None:

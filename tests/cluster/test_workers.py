@@ -9,68 +9,68 @@ from contextlib import AsyncExitStack
 import httpx2
 import psutil
 
-from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
+from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.waiting import until
 
 LOCAL_ENOUGH_S = 20.0
 """Seconds a dead process's calls may take to be given up: twelve without a sign of life, and a look every four."""
 
 
-def workers_of(house: RunningHouse) -> list[psutil.Process]:
+def workers_of(server: RunningServer) -> list[psutil.Process]:
     """The serving processes, oldest first."""
-    children = psutil.Process(house.pid).children(recursive=True)
+    children = psutil.Process(server.pid).children(recursive=True)
     serving = [child for child in children if "--shared-port" in child.cmdline()]
     return sorted(serving, key=lambda child: child.create_time())
 
 
-async def where_they_live(house: RunningHouse, browser: httpx2.AsyncClient) -> dict[str, float]:
+async def where_they_live(server: RunningServer, browser: httpx2.AsyncClient) -> dict[str, float]:
     """Live sessions of each process, from the one page of metrics."""
     page = (await browser.get("/metrics")).text
     lines = [line for line in page.splitlines() if line.startswith("voice_sessions_live{")]
     return {line.split('"')[1]: float(line.rsplit(" ", 1)[1]) for line in lines}
 
 
-async def calls_in_both(house: RunningHouse, stack: AsyncExitStack) -> list[PlacedCall]:
+async def calls_in_both(server: RunningServer, stack: AsyncExitStack) -> list[PlacedCall]:
     """Calls until each process has one: the kernel deals them out."""
     calls: list[PlacedCall] = []
-    browser = await stack.enter_async_context(a_browser(house))
+    browser = await stack.enter_async_context(a_browser(server))
     while len(calls) < 16:
-        calls.append(await stack.enter_async_context(placed_call(house)))
-        lives = await where_they_live(house, browser)
+        calls.append(await stack.enter_async_context(placed_call(server)))
+        lives = await where_they_live(server, browser)
         if len(lives) == 2 and all(lives.values()):
             return calls
     raise AssertionError("sixteen calls and all in one process")
 
 
-async def lives(house: RunningHouse, call: PlacedCall) -> bool:
+async def lives(server: RunningServer, call: PlacedCall) -> bool:
     """Whether the call is said to live, asked on a connection of its own, so that any process may be the one asked."""
-    async with a_browser(house) as asking:
+    async with a_browser(server) as asking:
         headers = {"authorization": f"Bearer {call.ticket.token}"}
         shown = await asking.get(f"/api/sessions/{call.ticket.session_id}", headers=headers)
     return shown.status_code == 200 and shown.json()["state"] == "live"
 
 
-async def told_its_end_or_lives(house: RunningHouse, call: PlacedCall) -> bool:
+async def told_its_end_or_lives(server: RunningServer, call: PlacedCall) -> bool:
     """Whether it is known what became of a call when a process died."""
-    return bool(call.all_told("session_ended")) or await lives(house, call)
+    return bool(call.all_told("session_ended")) or await lives(server, call)
 
 
 async def test_any_process_answers_for_every_call_and_the_death_of_one_leaves_the_others_calls_alone() -> None:
-    with running_house(WORKERS="2", IDLE_NUDGE_S="0", IDLE_DISCONNECT_S="0") as house:
+    with running_server(WORKERS="2", IDLE_NUDGE_S="0", IDLE_DISCONNECT_S="0") as server:
         async with AsyncExitStack() as stack:
-            calls = await calls_in_both(house, stack)
+            calls = await calls_in_both(server, stack)
             for call in calls:
                 for _ in range(4):
-                    assert await lives(house, call)
+                    assert await lives(server, call)
 
-            victim = workers_of(house)[0]
+            victim = workers_of(server)[0]
             os.kill(victim.pid, signal.SIGKILL)
             for call in calls:  # its calls are not all given up at one moment
-                await until(lambda call=call: told_its_end_or_lives(house, call), LOCAL_ENOUGH_S)  # type: ignore[misc]
+                await until(lambda call=call: told_its_end_or_lives(server, call), LOCAL_ENOUGH_S)  # type: ignore[misc]
             lost = [call for call in calls if call.all_told("session_ended")]
             assert {call.all_told("session_ended")[0]["reason"] for call in lost} <= {"server_lost"}
             assert 0 < len(lost) < len(calls)
-            await until(lambda: len(workers_of(house)) == 2, 15)
+            await until(lambda: len(workers_of(server)) == 2, 15)
 
             survivor = next(call for call in calls if call not in lost)
             typed = await survivor.http.post(
@@ -80,6 +80,6 @@ async def test_any_process_answers_for_every_call_and_the_death_of_one_leaves_th
             )
             assert typed.status_code == 202, typed.text
             await survivor.told("thinker", within_s=15, event="complete", domain="weather")
-            async with placed_call(house, transport="ws") as fresh:
+            async with placed_call(server, transport="ws") as fresh:
                 assert fresh.all_told("session_started")
-        assert house.process.poll() is None
+        assert server.process.poll() is None

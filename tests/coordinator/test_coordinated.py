@@ -17,9 +17,9 @@ import pytest
 
 from demo.services.server import Reply, Request, serving
 from tests.support.chat_api import ended, stream, words
-from tests.support.house import PlacedCall, RunningHouse, a_browser, placed_call, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.running_server import PlacedCall, RunningServer, a_browser, placed_call, running_server
 from tests.support.waiting import until
 from tests.support.workers import running_worker
 
@@ -86,7 +86,7 @@ async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_
     shared = SETTINGS | {"REDIS_URL": redis.url}
     with ExitStack() as stack:
         stack.enter_context(running_worker(peer, REDIS_URL=redis.url))
-        first = stack.enter_context(running_house(peer, BACKGROUND__WORKER="off", **shared))
+        first = stack.enter_context(running_server(peer, BACKGROUND__WORKER="off", **shared))
         async with a_browser(first) as browser:
             cookies = browser.cookies
             try:
@@ -106,18 +106,18 @@ async def test_an_input_becomes_work_and_its_result_is_spoken_though_the_server_
                     os.kill(first.pid, signal.SIGKILL)
             except (httpx2.HTTPError, OSError):
                 pass  # the line is gone, and so is who would take leave of it
-        second = stack.enter_context(running_house(peer, BACKGROUND__WORKER="off", **shared))
+        second = stack.enter_context(running_server(peer, BACKGROUND__WORKER="off", **shared))
         await peer.follow(BRIEFLY)
         await _told_once_more(peer, second, cookies, f"decision-{done['id']}")
 
 
-async def _told_once_more(peer: OfflinePeer, house: RunningHouse, cookies: httpx2.Cookies, notice: str) -> None:
+async def _told_once_more(peer: OfflinePeer, running: RunningServer, cookies: httpx2.Cookies, notice: str) -> None:
     """What was broken off in mid-sentence is told in the next call, and only asked for in the one after that."""
-    async with a_browser(house) as browser:
+    async with a_browser(running) as browser:
         for cookie in cookies.jar:
             browser.cookies.set(cookie.name, cookie.value or "")
         assert [each["id"] for each in (await status_of(browser))["notices"]] == [notice]
-        async with placed_call(house, transport="ws", browser=browser) as call:
+        async with placed_call(running, transport="ws", browser=browser) as call:
             await greeted(call)
             await call.told("notice", within_s=25, state="told", id=notice)
             assert call.audible()
@@ -126,7 +126,7 @@ async def _told_once_more(peer: OfflinePeer, house: RunningHouse, cookies: httpx
             assert [(task["state"], task["attempts"]) for task in status["tasks"]] == [("done", 1)]
             await until(lambda: _nothing_waits(browser))
         await peer.follow(None)
-        async with placed_call(house, transport="ws", browser=browser) as call:
+        async with placed_call(running, transport="ws", browser=browser) as call:
             await asked(call, "What about that research?")
             await call.told("thinker", within_s=20, event="complete", domain="tasks")
             await call.hears_something(20)
@@ -166,7 +166,7 @@ async def test_a_server_killed_while_it_thinks_leaves_the_digest_to_the_next_whi
         settings = SETTINGS | {"REDIS_URL": redis.url, "SESSION_CAP": "0"}
         settings |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{api.url}/v1"}
         with ExitStack() as stack:
-            first = await asyncio.to_thread(stack.enter_context, running_house(None, **settings))
+            first = await asyncio.to_thread(stack.enter_context, running_server(None, **settings))
             async with a_browser(first) as browser:
                 await status_of(browser)
                 await browser.post("/api/input", json={"text": "How are the bees?"})
@@ -175,7 +175,7 @@ async def test_a_server_killed_while_it_thinks_leaves_the_digest_to_the_next_whi
                 cookies = browser.cookies
             os.kill(first.pid, signal.SIGKILL)
             mind.holds = False
-            second = await asyncio.to_thread(stack.enter_context, running_house(None, **settings))
+            second = await asyncio.to_thread(stack.enter_context, running_server(None, **settings))
             async with a_browser(second) as browser:
                 for cookie in cookies.jar:
                     browser.cookies.set(cookie.name, cookie.value or "")

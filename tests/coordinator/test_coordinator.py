@@ -20,8 +20,8 @@ from backend.errors import ModelUnavailable, NoAnswer
 from backend.tasks.task import Task, TaskState
 from backend.testing.model import ScriptedModel
 from tests.coordinator.world import USER, Process, World, options
+from tests.support.agents import call
 from tests.support.crashing import Crash
-from tests.support.minds import call
 from tests.support.waiting import until
 
 ALL_ACTIONS = (

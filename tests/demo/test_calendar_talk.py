@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from demo.offline.chat.dates import new_start, said, wish_of
-from demo.offline.chat.mind import Thought, think
+from demo.offline.chat.rules import Thought, think
 from tests.demo.realtime_client import call
 from tests.demo.test_demonstration import ROUTE
 from tests.support.offline_peer import OfflinePeer

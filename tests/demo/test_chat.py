@@ -12,7 +12,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from demo.offline.chat.facts import UNKNOWN
-from demo.offline.chat.mind import Thought, ToolCall, think
+from demo.offline.chat.rules import Thought, ToolCall, think
 from tests.support.offline_peer import OfflinePeer
 
 WEATHER = {

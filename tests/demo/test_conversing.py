@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from demo.offline.chat.mind import Thought, think
+from demo.offline.chat.rules import Thought, think
 from demo.offline.demonstration.remembering import remembered
 
 DOMAINS = ["assistant", "knowledge", "stocks", "weather"]

@@ -18,13 +18,13 @@ from backend.tools.memory import memory
 from backend.tools.registry import Registry
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
-from demo.offline.chat.mind import think
+from demo.offline.chat.rules import think
 from demo.offline.demonstration.intents import Question, Talk, understand
 from demo.offline.demonstration.keeping import Keeping, Wish, keeping, to_you, whole
 from demo.offline.demonstration.obeying import obeyed
 from demo.offline.demonstration.obeying import standing as read
 from tests.demo.test_reach import DOMAINS
-from tests.support.minds import toolbox
+from tests.support.agents import toolbox
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from backend.responders.base import PastMessage
 from backend.users.profile import UserProfile
 from backend.users.summaries import TASK, draft_from, material
-from demo.offline.chat.mind import think
 from demo.offline.chat.notes import TOPICS_KEPT
+from demo.offline.chat.rules import think
 
 
 def told(known: UserProfile, *said: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from backend.agent.context import Note, Situation, system_prompt
 from backend.middleware.steps.due_notes import TITLE
-from demo.offline.chat.mind import Thought, think
+from demo.offline.chat.rules import Thought, think
 from demo.offline.demonstration.intents import Question, understand
 from tests.demo.test_reach import DOMAINS, TOOLS
 

@@ -12,7 +12,7 @@ from backend.thinkers.research import GAPS, PLAN, read_plan
 from backend.tools.discovery import package_modules
 from backend.tools.registry import tools_of
 from demo.offline.chat.facts import UNKNOWN
-from demo.offline.chat.mind import Thought, think
+from demo.offline.chat.rules import Thought, think
 from demo.offline.demonstration.intents import Question, Talk, understand
 from demo.offline.demonstration.numbers import digits
 

@@ -12,7 +12,7 @@ from backend.settings.agent import ReasoningSettings
 from backend.tools.calculate import calculate
 from demo.offline.chat.facts import UNKNOWN
 from demo.offline.demonstration.intents import Question, understand
-from tests.support.minds import toolbox
+from tests.support.agents import toolbox
 from tests.support.offline_peer import offline_peer
 
 DOMAINS = ("knowledge", "weather", "assistant", "research", "reason")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from demo.offline.chat.mind import think
 from demo.offline.chat.reminding import Reminding, reminding_of
+from demo.offline.chat.rules import think
 from demo.offline.demonstration.intents import Question, understand
 
 TOOL = {"type": "function", "function": {"name": "reminders", "parameters": {"properties": {"action": {}}}}}

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from demo.services.server import json_reply, serving
-from tests.support.house import RunningHouse, placed_call, running_house
 from tests.support.nginx import ROOT, running_nginx
+from tests.support.running_server import RunningServer, placed_call, running_server
 
 SECURITY_HEADERS = {
     "content-security-policy",
@@ -28,21 +28,21 @@ SECURITY_HEADERS = {
 class Site:
     """The server as a browser sees it through nginx, and as it is behind it."""
 
-    front: RunningHouse
-    behind: RunningHouse
+    front: RunningServer
+    behind: RunningServer
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with (
-        running_house() as house,
-        running_nginx(httpx2.URL(house.url).port or 80, tmp_path_factory.mktemp("nginx")) as url,
+        running_server() as running,
+        running_nginx(httpx2.URL(running.url).port or 80, tmp_path_factory.mktemp("nginx")) as url,
     ):
-        yield Site(replace(house, url=url), house)
+        yield Site(replace(running, url=url), running)
 
 
-def ask(house: RunningHouse, method: str, path: str, **options: object) -> httpx2.Response:
-    with httpx2.Client(base_url=house.url, trust_env=False, timeout=10) as http:
+def ask(running: RunningServer, method: str, path: str, **options: object) -> httpx2.Response:
+    with httpx2.Client(base_url=running.url, trust_env=False, timeout=10) as http:
         return http.request(method, path, **options)  # type: ignore[arg-type]
 
 
@@ -53,8 +53,8 @@ def security_headers(response: httpx2.Response, host: str) -> dict[str, str]:
     return dict(ours)
 
 
-def host_of(house: RunningHouse) -> str:
-    return httpx2.URL(house.url).netloc.decode()
+def host_of(running: RunningServer) -> str:
+    return httpx2.URL(running.url).netloc.decode()
 
 
 def test_the_page_and_its_modules_are_served(site: Site) -> None:

@@ -19,7 +19,7 @@ from backend.middleware.pipeline import Pipeline
 from backend.storage.memory import Message
 from backend.users.profile_updates import AddFact, SetPreference, update_profile
 from tests.http.world import message_of, place_call, world
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.support.waiting import until
 
 ROUTE = '{"domain": "knowledge", "query": "Why is the sky blue?"}'

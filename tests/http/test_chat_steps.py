@@ -11,7 +11,7 @@ from backend.middleware.base import Amended, Asked, WholeTurn, step
 from tests.http.test_chat import ROUTE, say
 from tests.http.world import world
 from tests.middleware.world import pipeline
-from tests.support.minds import call
+from tests.support.agents import call
 
 MODES = """
 [terse]

@@ -11,9 +11,9 @@ import pytest
 from backend.coordinator.store import INPUT_CHARS
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.storage.client import connect
-from tests.support.house import RunningHouse, a_browser, running_house
 from tests.support.offline_peer import running_peer
 from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.running_server import RunningServer, a_browser, running_server
 from tests.support.waiting import until
 
 IDLE = {
@@ -35,10 +35,10 @@ def redis() -> Iterator[RedisProcess]:
 
 
 @pytest.fixture(scope="module")
-def house(redis: RedisProcess) -> Iterator[RunningHouse]:
+def running(redis: RedisProcess) -> Iterator[RunningServer]:
     """With nobody who works on tasks, so that what a digest begins stays as it was begun."""
     settings = {"REDIS_URL": redis.url, "BACKGROUND__WORKER": "off", "COORDINATOR__GATHER_S": "0.6"}
-    with running_peer() as peer, running_house(peer, **settings) as running:
+    with running_peer() as peer, running_server(peer, **settings) as running:
         yield running
 
 
@@ -61,15 +61,15 @@ async def thought_about(browser: httpx2.AsyncClient, digests: int) -> dict[str, 
     return await status_of(browser)
 
 
-async def test_whoever_has_said_nothing_is_shown_an_idle_coordinator(house: RunningHouse) -> None:
-    async with a_browser(house) as browser:
+async def test_whoever_has_said_nothing_is_shown_an_idle_coordinator(running: RunningServer) -> None:
+    async with a_browser(running) as browser:
         assert await status_of(browser) == {"coordinator": IDLE, "notices": [], "tasks": []}
 
 
 async def test_an_input_gathers_is_thought_about_and_shown_and_leaves_with_its_user(
-    house: RunningHouse, redis: RedisProcess
+    running: RunningServer, redis: RedisProcess
 ) -> None:
-    async with a_browser(house) as browser, a_browser(house) as stranger:
+    async with a_browser(running) as browser, a_browser(running) as stranger:
         await status_of(browser)
         sent = await browser.post("/api/input", json={"text": "  Research how bees sleep.  "})
         assert (sent.status_code, sent.json()) == (202, {"ok": True})
@@ -97,8 +97,8 @@ async def test_an_input_gathers_is_thought_about_and_shown_and_leaves_with_its_u
         await client.aclose()
 
 
-async def test_two_digests_of_a_user_keep_their_distance(house: RunningHouse) -> None:
-    async with a_browser(house) as browser:
+async def test_two_digests_of_a_user_keep_their_distance(running: RunningServer) -> None:
+    async with a_browser(running) as browser:
         await status_of(browser)
         await browser.post("/api/input", json={"text": "Well done, I love it."})
         first = await thought_about(browser, 1)
@@ -111,27 +111,27 @@ async def test_two_digests_of_a_user_keep_their_distance(house: RunningHouse) ->
         assert shown["digests"] == 1 and shown["inputs_waiting"] == 1
 
 
-async def test_what_is_no_input_is_refused_with_advice(house: RunningHouse) -> None:
-    async with a_browser(house) as browser:
+async def test_what_is_no_input_is_refused_with_advice(running: RunningServer) -> None:
+    async with a_browser(running) as browser:
         for body in ({}, {"text": "   "}, {"text": "x" * (INPUT_CHARS + 1)}, {"text": ["a"]}):
             refused = await browser.post("/api/input", json=body)
             assert refused.status_code == 422 and refused.json()["error"]["hint"], body
 
 
-async def test_who_says_too_much_is_told_to_wait(house: RunningHouse) -> None:
-    async with a_browser(house) as browser:
+async def test_who_says_too_much_is_told_to_wait(running: RunningServer) -> None:
+    async with a_browser(running) as browser:
         await status_of(browser)
         answers = [
             (await browser.post("/api/input", json={"text": "What a day."})).status_code
             for _ in range(MESSAGES_PER_MINUTE + 5)
         ]
         assert answers[:MESSAGES_PER_MINUTE] == [202] * MESSAGES_PER_MINUTE and 429 in answers
-        async with a_browser(house) as another:
+        async with a_browser(running) as another:
             assert (await another.post("/api/input", json={"text": "What a day."})).status_code == 202
 
 
-async def test_without_redis_both_say_so_and_recover(house: RunningHouse, redis: RedisProcess) -> None:
-    async with a_browser(house) as browser:
+async def test_without_redis_both_say_so_and_recover(running: RunningServer, redis: RedisProcess) -> None:
+    async with a_browser(running) as browser:
         await status_of(browser)
         redis.freeze()
         try:

@@ -15,8 +15,8 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.storage.client import connect
-from tests.support.house import RunningHouse, a_browser, placed_call, running_house
 from tests.support.redis_server import running_redis
+from tests.support.running_server import RunningServer, a_browser, placed_call, running_server
 from tests.support.waiting import until
 
 SAID = "Zebulon"
@@ -56,12 +56,12 @@ WRITTEN = KEPT - {"digest", "coordinator", "inbox", "task:*", "teller", "pages",
 
 @pytest.mark.timeout(WITHIN_S + 20)
 async def test_nothing_is_left_of_a_user_who_did_everything() -> None:
-    with running_redis() as server, running_house(None, REDIS_URL=server.url, **SETTINGS) as house:
+    with running_redis() as server, running_server(None, REDIS_URL=server.url, **SETTINGS) as running:
         redis = connect(server.url)
-        async with asyncio.timeout(WITHIN_S), a_browser(house) as ana, a_browser(house) as bob:
+        async with asyncio.timeout(WITHIN_S), a_browser(running) as ana, a_browser(running) as bob:
             seen, enough = set[str](), asyncio.Event()
             watching = asyncio.create_task(_watch(redis, seen, enough))
-            done = await _do_everything(house, ana)
+            done = await _do_everything(running, ana)
             user = await _only_user(redis)
             assert await redis.keys("fingerprint:*") and await redis.keys("task:*") and await redis.keys("session:*")
             await _say(bob, "My name is Bob.")
@@ -79,7 +79,7 @@ async def test_nothing_is_left_of_a_user_who_did_everything() -> None:
         await redis.aclose()
 
 
-async def _do_everything(house: RunningHouse, http: httpx2.AsyncClient) -> tuple[str, ...]:
+async def _do_everything(running: RunningServer, http: httpx2.AsyncClient) -> tuple[str, ...]:
     """Typed, called about, kept, reminded of, worked on for long. The ids of what came of it."""
     reserved = await _post(http, "/api/sessions", {"fingerprint": "f" * 64})
     await _say(http, f"My name is {SAID}.")
@@ -90,7 +90,7 @@ async def _do_everything(house: RunningHouse, http: httpx2.AsyncClient) -> tuple
     await _post(http, "/api/input", {"text": f"Well done, I love it, {SAID}."})
     facts = {"changes": [{"op": "add_fact", "text": f"lives with {SAID}"}]}
     assert (await http.patch("/api/me", json=facts)).status_code == 200
-    async with placed_call(house, browser=http) as call:
+    async with placed_call(running, browser=http) as call:
         await _post(
             http,
             f"/api/sessions/{call.ticket.session_id}/messages",

@@ -14,7 +14,7 @@ from backend.tools.memory import memory
 from backend.tools.registry import Registry
 from backend.users.memories import Memories
 from tests.mcp.world import ADAS, COPILOT, STRANGERS, client, content_of, world
-from tests.support.minds import toolbox
+from tests.support.agents import toolbox
 
 OWNED = f"ada:external-{'t' * 24}"
 

@@ -21,7 +21,7 @@ from backend.settings.mcp import McpServerEntry
 from backend.tools.base import Principal
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
-from tests.support.minds import echo, toolbox
+from tests.support.agents import echo, toolbox
 from tests.support.processes import alive, gone
 from tests.support.waiting import until
 

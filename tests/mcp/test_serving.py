@@ -15,7 +15,7 @@ from backend.tools.registry import Registry
 from backend.tools.runner import Confirmations
 from tests.http.world import message_of
 from tests.mcp.world import ADAS, COPILOT, INNER, STRANGERS, client, content_of, world
-from tests.support.minds import echo, toolbox
+from tests.support.agents import echo, toolbox
 
 
 @tool("add", "Adds two numbers.", clients=EVERYONE)

@@ -13,7 +13,7 @@ from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from demo.services.server import serving
 from tests.support import chat_api as api
-from tests.support.minds import agent, echo, fail
+from tests.support.agents import agent, echo, fail
 
 
 def call(name: str, arguments: str = "{}") -> str:

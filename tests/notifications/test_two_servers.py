@@ -11,9 +11,9 @@ import pytest
 
 from demo.services.server import Reply, Request, json_reply, serving
 from tests.notifications.test_http import user_of
-from tests.support.house import RunningHouse, a_browser, running_house
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.redis_server import RedisProcess, running_redis
+from tests.support.running_server import RunningServer, a_browser, running_server
 from tests.support.waiting import until
 
 SECRET = "a secret of some length"
@@ -55,7 +55,7 @@ class Receiver:
 
 def hooked(peer: OfflinePeer, redis: RedisProcess, url: str) -> Any:
     """A server that shares its Redis, and tells that webhook of reminders."""
-    return running_house(
+    return running_server(
         peer,
         REDIS_URL=redis.url,
         SECRET_KEY="k" * 32,
@@ -84,9 +84,9 @@ async def test_of_two_servers_one_delivers_each_and_a_killed_ones_is_delivered_b
                 await _dies_in_between(one, two, receiver, browser)
 
 
-async def _dies_in_between(one: RunningHouse, two: RunningHouse, receiver: Receiver, browser: Any) -> None:
+async def _dies_in_between(one: RunningServer, two: RunningServer, receiver: Receiver, browser: Any) -> None:
     """The server that has begun with a reminder is killed before the webhook's answer."""
-    before, begun = [await _begun(house) for house in (one, two)], len(receiver.asked)
+    before, begun = [await _begun(running) for running in (one, two)], len(receiver.asked)
     receiver.holds(begun + 1)
     await browser.post("/notification", json={"text": "the last one", "at": "in 1 second", "id": "last"})
     await until(lambda: len(receiver.asked) == begun + 1, 15.0)
@@ -97,9 +97,9 @@ async def _dies_in_between(one: RunningHouse, two: RunningHouse, receiver: Recei
     receiver.let_go.set()
 
 
-async def _begun(house: RunningHouse) -> float:
+async def _begun(running: RunningServer) -> float:
     """Reminders with whose delivery that server has begun."""
-    async with a_browser(house) as browser:
+    async with a_browser(running) as browser:
         metrics = (await browser.get("/metrics")).text
     found = re.search(r'^voice_reminders_total{event="due"} ([\d.]+)$', metrics, re.MULTILINE)
     return float(found[1]) if found else 0.0

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.house import RunningHouse, placed_call, running_house
 from tests.support.langsmith_api import KEY, LangSmith, langsmith, lasts_within, told
 from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import RunningServer, placed_call, running_server
 from tests.support.waiting import until
 
 QUERY = "how high is the Eiffel tower"
@@ -35,9 +35,9 @@ def traced(server: LangSmith) -> dict[str, str]:
     return {"LANGSMITH_TRACING_ENABLED": "true", "LANGSMITH_API_KEY": KEY, "LANGSMITH_ENDPOINT": server.url}
 
 
-async def one_turn(house: RunningHouse) -> int:
+async def one_turn(running: RunningServer) -> int:
     """A typed question, a Thinker, an answer heard; milliseconds to the answer's first sound."""
-    async with placed_call(house, transport="ws") as call:
+    async with placed_call(running, transport="ws") as call:
         began = asyncio.get_running_loop().time()
         answer = await call.http.post(
             f"/api/sessions/{call.ticket.session_id}/messages",
@@ -50,23 +50,23 @@ async def one_turn(house: RunningHouse) -> int:
         return round((call.audible()[0].at - began) * 1000)
 
 
-async def ended(house: RunningHouse) -> float:
+async def ended(running: RunningServer) -> float:
     """Seconds the server takes to end."""
     began = time.monotonic()
-    house.process.terminate()
-    await asyncio.to_thread(house.process.wait, 12)
+    running.process.terminate()
+    await asyncio.to_thread(running.process.wait, 12)
     return time.monotonic() - began
 
 
 async def test_a_real_call_is_traced_whole_and_without_its_words(peer: OfflinePeer) -> None:
     async with langsmith() as server:
-        with running_house(peer, **traced(server)) as house:
-            assert "LangSmith project responder-thinker, without what is said" in house.printed
+        with running_server(peer, **traced(server)) as running:
+            assert "LangSmith project responder-thinker, without what is said" in running.printed
             await peer.follow(SCRIPT)
-            await one_turn(house)
+            await one_turn(running)
             await until(lambda: server.over("session"))
-            await ended(house)
-            log = (house.folder / "stderr.log").read_text()
+            await ended(running)
+            log = (running.folder / "stderr.log").read_text()
     session = server.run("session")
     [turn] = server.children(session)
     [thinker] = server.children(turn)
@@ -80,16 +80,16 @@ async def test_a_real_call_is_traced_whole_and_without_its_words(peer: OfflinePe
     assert told(turn)["total_ms"] > 0
     assert lasts_within(model, thinker) and lasts_within(thinker, turn) and lasts_within(turn, session)
     assert "private" not in repr(server.batches) and "Eiffel" not in repr(server.batches)
-    assert KEY not in log + house.printed
+    assert KEY not in log + running.printed
 
 
 @pytest.mark.alone
 async def test_a_langsmith_that_hangs_delays_neither_a_turn_nor_the_end(peer: OfflinePeer) -> None:
     async with langsmith("hangs") as server:
-        with running_house(peer, **traced(server)) as house:
+        with running_server(peer, **traced(server)) as running:
             await peer.follow(SCRIPT)
-            times = [await one_turn(house), await one_turn(house)]
+            times = [await one_turn(running), await one_turn(running)]
             assert server.asked > 0
-            took = await ended(house)
+            took = await ended(running)
     assert min(times) < 1500
     assert took < 8

@@ -14,8 +14,8 @@ from backend.observability.tracing import within
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
 from tests.observability.world import SPOKEN, answered, begin_turn, hang_up, route, speak_reply, traced_call, tracer_to
+from tests.support.agents import Slow, agent, call, echo
 from tests.support.langsmith_api import langsmith, lasts_within, told
-from tests.support.minds import Slow, agent, call, echo
 from tests.support.waiting import until
 from tests.thinkers.world import world
 

@@ -25,10 +25,10 @@ from backend.users.summaries import Summaries
 from tests.coordinator.world import options
 from tests.http.world import settings_with
 from tests.observability.world import tracer_to
+from tests.support.agents import call
 from tests.support.chats import chat_over
-from tests.support.house import a_browser, running_house
 from tests.support.langsmith_api import KEY, langsmith, lasts_within, told
-from tests.support.minds import call
+from tests.support.running_server import a_browser, running_server
 from tests.support.waiting import until
 
 SECRET = "my very private question"
@@ -133,8 +133,8 @@ async def test_a_digest_is_a_trace_with_its_model_and_actions() -> None:
 async def test_a_whole_server_traces_what_is_typed_in_a_chat() -> None:
     async with langsmith() as server:
         settings = {"LANGSMITH_TRACING_ENABLED": "true", "LANGSMITH_API_KEY": KEY, "LANGSMITH_ENDPOINT": server.url}
-        with running_house(None, **settings) as house:
-            async with a_browser(house) as browser:
+        with running_server(None, **settings) as running:
+            async with a_browser(running) as browser:
                 said = await browser.post(
                     "/api/multiturn", json={"message": "My name is Ana.", "conversation_id": "c9"}
                 )

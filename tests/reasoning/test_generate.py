@@ -12,7 +12,7 @@ from backend.reasoning.generate import call_function, generate
 from backend.storage.memory import Memory
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Principal, Result, tool
-from tests.support.minds import echo, fail, toolbox
+from tests.support.agents import echo, fail, toolbox
 
 
 def call(name: str, arguments: Any = None) -> str:

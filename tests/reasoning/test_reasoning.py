@@ -21,7 +21,7 @@ from backend.tools.base import Principal, Result, tool
 from demo.services.server import Reply, Request, serving
 from tests.reasoning.world import Cast, reasoner
 from tests.support import chat_api as api
-from tests.support.minds import call, echo
+from tests.support.agents import call, echo
 from tests.support.waiting import until
 
 

@@ -9,7 +9,7 @@ from backend.models.base import ChatModel
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.agent import ReasoningSettings
 from backend.testing.model import Line, Scene, ScriptedModel
-from tests.support.minds import agent
+from tests.support.agents import agent
 
 
 class Cast(ScriptedModel):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from demo.services.open_meteo import answering_today
 from demo.services.server import serving
-from tests.support.house import TAKES_ALL
+from tests.support.running_server import TAKES_ALL
 
 COMMAND = Path(sys.executable).parent / "responder-thinker"
 READY_WITHIN_S = 60.0

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.house import end
 from tests.support.offline_peer import OfflinePeer
+from tests.support.running_server import end
 
 COMMAND = str(Path(sys.executable).parent / "responder-thinker")
 READY_WITHIN_S = 40.0

@@ -38,8 +38,8 @@ from backend.tools.base import Principal
 from backend.tools.runner import Toolbox
 from demo.services.server import Reply, Request, serving
 from tests.coordinator.world import USER, Process, World, options
+from tests.support.agents import call
 from tests.support.chat_api import ended, error, stream, words
-from tests.support.minds import call
 from tests.support.tasks import ResultStream
 from tests.support.waiting import until
 

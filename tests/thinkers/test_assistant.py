@@ -10,7 +10,7 @@ import pytest
 
 from backend.settings.settings import Settings, load_settings
 from backend.tools import runner
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.thinkers.world import NOWHERE, World, world
 
 CREATE = [call("calendar_create_event", '{"title": "Dentist", "start": "2026-11-22T15:00"}')]

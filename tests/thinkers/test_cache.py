@@ -16,7 +16,7 @@ from backend.thinkers import cache
 from backend.thinkers.cache import normalised
 from demo.services import open_meteo
 from demo.services.server import serving
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.support.waiting import until
 from tests.thinkers.world import World, world
 

@@ -11,7 +11,7 @@ from backend.testing.model import Scene, ScriptedModel
 from backend.tools.kb_search import KnowledgeBase
 from demo.services.server import serving
 from demo.services.services import every_service, pointing_at
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.thinkers.world import world
 
 CONVERSATION = {

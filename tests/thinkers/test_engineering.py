@@ -13,9 +13,9 @@ from backend.thinkers.base import Manifest
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerRun
 from backend.tools import runner
-from demo.services.github import REPO, TOKEN, GitHub, furnished
+from demo.services.github import REPO, TOKEN, GitHub, seeded
 from demo.services.server import serving
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.thinkers.world import NOWHERE, World, world
 
 CLOSE = [call("github_issue", '{"action": "close", "number": 1}')]
@@ -43,7 +43,7 @@ async def test_without_a_token_or_a_repository_it_is_not_there(github: dict[str,
 
 async def test_it_closes_an_issue_in_the_turn_after_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "CONFIRM_AFTER_S", 0.0)
-    hub: GitHub = furnished()
+    hub: GitHub = seeded()
     async with serving(hub.answering) as server:
         scenes = (CLOSE, ["Shall I close it?"], CLOSE, ["Closed."])
         async with world(*scenes, settings=settings_for(server.url)) as w:

@@ -7,7 +7,7 @@ import json
 from backend.settings.settings import load_settings
 from demo.services import search_apis
 from demo.services.server import serving
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.thinkers.world import world
 
 SEARCH = [call("pubmed_search", '{"query": "vitamin d colds"}')]

@@ -22,8 +22,8 @@ from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Question
 from backend.users.memories import Memories
 from backend.users.profile_updates import AddInstruction, DropInstruction, update_profile
+from tests.support.agents import call
 from tests.support.chats import NO_HTTP
-from tests.support.minds import call
 from tests.thinkers.world import NOWHERE, World, world
 
 BRIEFLY = "Always answer in one sentence."

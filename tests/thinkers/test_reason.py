@@ -8,7 +8,7 @@ import pytest
 
 from backend.errors import NoAnswer
 from backend.settings.settings import load_settings
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.thinkers.world import NOWHERE, world
 
 QUESTION = "Three tickets cost twelve dollars each; what change do I get from fifty?"

@@ -12,7 +12,7 @@ import pytest
 from backend.errors import BadPlugin, BadRequest, ModelUnavailable, NoAnswer
 from backend.testing.model import ScriptedModel
 from backend.thinkers.base import Manifest
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.support.waiting import until
 from tests.thinkers.world import world
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from backend.settings.settings import load_settings
 from demo.services import finnhub, newsapi
 from demo.services.server import serving
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.thinkers.world import world
 
 PRICE = [call("get_stock_price", '{"company": "Apple"}')]

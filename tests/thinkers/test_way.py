@@ -24,7 +24,7 @@ from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from tests.call.world import placed_call, settle
-from tests.support.minds import echo, toolbox
+from tests.support.agents import echo, toolbox
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.ways import ARCHITECTURE, documented, files_passed
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from demo.services import open_meteo
 from demo.services.server import serving
-from tests.support.minds import call
+from tests.support.agents import call
 from tests.thinkers.world import world
 
 SEATTLE = [call("get_current_weather", '{"location": "Seattle"}')]

@@ -13,11 +13,11 @@ from backend.tasks.service import TaskQueries
 from backend.tasks.task import Task, TaskState
 from backend.tools.background_tasks import NoTasks, UserTasks, background_tasks
 from backend.tools.base import Principal
-from demo.offline.chat.mind import think
+from demo.offline.chat.rules import think
 from demo.offline.demonstration.intents import Question, understand
 from tests.coordinator.world import FakeTasks, World
+from tests.support.agents import toolbox
 from tests.support.crashing import Countdown
-from tests.support.minds import toolbox
 
 ADA = Principal("ada", "s1")
 DOMAINS = ("assistant", "knowledge", "research", "tasks", "weather")

@@ -11,7 +11,7 @@ from backend.tools.base import Principal
 from backend.tools.get_personality import get_personality
 from backend.users.modes import Modes, load_modes
 from backend.users.profile_updates import SetMode, update_profile
-from tests.support.minds import toolbox
+from tests.support.agents import toolbox
 
 
 async def told(who: Principal, mode: str = "", *, memory: Any = None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from backend.tools.manage_prompt import manage_prompt
 from backend.tools.registry import Registry
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT
 from backend.users.profile_updates import AddInstruction, SetPreference, update_profile
-from tests.support.minds import toolbox
+from tests.support.agents import toolbox
 
 ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")
 

@@ -20,7 +20,7 @@ from backend.tools.medical_scores import (
     WELLS_PE_POINTS,
     Input,
 )
-from tests.support.minds import toolbox
+from tests.support.agents import toolbox
 
 
 def none_of(points: dict[str, Any], **given: Any) -> dict[str, Any]:

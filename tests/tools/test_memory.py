@@ -14,7 +14,7 @@ from backend.tools.base import EVERYONE, Client, Principal
 from backend.tools.memory import NEEDS, TAKES, Action, memory
 from backend.tools.registry import Registry
 from backend.users.memories import LIMIT, TEXT_LIMIT, Memories
-from tests.support.minds import toolbox
+from tests.support.agents import toolbox
 
 ADA, BO = Principal("ada", "c1", "1"), Principal("bo", "c2", "1")
 

@@ -14,7 +14,7 @@ from backend.tools.base import Clock, Principal
 from backend.tools.notes import SPOKEN_OF_S, notes
 from backend.users.notes import OPEN_LIMIT, TEXT_LIMIT, Notes
 from backend.users.profile_updates import SetPreference, update_profile
-from tests.support.minds import toolbox
+from tests.support.agents import toolbox
 
 NOON = 1_795_262_400.0  # Saturday, 2026-11-21, 12:00 UTC
 

@@ -14,7 +14,7 @@ from backend.settings.settings import Settings
 from backend.thinkers.base import Manifest
 from backend.tools.base import CLIENTS, EVERYONE, OURS, Client, Principal, Result, Tool, tool
 from backend.tools.registry import Registry
-from tests.support.minds import echo, toolbox
+from tests.support.agents import echo, toolbox
 from tests.thinkers.world import world
 
 

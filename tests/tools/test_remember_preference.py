@@ -15,7 +15,7 @@ from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
 from backend.tools.base import Principal
 from backend.tools.remember_preference import remember_preference
-from tests.support.minds import toolbox
+from tests.support.agents import toolbox
 
 ADA = Principal("ada", "c", "1")
 

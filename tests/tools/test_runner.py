@@ -16,7 +16,7 @@ from pydantic import Field
 from backend.errors import BadPlugin, ToolFailed
 from backend.tools.base import Principal, Result, tool
 from backend.tools.runner import CONFIRM_WITHIN_S, Confirmations, Toolbox, ToolResult
-from tests.support.minds import Slow, echo, fail, toolbox
+from tests.support.agents import Slow, echo, fail, toolbox
 
 ADA = Principal("ada", "c", turn="1")
 NOBODY = Principal("", "c", turn="1")

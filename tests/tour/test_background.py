@@ -16,7 +16,7 @@ async def test_research_whose_worker_and_server_were_killed_is_spoken_in_a_new_c
 ) -> None:
     monkeypatch.setitem(background.SETTINGS, "RESEARCH_DELAY_S", "3")
     console = Console(file=io.StringIO(), width=300)
-    status = await background.lead(console)
+    status = await background.run(console)
     assert isinstance(console.file, io.StringIO)
     printed = console.file.getvalue()
     assert status == 0, printed

@@ -18,7 +18,7 @@ FIRST_SOUND_WITHIN_MS = 3_000
 @pytest.mark.slow
 async def test_a_reminder_asked_for_by_voice_is_spoken_on_time() -> None:
     console = Console(file=io.StringIO(), width=300)
-    status = await reminder.lead(console)
+    status = await reminder.run(console)
     assert isinstance(console.file, io.StringIO)
     printed = console.file.getvalue()
     assert status == 0, printed

@@ -1,4 +1,4 @@
-"""The tour: a whole house on stand-ins, every Thinker asked by text, several by voice, and failures told."""
+"""The tour: a whole server on stand-ins, every Thinker asked by text, several by voice, and failures told."""
 
 from __future__ import annotations
 

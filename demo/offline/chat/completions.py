@@ -13,7 +13,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from demo.offline.chat.mind import Thought, ToolCall, text_of, think
+from demo.offline.chat.rules import Thought, ToolCall, text_of, think
 from demo.offline.script.schema import ChatReply
 
 _ids = itertools.count(1)

@@ -1,1 +1,1 @@
-"""The demonstration: a small mind made of plain rules. It says what it is."""
+"""The demonstration: a small dialogue made of plain rules. It says what it is."""

@@ -1,4 +1,4 @@
-"""The demonstration's mind: ears, rules and voice behind the Realtime protocol. One per connection."""
+"""The demonstration's dialogue: ears, rules and voice behind the Realtime protocol. One per connection."""
 
 from __future__ import annotations
 

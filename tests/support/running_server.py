@@ -34,7 +34,7 @@ COMMAND = str(Path(sys.executable).parent / "responder-thinker")
 
 
 @dataclass
-class RunningHouse:
+class RunningServer:
     """A serving process."""
 
     url: str
@@ -49,9 +49,9 @@ class RunningHouse:
 
 
 @contextmanager
-def running_house(
+def running_server(
     peer: OfflinePeer | None = None, *, prefix: Sequence[str] = (), options: Sequence[str] = (), **env: str
-) -> Iterator[RunningHouse]:
+) -> Iterator[RunningServer]:
     """`responder-thinker serve` on a free port with a data folder of its own, ended by its pid.
 
     `prefix` goes before the command, `options` behind it. With `peer` it takes that process for the OpenAI API;
@@ -96,7 +96,7 @@ def _start(
         )
 
 
-def _when_ready(process: subprocess.Popen[bytes], folder: Path) -> RunningHouse:
+def _when_ready(process: subprocess.Popen[bytes], folder: Path) -> RunningServer:
     """Everything up to the line that says how to end it."""
     assert process.stdout
     printed = ""
@@ -108,7 +108,7 @@ def _when_ready(process: subprocess.Popen[bytes], folder: Path) -> RunningHouse:
         printed += piece
     found = re.search(r"http://[\w.:]+", printed)
     assert found, printed
-    return RunningHouse(found[0].replace("localhost", "127.0.0.1"), process, folder, printed)
+    return RunningServer(found[0].replace("localhost", "127.0.0.1"), process, folder, printed)
 
 
 @dataclass
@@ -160,10 +160,10 @@ def _fits(event: ReceivedEvent, type_: str, data: Mapping[str, Any]) -> bool:
 
 @asynccontextmanager
 async def placed_call(
-    house: RunningHouse, *, transport: str = "webrtc", browser: httpx2.AsyncClient | None = None
+    server: RunningServer, *, transport: str = "webrtc", browser: httpx2.AsyncClient | None = None
 ) -> AsyncIterator[PlacedCall]:
     """A connected call, its session started; hung up at the end. `browser` brings its cookie; else nobody calls."""
-    async with a_browser(house) if browser is None else nullcontext(browser) as http:
+    async with a_browser(server) if browser is None else nullcontext(browser) as http:
         signalling = Signalling(http)
         caller: WebRTCCaller | WebSocketCaller
         if transport == "ws":
@@ -186,9 +186,9 @@ async def placed_call(
             await caller.close()
 
 
-def a_browser(house: RunningHouse) -> httpx2.AsyncClient:
+def a_browser(server: RunningServer) -> httpx2.AsyncClient:
     """A client with a cookie jar of its own, to be used and closed with `async with`."""
-    return httpx2.AsyncClient(base_url=house.url, trust_env=False)
+    return httpx2.AsyncClient(base_url=server.url, trust_env=False)
 
 
 async def _listen(call: PlacedCall) -> None:

@@ -1,4 +1,4 @@
-"""The house that is toured: a serving process with a data folder of its own and nothing of the user's settings."""
+"""The server that is toured is a process with a data folder of its own and nothing of the user's settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Cities that took space from cars and gave it to buses and bicycles have less tra
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A process of the house; `url` is empty for one that serves nothing."""
+    """A process of the server; `url` is empty for one that serves nothing."""
 
     process: asyncio.subprocess.Process
     url: str
@@ -48,15 +48,15 @@ class Started:
 
 
 @asynccontextmanager
-async def touring_house() -> AsyncIterator[str]:
-    """The address of a house whose tools ask stand-ins and whose documents are a handbook. Raises `SetupError`."""
-    async with furnished() as (folder, settings), started(folder, settings, "serve", "--port", "0") as house:
-        yield house.url
+async def toured_server() -> AsyncIterator[str]:
+    """The address of a server whose tools ask stand-ins and whose documents are a handbook. Raises `SetupError`."""
+    async with prepared_folder() as (folder, settings), started(folder, settings, "serve", "--port", "0") as server:
+        yield server.url
 
 
 @asynccontextmanager
-async def furnished() -> AsyncIterator[tuple[Path, dict[str, str]]]:
-    """A folder with a handbook, and settings of a house that asks stand-ins and keeps its data there."""
+async def prepared_folder() -> AsyncIterator[tuple[Path, dict[str, str]]]:
+    """A folder with a handbook, and settings of a server that asks stand-ins and keeps its data there."""
     with tempfile.TemporaryDirectory(prefix="tour-") as name:
         folder = Path(name)
         await asyncio.to_thread(_add_documents, folder)
@@ -113,7 +113,7 @@ async def _ready(process: asyncio.subprocess.Process, log: Path) -> str:
     except TimeoutError:
         pass
     if "Ctrl-C" not in printed:
-        raise SetupError("The house did not start.", hint=(await asyncio.to_thread(log.read_text))[-800:])
+        raise SetupError("The server did not start.", hint=(await asyncio.to_thread(log.read_text))[-800:])
     found = re.search(r"http://[\w.:]+", printed)
     return found[0].replace("localhost", "127.0.0.1") if found else ""
 

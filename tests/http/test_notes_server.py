@@ -9,8 +9,8 @@ import httpx2
 from redis.asyncio import Redis
 
 from backend.storage.client import connect
-from tests.support.house import a_browser, placed_call, running_house
 from tests.support.redis_server import running_redis
+from tests.support.running_server import a_browser, placed_call, running_server
 
 
 async def say(http: httpx2.AsyncClient, text: str, conversation: str = "trip") -> str:
@@ -33,9 +33,9 @@ async def come_due(redis: Redis) -> None:
 
 
 async def test_a_note_comes_up_when_it_is_due_wherever_its_user_talks() -> None:
-    with running_redis() as server, running_house(REDIS_URL=server.url) as house:
+    with running_redis() as server, running_server(REDIS_URL=server.url) as running:
         redis = connect(server.url)
-        async with a_browser(house) as ana, a_browser(house) as bob:
+        async with a_browser(running) as ana, a_browser(running) as bob:
             await bob.get("/api/config")
             noted = await say(ana, "Make a note to call the plumber tomorrow at nine.")
             assert noted.startswith("I have noted: call the plumber, for ") and noted.endswith("at 09:00.")
@@ -48,7 +48,7 @@ async def test_a_note_comes_up_when_it_is_due_wherever_its_user_talks() -> None:
             assert await say(ana, "What is the capital of Spain?") == f"The capital of Spain is Madrid. {told}"
             assert "By the way" not in await say(ana, "What is the capital of Italy?")
             assert "By the way" not in await say(bob, "What is the capital of Spain?")
-            async with placed_call(house, transport="ws", browser=ana) as call:
+            async with placed_call(running, transport="ws", browser=ana) as call:
                 headers = {"authorization": f"Bearer {call.ticket.token}"}
                 body = {"text": "What is the capital of Spain?"}
                 await call.http.post(f"/api/sessions/{call.ticket.session_id}/messages", json=body, headers=headers)

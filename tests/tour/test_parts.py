@@ -1,4 +1,4 @@
-"""The tour's sights of steps and reasoning: what is printed is what happened."""
+"""The tour's parts on steps and reasoning: what is printed is what happened."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from rich.console import Console
 from demo.tour import reasoning, steps
 
 
-async def shown(lead: Callable[[Console], Awaitable[int]]) -> str:
-    """What a sight prints; it must have gone well."""
+async def shown(run: Callable[[Console], Awaitable[int]]) -> str:
+    """What a part prints; it must have gone well."""
     console = Console(file=io.StringIO(), width=200)
-    status = await lead(console)
+    status = await run(console)
     assert isinstance(console.file, io.StringIO)
     printed = console.file.getvalue()
     assert status == 0, printed
@@ -21,7 +21,7 @@ async def shown(lead: Callable[[Console], Awaitable[int]]) -> str:
 
 
 async def test_a_post_step_that_fails_costs_its_own_work_alone() -> None:
-    printed = await shown(steps.lead)
+    printed = await shown(steps.run)
     assert "It was William Shakespeare who wrote Hamlet. Yours, the machine." in printed
     assert 'voice_pipeline_steps_total{outcome="failed",step="audit"} 1.0' in printed
     assert "step audit is broken: RuntimeError at plugins/afterwards.py:10" in printed
@@ -29,7 +29,7 @@ async def test_a_post_step_that_fails_costs_its_own_work_alone() -> None:
 
 
 async def test_two_scripted_models_deliver() -> None:
-    printed = await shown(reasoning.lead)
+    printed = await shown(reasoning.run)
     assert "planner, executor, executor, planner, executor" in printed
     assert "You get 14 dollars back: the tickets cost 36." in printed
     assert "41" not in printed
