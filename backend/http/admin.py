@@ -17,6 +17,7 @@ from backend.errors import NotAdmitted, NotFound
 from backend.http.context import Here, bearer, context_of
 from backend.http.limits import address_key
 from backend.observability.call_metrics import Metrics
+from backend.sessions.registry import SessionDescription
 
 SHOWN = 200
 """Sessions in one answer, live ones first."""
@@ -82,7 +83,7 @@ def figures(metrics: Metrics) -> dict[str, Any]:
     }
 
 
-def _shown(session: dict[str, Any]) -> dict[str, Any]:
+def _shown(session: SessionDescription) -> dict[str, Any]:
     user = hashlib.sha256(session["owner"].encode()).hexdigest()[:8]
     return {name: value for name, value in session.items() if name != "owner"} | {"user": user}
 

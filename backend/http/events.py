@@ -35,7 +35,7 @@ async def events(
     204 when it has ended and nothing is left: it tells an EventSource not to come back.
     """
     seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 16 else after
-    if await session.told(seen):
+    if await session.is_read(seen):
         return Response(status_code=204)
     return EventStream(_stream_events(session, seen, here.heartbeat_s))
 

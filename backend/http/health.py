@@ -47,7 +47,7 @@ async def readyz(response: Response, here: Here) -> dict[str, Any]:
 async def metrics(here: Here) -> Response:
     """Return the metrics in Prometheus's text format."""
     own = generate_latest(here.services.metrics.registry).decode()
-    return Response(await here.services.sessions.figures(own), media_type=CONTENT_TYPE_LATEST)
+    return Response(await here.services.sessions.metrics(own), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _checks(here: Context) -> dict[str, str]:

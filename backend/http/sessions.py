@@ -38,7 +38,7 @@ async def list_sessions(here: Here, caller: Caller) -> dict[str, Any]:
 @router.get("/api/sessions/{session_id}")
 async def show_session(session: OwnSession) -> dict[str, Any]:
     """Return the state, since when, the Responder, and counts."""
-    return await session.describe()
+    return {**await session.describe()}
 
 
 @router.get("/api/sessions/{session_id}/transcript")

@@ -31,11 +31,10 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     try:
         session = await reserve(here, caller, body, background)
     except TooMany:
-        wanted = {"owner": caller.user, "sdp": body.sdp, "conversation_id": body.conversation_id}
-        placed = await services.sessions.offer_elsewhere(wanted)
+        placed = await services.sessions.offer_to_peer(caller.user, body.sdp, body.conversation_id)
         if placed is None:
             raise
-        return placed | {"token": here.signatures.token(placed["session_id"])}
+        return {**placed, "token": here.signatures.token(placed["session_id"])}
     try:
         answer = await connect_offer(
             services.directory, session, services.accept_offer, body.sdp, has_left=request.is_disconnected

@@ -1,7 +1,7 @@
-"""What a session tells the page: numbered events in a bounded ring, for any number of readers.
+"""The event log of a session: numbered events for the page in a bounded ring, for any number of readers.
 
 Publishing never waits and never fails. Each reader keeps only the number of the last event it has seen, so a
-slow reader costs nothing; one that falls out of the ring is told how many events it missed.
+slow reader costs nothing; one that falls out of the ring learns how many events it missed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from backend.sessions.page_json import PageMessage, page_message
 LOG_LIMIT = 2_000
 """Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""
 AT_ONCE = 100
-"""Events a reader is given together."""
+"""Events a reader gets together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class LoggedEvent:
 
 
 class EventLog:
-    """One session's events."""
+    """The events of one session."""
 
     def __init__(self, limit: int = LOG_LIMIT, on_event: Callable[[LoggedEvent], None] | None = None) -> None:
-        """`on_event` is told of every event, at once, and must not wait."""
+        """`on_event` is called with every event, at once, and must not wait."""
         self._on_event = on_event
         self._events: deque[LoggedEvent] = deque(maxlen=limit)
         self._last_id = 0
@@ -74,9 +74,9 @@ class EventLog:
         self._wake()
 
     async def follow(self, after: int = 0, quiet_s: float | None = None) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """Events numbered above `after`, then new ones as they come: all that are there together, at most `AT_ONCE`.
+        """Yield events numbered above `after`, then new ones as they come: all there are together, at most `AT_ONCE`.
 
-        Nothing, as an empty list, whenever none came for `quiet_s` seconds. Ends when the feed is closed. A number from
+        Yields an empty list whenever none came for `quiet_s` seconds. Ends when the log is closed. A number from
         the future (another life of this session) reads from the start.
         """
         seen = after if after <= self._last_id else 0
@@ -89,21 +89,21 @@ class EventLog:
                     yield events
                 elif self._closed:
                     return
-                elif not await reader.news():
+                elif not await reader.wait():
                     yield ()
         finally:
             self._readers.discard(reader)
             reader.close()
 
     async def read(self, after: int = 0) -> AsyncGenerator[LoggedEvent, None]:
-        """The same one by one."""
+        """Yield the events of `follow` one by one."""
         async with aclosing(self.follow(after)) as batches:
             async for events in batches:
                 for event in events:
                     yield event
 
     def _after(self, seen: int) -> list[LoggedEvent]:
-        """The next events, and what is missing before them. Most readers are one event behind, so from the end."""
+        """Return the next events, and gaps before them. Most readers are one event behind, so it looks from the end."""
         newer = list(takewhile(lambda event: event.id > seen, reversed(self._events)))
         events: list[LoggedEvent] = []
         for event in newer[: -AT_ONCE - 1 : -1]:
@@ -120,16 +120,16 @@ class EventLog:
 
 
 class _Reader:
-    """Waits for news, with one timer for all its waits: events are many, and quiet spells few."""
+    """A reader that waits for events with one timer for all its waits: events are many, and quiet spells few."""
 
     def __init__(self, quiet_s: float | None) -> None:
         self._quiet_s = quiet_s
         self._quiet_at = 0.0
-        self._alarm = Alarm(self._rung)
+        self._alarm = Alarm(self._on_timer)
         self._waiting: asyncio.Future[bool] | None = None
 
-    async def news(self) -> bool:
-        """True when there are some; False after `quiet_s` seconds without."""
+    async def wait(self) -> bool:
+        """Wait for events: True when there are some, False after `quiet_s` seconds without."""
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
         if self._quiet_s is not None:
@@ -138,19 +138,19 @@ class _Reader:
         return await self._waiting
 
     def wake(self) -> None:
-        """There are."""
-        self._answer(True)
+        """Let the reader look for events."""
+        self._finish_wait(True)
 
     def close(self) -> None:
-        """Nobody waits any more."""
+        """Stop the timer."""
         self._alarm.stop()
 
-    def _rung(self) -> None:
+    def _on_timer(self) -> None:
         if asyncio.get_running_loop().time() < self._quiet_at:
             self._alarm.set(self._quiet_at)
         else:
-            self._answer(False)
+            self._finish_wait(False)
 
-    def _answer(self, news: bool) -> None:
+    def _finish_wait(self, found: bool) -> None:
         if self._waiting and not self._waiting.done():
-            self._waiting.set_result(news)
+            self._waiting.set_result(found)

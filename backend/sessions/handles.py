@@ -1,25 +1,34 @@
-"""A session wherever its call lives: in this process, or in another one that shares the load with it.
+"""Handles to sessions, wherever their calls live: in this process, or in another one that shares the load with it.
 
 Routes hold a `Handle` and never ask where. One process by itself has a `LocalSwitchboard`; several have a `Cluster`
-(`fleet/`), which answers for its own sessions in the same way and asks the others for theirs.
+(`cluster/`), which answers for its own sessions in the same way and asks the others for theirs.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 from backend.errors import BadRequest, NotFound
 from backend.sessions.event_log import LoggedEvent
-from backend.sessions.registry import Directory, Session, SessionState
+from backend.sessions.registry import Directory, Session, SessionDescription, SessionState
+from backend.sessions.transcript import TranscriptEntry
 
 NO_SESSION = "No such session."
 NO_SESSION_HINT = "It may have ended; connect again."
 
 
+class PlacedCall(TypedDict):
+    """A call that another process has answered."""
+
+    sdp: str
+    session_id: str
+    conversation_id: str
+
+
 class Handle(Protocol):
-    """What anybody may ask of a session. Every method may raise a `VoiceError`."""
+    """A session as routes use it. Every method may raise a `VoiceError`."""
 
     @property
     def id(self) -> str:
@@ -31,12 +40,12 @@ class Handle(Protocol):
         """The user it belongs to."""
         ...
 
-    async def describe(self) -> dict[str, Any]:
-        """What `GET /api/sessions/{id}` shows."""
+    async def describe(self) -> SessionDescription:
+        """Return what `GET /api/sessions/{id}` shows."""
         ...
 
-    async def transcript(self) -> list[dict[str, Any]]:
-        """What was said, oldest first."""
+    async def transcript(self) -> list[TranscriptEntry]:
+        """Return what was said, oldest first."""
         ...
 
     async def type_text(self, text: str) -> None:
@@ -59,24 +68,24 @@ class Handle(Protocol):
         """Drop an ended session before its time."""
         ...
 
-    async def told(self, after: int) -> bool:
-        """Whether it is over and nothing is left to read beyond event `after`."""
+    async def is_read(self, after: int) -> bool:
+        """Return whether it is over and nothing is left to read beyond event `after`."""
         ...
 
     def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """Events numbered above `after`, then new ones until the end; see `Feed.follow`."""
+        """Yield events numbered above `after`, then new ones until the end, as `EventLog.follow` does."""
         ...
 
 
 class Switchboard(Protocol):
-    """Finds sessions, wherever they are."""
+    """Finds sessions, in whichever process they are."""
 
     async def find(self, session_id: str) -> Handle:
-        """The session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable` when it cannot be known."""
+        """Return a handle to the session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable`."""
         ...
 
     async def owned_by(self, owner: str) -> list[Handle]:
-        """The owner's sessions, newest first."""
+        """Return handles to the owner's sessions, newest first."""
         ...
 
     async def announce(self, session: Session) -> None:
@@ -84,19 +93,19 @@ class Switchboard(Protocol):
         ...
 
     async def take(self, handle: Handle) -> Session:
-        """A session to attach a transport to; one reserved elsewhere is handed over to us. Raises `NotFound`."""
+        """Return a session to connect; one reserved in another process is handed over. Raises `NotFound`."""
         ...
 
-    async def offer_elsewhere(self, offer: dict[str, Any]) -> dict[str, Any] | None:
-        """Have another process answer an SDP offer that we have no room for; None when nobody has."""
+    async def offer_to_peer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall | None:
+        """Have another process answer an SDP offer that finds no room here; None when none has room."""
         ...
 
-    async def newest(self, count: int) -> list[dict[str, Any]]:
-        """All sessions that can be reached, live ones first: their descriptions, and `owner` of each."""
+    async def newest(self, count: int) -> list[SessionDescription]:
+        """Return descriptions, with `owner`, of all sessions that can be reached, live ones first."""
         ...
 
-    async def figures(self, own: str) -> str:
-        """The page of metrics: `own` is this process's; those that share its port are added."""
+    async def metrics(self, own: str) -> str:
+        """Return the page of metrics: `own` is this process's; those that share its port are added."""
         ...
 
 
@@ -112,56 +121,56 @@ class LocalHandle:
 
     @property
     def id(self) -> str:
-        """See `Handle`."""
+        """The session's id."""
         return self.session.id
 
     @property
     def owner(self) -> str:
-        """See `Handle`."""
+        """The user it belongs to."""
         return self.session.owner
 
-    async def describe(self) -> dict[str, Any]:
-        """See `Handle`."""
+    async def describe(self) -> SessionDescription:
+        """Return what `GET /api/sessions/{id}` shows."""
         return self.session.describe()
 
-    async def transcript(self) -> list[dict[str, Any]]:
-        """See `Handle`."""
+    async def transcript(self) -> list[TranscriptEntry]:
+        """Return what was said, oldest first."""
         return list(self.session.transcript)
 
     async def type_text(self, text: str) -> None:
-        """See `Handle`."""
+        """Typed input. Raises `BadRequest` unless the call is live."""
         self.session.type_text(text)
 
     async def cancel_thinker(self, call: str) -> None:
-        """See `Handle`."""
+        """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it or the call is over."""
         self.session.live_call().cancel_thinker(call)
 
     async def say_answer(self, call: str) -> None:
-        """See `Handle`."""
+        """Speak an answer that came too late. Raises `NotFound`, or `BadRequest` where there is none."""
         self.session.live_call().say_answer(call)
 
     async def end(self, reason: str) -> None:
-        """See `Handle`."""
+        """End the call in order. Does nothing to one already ended."""
         await self._directory.end(self.session, reason)
 
     async def forget(self) -> None:
-        """See `Handle`."""
+        """Drop an ended session before its time."""
         self._directory.forget(self.session)
 
-    async def told(self, after: int) -> bool:
-        """See `Handle`."""
+    async def is_read(self, after: int) -> bool:
+        """Return whether it is over and nothing is left to read beyond event `after`."""
         if self.session.state is not SessionState.ENDED:
             return False
         async with aclosing(self.session.event_log.read(after)) as events:
             return await anext(events, None) is None
 
     def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """See `Handle`."""
+        """Yield events numbered above `after`, then new ones until the end, as `EventLog.follow` does."""
         return self.session.event_log.follow(after, quiet_s)
 
 
 class LocalSwitchboard:
-    """All sessions are here."""
+    """The switchboard of a process that serves alone."""
 
     def __init__(self, directory: Directory) -> None:
         self._directory = directory
@@ -170,45 +179,45 @@ class LocalSwitchboard:
         return f"LocalSwitchboard({self._directory!r})"
 
     async def find(self, session_id: str) -> Handle:
-        """See `Switchboard`."""
+        """Return a handle to the session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable`."""
         return LocalHandle(self._directory, self._directory.find(session_id))
 
     async def owned_by(self, owner: str) -> list[Handle]:
-        """See `Switchboard`."""
+        """Return handles to the owner's sessions, newest first."""
         return [LocalHandle(self._directory, session) for session in self._directory.owned_by(owner)]
 
     async def announce(self, session: Session) -> None:
-        """See `Switchboard`."""
+        """Have a new session known everywhere, before its id is given away. Never raises."""
 
     async def take(self, handle: Handle) -> Session:
-        """See `Switchboard`."""
+        """Return a session to connect; one reserved in another process is handed over. Raises `NotFound`."""
         return here(handle)
 
-    async def offer_elsewhere(self, offer: dict[str, Any]) -> dict[str, Any] | None:
-        """See `Switchboard`."""
+    async def offer_to_peer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall | None:
+        """Have another process answer an SDP offer that finds no room here; None when none has room."""
         return None
 
-    async def newest(self, count: int) -> list[dict[str, Any]]:
-        """See `Switchboard`."""
+    async def newest(self, count: int) -> list[SessionDescription]:
+        """Return descriptions, with `owner`, of all sessions that can be reached, live ones first."""
         return newest_of(self._directory, count)
 
-    async def figures(self, own: str) -> str:
-        """See `Switchboard`."""
+    async def metrics(self, own: str) -> str:
+        """Return the page of metrics: `own` is this process's; those that share its port are added."""
         return own
 
 
-def newest_of(directory: Directory, count: int) -> list[dict[str, Any]]:
-    """See `Switchboard.newest`, of one process."""
-    return [session.describe() | {"owner": session.owner} for session in directory.newest(count)]
+def newest_of(directory: Directory, count: int) -> list[SessionDescription]:
+    """Return descriptions, with `owner`, of the newest sessions of one process."""
+    return [{**session.describe(), "owner": session.owner} for session in directory.newest(count)]
 
 
 def session_here(handle: Handle) -> Session | None:
-    """The session itself, if it lives in this process."""
+    """Return the session itself, if it lives in this process."""
     return handle.session if isinstance(handle, LocalHandle) else None
 
 
 def here(handle: Handle) -> Session:
-    """The session itself, which must live in this process. Raises `BadRequest`."""
+    """Return the session itself, which must live in this process. Raises `BadRequest`."""
     session = session_here(handle)
     if session is None:
         raise BadRequest("This session lives in another process.", hint="Ask again.")
@@ -216,5 +225,5 @@ def here(handle: Handle) -> Session:
 
 
 def no_session() -> NotFound:
-    """The one answer to whoever asks for what is not there, or not theirs."""
+    """Return the one answer to requests for sessions that do not exist, or belong to somebody else."""
     return NotFound(NO_SESSION, hint=NO_SESSION_HINT)

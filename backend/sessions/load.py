@@ -1,4 +1,4 @@
-"""How busy this process is, and whether it takes another call.
+"""The load of this process: how busy it is, and whether it accepts another call.
 
 A call that one server accepts and cannot serve is worse for everybody than one it refuses: its own audio stutters and
 that of all others, too. So the event loop is watched: how late it wakes up from a short sleep, and how much of a
@@ -17,17 +17,17 @@ from backend.errors import Overloaded
 
 SAMPLE_EVERY_S = 0.25
 SAMPLES = 20
-"""Samples judged together: five seconds."""
+"""The number of samples judged together: five seconds."""
 ENOUGH = 12
-"""Samples without which nothing is judged: start-up itself is busy."""
+"""The number of samples below which nothing is judged, since start-up itself is busy."""
 RETRY_AFTER_S = 5
-"""Seconds a refused caller is told to wait: by then the figures are others."""
+"""Seconds after which a refused caller may try again: by then the samples are others."""
 MOST = 0.8
 """The part of the samples that must be within the limit."""
 
 
 class Load:
-    """It is given its samples, see `watch`. `max_lag_ms` and `max_cpu` (of one core) may be 0: no limit."""
+    """The load, judged by the samples that `watch` takes. Limits of 0 mean none; `max_cpu_percent` is of one core."""
 
     def __init__(self, *, max_lag_ms: float, max_cpu_percent: float) -> None:
         self._max_lag_ms = max_lag_ms
@@ -39,18 +39,18 @@ class Load:
         return f"Load(lag {self.lag_ms:.0f} ms, cpu {self.cpu:.0%})"
 
     def sample(self, lag_ms: float, cpu: float) -> None:
-        """One look: how late the loop was, and the part of one core that the process used since the last."""
+        """Add a sample: how late the loop was, and the part of one core that the process used since the last."""
         self._lags_ms.append(lag_ms)
         self._cpu.append(cpu)
 
     @property
     def lag_ms(self) -> float:
-        """How late the loop wakes up: four of five times it is sooner."""
+        """Milliseconds the loop wakes up late: four of five times it is sooner."""
         return _most(self._lags_ms)
 
     @property
     def cpu(self) -> float:
-        """The part of one core the process has used lately, 1 for all of it."""
+        """The part of one core that the process has used lately, 1 for all of it."""
         return sum(self._cpu) / len(self._cpu) if self._cpu else 0.0
 
     @property
@@ -62,14 +62,14 @@ class Load:
 
     @property
     def is_full(self) -> bool:
-        """Whether another call would be one too many; not said before there is something to judge by."""
+        """True when another call would be one too many; False until there are enough samples."""
         if len(self._lags_ms) < ENOUGH:
             return False
         too_late = bool(self._max_lag_ms) and self.lag_ms > self._max_lag_ms
         return too_late or (bool(self._max_cpu) and self.cpu > self._max_cpu)
 
     def admit(self) -> None:
-        """Raises `Overloaded` when there is no room."""
+        """Raise `Overloaded` when there is no room."""
         if self.is_full:
             raise Overloaded(
                 "The server is as busy as it can be without calls suffering.",
@@ -94,7 +94,7 @@ async def watch(
 
 
 def _most(samples: deque[float]) -> float:
-    """The value that `MOST` of the samples do not exceed."""
+    """Return the value that `MOST` of the samples do not exceed."""
     if not samples:
         return 0.0
     return sorted(samples)[math.ceil(MOST * len(samples)) - 1]

@@ -1,4 +1,4 @@
-"""How a WebRTC call begins: a slot, the answer to the offer, and the call's task. Used wherever the offer came in."""
+"""How a WebRTC call begins, in whichever process the offer came in: a slot, the answer, and the call's task."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from backend.sessions.registry import Directory, Session
 from backend.transports.base import Transport
 
 ANSWER_WITHIN_S = 10
-"""Seconds an offer may take to answer: gathering through a slow STUN server is the longest part."""
+"""Seconds an answer may take: gathering candidates through a slow STUN server is the longest part."""
 
 AcceptOffer = Callable[[str], Awaitable[tuple[str, Transport]]]
 """SDP offer → (SDP answer, the transport it begins). Raises `BadOffer` or `TooMany`."""
 
 
 class NobodyWaits(Exception):
-    """Who made the offer has left."""
+    """The client that made the offer has left."""
 
 
 async def connect_offer(
@@ -27,7 +27,7 @@ async def connect_offer(
     sdp: str,
     has_left: Callable[[], Awaitable[bool]] | None = None,
 ) -> str:
-    """The SDP answer, once the call runs; on any failure, a lost or cancelled request included, no slot is kept."""
+    """Return the SDP answer once the call runs; no slot is kept after a failure or a request that was cancelled."""
     transport = None
     try:
         async with asyncio.timeout(ANSWER_WITHIN_S):

@@ -85,7 +85,7 @@ class PageMessage(NamedTuple):
 
     @property
     def ends_session(self) -> bool:
-        """Whether a session tells the page nothing after this message."""
+        """True for the last message of a session."""
         return self.type == NAMES[SessionEnded]
 
 

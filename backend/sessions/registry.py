@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
 from functools import partial
-from typing import Any, Protocol
+from typing import NotRequired, Protocol, TypedDict
 
 from backend.conversation.page_events import (
     ErrorShown,
@@ -47,8 +47,32 @@ class SessionState(StrEnum):
     ENDED = "ended"
 
 
+class SessionDescription(TypedDict):
+    """A session as `GET /api/sessions/{id}` shows it; times are Unix times in seconds."""
+
+    session_id: str
+    conversation_id: str
+    state: str
+    since: float
+    ended_at: float | None
+    ended_reason: str | None
+    responder: str
+    transport: str | None
+    counts: dict[str, int]
+    owner: NotRequired[str]
+    """Only where an operator sees it."""
+
+
+class HandedOver(TypedDict):
+    """A reserved session on its way to another process."""
+
+    session_id: str
+    owner: str
+    conversation_id: str
+
+
 class LiveCall(Protocol):
-    """What a running call lets others ask of it."""
+    """A running call, as the rest of the server uses it."""
 
     def type_text(self, text: str) -> None:
         """Put typed input into the conversation."""
@@ -72,23 +96,23 @@ class LiveCall(Protocol):
 
 
 class Watcher(Protocol):
-    """Told of what happens to sessions, at once; nothing here may wait or fail."""
+    """Listens to what happens to sessions. It is called at once, and may neither wait nor fail."""
 
-    def changed(self, session: Session) -> None:
-        """It is new, or its state is another."""
+    def on_change(self, session: Session) -> None:
+        """Note a session that is new, or whose state has changed."""
         ...
 
-    def told(self, session: Session, event: LoggedEvent) -> None:
-        """It told the page something."""
+    def on_event(self, session: Session, event: LoggedEvent) -> None:
+        """Note an event that a session published."""
         ...
 
-    def dropped(self, session: Session) -> None:
-        """It is forgotten here, or has moved to another process."""
+    def on_removal(self, session: Session) -> None:
+        """Note a session that is forgotten here, or has moved to another process."""
         ...
 
 
 class Session:
-    """One session: its owner, its feed, its transcript, and the live call while there is one."""
+    """One session: its owner, its event log, its transcript, and the live call while there is one."""
 
     def __init__(
         self,
@@ -99,7 +123,7 @@ class Session:
         session_id: str | None = None,
         on_event: Callable[[Session, LoggedEvent], None] | None = None,
     ) -> None:
-        """`conversation_id` is one to go on with; None: a new one."""
+        """`conversation_id` names a conversation to continue; None begins a new one."""
         self.id = session_id or secrets.token_urlsafe(16)
         self.owner = owner
         self.continues = conversation_id is not None
@@ -115,7 +139,7 @@ class Session:
         self.counts = {"turns": 0, "replies": 0, "interruptions": 0, "thinkers": 0, "errors": 0}
         self.call: LiveCall | None = None
         self.levels: Levels | None = None
-        """What is heard, for who watches; None without local endpointing, and before the call."""
+        """The detector's scores, for those who watch; None without local endpointing, and before the call."""
 
     def __repr__(self) -> str:
         return f"Session({self.id[:6]}… {self.state} {self.counts})"
@@ -125,7 +149,7 @@ class Session:
         self.live_call().type_text(text)
 
     def live_call(self) -> LiveCall:
-        """Raises `BadRequest` when there is none."""
+        """Return the live call. Raises `BadRequest` when there is none."""
         if self.call is None:
             raise BadRequest("This session has no live call.", hint="Connect first, then type.")
         return self.call
@@ -146,8 +170,8 @@ class Session:
                 self.counts["errors"] += 1
         self.event_log.publish(event)
 
-    def describe(self) -> dict[str, Any]:
-        """What `GET /api/sessions/{id}` shows."""
+    def describe(self) -> SessionDescription:
+        """Return what `GET /api/sessions/{id}` shows."""
         return {
             "session_id": self.id,
             "conversation_id": self.conversation_id,
@@ -177,12 +201,12 @@ class Directory:
         on_lapse: Callable[[], None] = lambda: None,
         admit: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_lapse` is told of every reserved session that never got its call; `admit` may raise `TooMany`."""
+        """`on_lapse` is called for every reserved session that never got its call; `admit` may raise `TooMany`."""
         self._run_call = run_call
         self._on_lapse = on_lapse
         self._admit = admit
         self.watcher: Watcher | None = None
-        """Told of everything, once there is one."""
+        """Listens to all sessions, when there is one."""
         self._cap = cap
         self._responder = responder
         self._sessions: dict[str, Session] = {}
@@ -195,15 +219,15 @@ class Directory:
 
     @property
     def live(self) -> int:
-        """Sessions that are not ended."""
+        """The number of sessions that are not ended."""
         return sum(session.state is not SessionState.ENDED for session in self._sessions.values())
 
     def depth(self, queue: str) -> float:
-        """How much waits in that queue of all live calls together."""
+        """Return how much waits in that queue of all live calls together."""
         return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
 
     def reserve(self, owner: str, conversation_id: str | None = None) -> Session:
-        """A new session for `owner`, to be connected within 15 s: of a conversation of theirs, or of a new one.
+        """Return a new session for `owner`, to be connected within 15 s, of one of their conversations or of a new one.
 
         Raises `TooMany` at the cap.
         """
@@ -218,7 +242,7 @@ class Directory:
                 hint="Try again shortly, or raise SESSION_CAP.",
             )
         self._admit()
-        return self._reserved(Session(owner, self._responder, conversation_id, on_event=self._told))
+        return self._reserved(Session(owner, self._responder, conversation_id, on_event=self._on_event))
 
     def connect(self, session: Session, transport: Transport, kind: str) -> None:
         """Start the call of a reserved session over `transport`, in a task this directory owns."""
@@ -230,8 +254,8 @@ class Directory:
         self._changed(session)
         self._tasks[session.id] = asyncio.create_task(self._run(session, transport), name=f"call {session.id[:6]}")
 
-    def hand_over(self, session: Session) -> dict[str, Any]:
-        """Let go of a reserved session, for another process to `adopt`. Raises `BadRequest` once it is connected."""
+    def hand_over(self, session: Session) -> HandedOver:
+        """Release a reserved session, for another process to `adopt`. Raises `BadRequest` once it is connected."""
         if session.state is not SessionState.RESERVED:
             raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
         self._timers.pop(session.id).cancel()
@@ -239,26 +263,26 @@ class Directory:
         session.event_log.close()
         return {"session_id": session.id, "owner": session.owner, "conversation_id": session.conversation_id}
 
-    def adopt(self, handed: dict[str, Any]) -> Session:
-        """Go on with a reserved session that another process has handed over."""
+    def adopt(self, handed: HandedOver) -> Session:
+        """Take over a reserved session that another process has handed over."""
         owner, conversation_id = handed["owner"], handed["conversation_id"]
         return self._reserved(
-            Session(owner, self._responder, conversation_id, session_id=handed["session_id"], on_event=self._told)
+            Session(owner, self._responder, conversation_id, session_id=handed["session_id"], on_event=self._on_event)
         )
 
     def find(self, session_id: str) -> Session:
-        """The session, live or lately ended. Raises `NotFound`."""
+        """Return the session, live or lately ended. Raises `NotFound`."""
         try:
             return self._sessions[session_id]
         except KeyError:
             raise NotFound("No such session.", hint="It may have ended; connect again.") from None
 
     def owned_by(self, owner: str) -> list[Session]:
-        """The owner's sessions, newest first."""
+        """Return the owner's sessions, newest first."""
         return sorted((s for s in self._sessions.values() if s.owner == owner), key=lambda s: -s.opened_at)
 
     def is_here(self, owner: str) -> bool:
-        """Whether the owner has a live session in this process."""
+        """Return whether the owner has a live session in this process."""
         return any(session.state is SessionState.LIVE for session in self.owned_by(owner))
 
     def show(self, owner: str, message: PageMessage) -> None:
@@ -268,7 +292,7 @@ class Directory:
                 session.event_log.append(message)
 
     def newest(self, count: int) -> list[Session]:
-        """The live sessions, then those lately ended, each newest first."""
+        """Return the live sessions, then those lately ended, each newest first."""
         ended_last = sorted(self._sessions.values(), key=lambda s: (s.state is SessionState.ENDED, -s.opened_at))
         return ended_last[:count]
 
@@ -278,7 +302,7 @@ class Directory:
         if task is None:
             self._ended(session, reason)
             return
-        await asyncio.sleep(0)  # a task just created has not told us its call yet
+        await asyncio.sleep(0)  # a task just created has not set its call yet
         if session.call is not None:
             session.call.hang_up(reason)
             await asyncio.wait([task], timeout=END_WITHIN_S)
@@ -288,12 +312,12 @@ class Directory:
             await asyncio.wait([task], timeout=END_WITHIN_S)
 
     async def wait(self, session: Session) -> None:
-        """Until the session's call is over; at once when none runs. Cancelling the waiter does not end the call."""
+        """Wait until the session's call is over. Cancelling the waiter does not end the call."""
         if task := self._tasks.get(session.id):
             await asyncio.wait([task])
 
     def forget(self, session: Session) -> None:
-        """Drop an ended session before its ten minutes are over; who reads its feed reads on to the end."""
+        """Drop an ended session before its ten minutes are over; readers of its events read on to the end."""
         if session.state is SessionState.ENDED:
             if timer := self._timers.get(session.id):
                 timer.cancel()
@@ -301,11 +325,11 @@ class Directory:
 
     @property
     def closing(self) -> bool:
-        """Whether no new session is opened any more."""
+        """True once no new session is opened any more."""
         return self._closing
 
     async def drain(self, within_s: float) -> None:
-        """Open no new sessions, and wait so long for those there are to end by themselves."""
+        """Open no new sessions, and wait `within_s` seconds for those there are to end by themselves."""
         self._closing = True
         if self._tasks and within_s:
             await asyncio.wait(self._tasks.values(), timeout=within_s)
@@ -362,12 +386,12 @@ class Directory:
         self._timers.pop(session.id, None)
         self._sessions.pop(session.id, None)
         if self.watcher is not None:
-            self.watcher.dropped(session)
+            self.watcher.on_removal(session)
 
     def _changed(self, session: Session) -> None:
         if self.watcher is not None:
-            self.watcher.changed(session)
+            self.watcher.on_change(session)
 
-    def _told(self, session: Session, event: LoggedEvent) -> None:
+    def _on_event(self, session: Session, event: LoggedEvent) -> None:
         if self.watcher is not None:
-            self.watcher.told(session, event)
+            self.watcher.on_event(session, event)

@@ -1,6 +1,6 @@
-"""Who said what, in the order it was said, though the caller's words are often known last.
+"""The transcript of a session, in the order in which things were said, though the caller's words are often known last.
 
-An item takes its place when it is first heard of (a committed utterance, a reply's first word); its words are
+An item takes its place when it first appears (a committed utterance, a reply's first word); its words are
 filled in when they are final.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from backend.conversation.page_events import (
     PageEvent,
@@ -19,24 +19,35 @@ from backend.conversation.page_events import (
 )
 
 TRANSCRIPT_LIMIT = 1_000
-"""Entries kept of one session."""
+"""The number of entries kept of one session."""
+
+
+class TranscriptEntry(TypedDict):
+    """One item of a transcript, as `GET /api/sessions/{id}/transcript` shows it."""
+
+    role: str
+    content: str
+    item_id: str
+    at: float
+    """When it began, in Unix time."""
+    interrupted: NotRequired[bool]
 
 
 class Transcript:
     """One session's transcript, bounded; iterating yields the entries that have words."""
 
     def __init__(self, limit: int = TRANSCRIPT_LIMIT) -> None:
-        self._entries: dict[str, dict[str, Any]] = {}
+        self._entries: dict[str, TranscriptEntry] = {}
         self._limit = limit
 
     def __repr__(self) -> str:
         return f"Transcript({len(self._entries)} entries)"
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[TranscriptEntry]:
         return (entry for entry in self._entries.values() if entry["content"])
 
     def record(self, event: PageEvent) -> None:
-        """Take from `event` what it says of an item; most events say nothing."""
+        """Enter what `event` says of an item; most events say nothing."""
         match event:
             case UserItemAdded(item_id):
                 self._entry("user", item_id)
@@ -45,9 +56,9 @@ class Transcript:
             case TranscriptCompleted(role, item_id, content):
                 self._entry(role, item_id)["content"] = content
             case TranscriptInterrupted(item_id, heard):
-                self._entry("assistant", item_id).update(content=heard, interrupted=True)
+                self._entry("assistant", item_id).update({"content": heard, "interrupted": True})
 
-    def _entry(self, role: str, item_id: str) -> dict[str, Any]:
+    def _entry(self, role: str, item_id: str) -> TranscriptEntry:
         if item_id not in self._entries:
             while len(self._entries) >= self._limit:
                 del self._entries[next(iter(self._entries))]

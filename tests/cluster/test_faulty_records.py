@@ -32,6 +32,17 @@ from tests.http.world import place_call
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
+DESCRIPTION = {
+    "session_id": "s",
+    "conversation_id": "c",
+    "state": "live",
+    "since": 1.0,
+    "ended_at": None,
+    "ended_reason": None,
+    "responder": "fake",
+    "transport": "webrtc",
+    "counts": {"turns": 1},
+}
 BROKEN = (b"\xff not JSON", b"[1, 2]", b'{"session_id": 7}', b"{}")
 
 
@@ -113,7 +124,7 @@ async def test_an_entry_that_cannot_be_read_is_skipped_and_every_other_is_found(
     before = skipped_records["session entry"]
     async with link_to(redis) as link:
         registry = ClusterRegistry(link.redis)
-        good = {"session_id": "good", "node": "n", "owner": "ada", "description": {"since": 1.0}}
+        good = {"session_id": "good", "node": "n", "owner": "ada", "description": DESCRIPTION}
         for number, raw in enumerate((*BROKEN, msgspec.json.encode(good))):
             session_id = "good" if number == len(BROKEN) else f"bad{number}"
             await link.redis.set(entry_key(session_id), raw)
@@ -137,8 +148,14 @@ async def test_what_this_version_writes_is_read_by_the_next(redis: RedisProcess)
     """A field added to a record needs a default: these are records as this version writes them."""
     async with link_to(redis) as link:
         registry = ClusterRegistry(link.redis)
-        entry = b'{"session_id":"s","node":"n","owner":"bob","description":{"since":1.0},"later":null}'
-        await link.redis.set(entry_key("s"), entry)
+        entry = {
+            "session_id": "s",
+            "node": "n",
+            "owner": "bob",
+            "description": DESCRIPTION | {"mood": "good"},
+            "new": 1,
+        }
+        await link.redis.set(entry_key("s"), msgspec.json.encode(entry))
         found = await registry.entry("s")
         assert found is not None and (found.node, found.owner) == ("n", "bob")
 

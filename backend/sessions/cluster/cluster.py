@@ -19,9 +19,9 @@ from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
 from backend.sessions.cluster.remote import RemoteEventLog, RemoteHandle, RpcMethods
 from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
 from backend.sessions.cluster.rpc import Rpc
-from backend.sessions.handles import Handle, LocalHandle, here, newest_of, no_session
+from backend.sessions.handles import Handle, LocalHandle, PlacedCall, here, newest_of, no_session
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import Directory, Session, SessionState
+from backend.sessions.registry import Directory, Session, SessionDescription, SessionState
 
 log = logging.getLogger(__name__)
 
@@ -119,13 +119,14 @@ class Cluster:
         await self.announce(session)
         return session
 
-    async def offer_elsewhere(self, offer: dict[str, Any]) -> dict[str, Any] | None:
+    async def offer_to_peer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall | None:
         """Have another process answer an SDP offer; the least busy is asked first, then the next."""
+        offer = {"owner": owner, "sdp": sdp, "conversation_id": conversation_id}
         for state in await self._others():
             if not state.accepts:
                 continue
             try:
-                placed: dict[str, Any] = await self._rpc.call(state.node, "offer", offer, within_s=OFFER_WITHIN_S)
+                placed: PlacedCall = await self._rpc.call(state.node, "offer", offer, within_s=OFFER_WITHIN_S)
             except VoiceError as error:
                 if isinstance(error, CallerError) and not isinstance(error, TooMany):
                     raise  # no other process would accept it either
@@ -134,14 +135,14 @@ class Cluster:
             return placed
         return None
 
-    async def newest(self, count: int) -> list[dict[str, Any]]:
+    async def newest(self, count: int) -> list[SessionDescription]:
         """Return all sessions, live ones first; those of a process that does not answer are left out."""
         found = newest_of(self._directory, count)
         for _, theirs in await self._ask_all(await self._others(), "newest", count=count):
             found += theirs
         return sorted(found, key=lambda shown: (shown["state"] == SessionState.ENDED, -shown["since"]))[:count]
 
-    async def figures(self, own: str) -> str:
+    async def metrics(self, own: str) -> str:
         """Return the page of metrics, `own` and those of the processes behind the same port."""
         siblings = [state for state in await self._others() if state.group == self._group]
         if not siblings:
@@ -153,7 +154,7 @@ class Cluster:
         for entry in await self._registry.entries_of(owner):
             await self._registry.forget(entry.session_id, owner)
 
-    async def export(self, owner: str) -> list[dict[str, Any]]:
+    async def export(self, owner: str) -> list[SessionDescription]:
         """Return the descriptions of a user's calls of the last minutes."""
         return [entry.description for entry in await self._registry.entries_of(owner)]
 

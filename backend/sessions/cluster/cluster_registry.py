@@ -19,6 +19,7 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.runtime.faults import decode_or_skip
+from backend.sessions.registry import SessionDescription
 from backend.storage.client import RedisClient
 
 NODES = "fleet:nodes"
@@ -32,7 +33,7 @@ class SessionEntry:
     session_id: str
     node: str
     owner: str
-    description: dict[str, Any]
+    description: SessionDescription
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from backend.runtime.faults import decode_or_skip
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.event_log import EventLog, LoggedEvent
-from backend.sessions.handles import LocalHandle, newest_of
+from backend.sessions.handles import LocalHandle, PlacedCall, newest_of
 from backend.sessions.offers import AcceptOffer, connect_offer
 from backend.sessions.page_json import PageMessage
-from backend.sessions.registry import END_WITHIN_S, Directory, Session, SessionState
+from backend.sessions.registry import END_WITHIN_S, Directory, Session, SessionDescription, SessionState
+from backend.sessions.transcript import TranscriptEntry
 
 log = logging.getLogger(__name__)
 
@@ -110,19 +111,19 @@ class RemoteHandle:
         """The process in which its call lives."""
         return self._entry.node
 
-    async def describe(self) -> dict[str, Any]:
+    async def describe(self) -> SessionDescription:
         """Return what `GET /api/sessions/{id}` shows; of a session whose process is gone, what was last known."""
         try:
-            shown: dict[str, Any] = await self.ask("describe")
+            shown: SessionDescription = await self.ask("describe")
         except MemoryUnavailable:
             if await self._registry.is_alive(self._entry.node):
                 raise
             return self._last_known()
         return shown
 
-    async def transcript(self) -> list[dict[str, Any]]:
+    async def transcript(self) -> list[TranscriptEntry]:
         """Return what was said, oldest first. Raises `MemoryUnavailable` when its process is gone."""
-        messages: list[dict[str, Any]] = await self.ask("transcript")
+        messages: list[TranscriptEntry] = await self.ask("transcript")
         return messages
 
     async def type_text(self, text: str) -> None:
@@ -150,7 +151,7 @@ class RemoteHandle:
             log.info("a session's process does not answer; what is stored of the session is deleted all the same")
         await self._registry.forget(self.id, self.owner)
 
-    async def told(self, after: int) -> bool:
+    async def is_read(self, after: int) -> bool:
         """Return whether it is over and nothing is left to read beyond event `after`."""
         over = self._entry.description["state"] == SessionState.ENDED or not await self._registry.is_alive(
             self._entry.node
@@ -165,10 +166,10 @@ class RemoteHandle:
         """Call a method of `RpcMethods` in its process. Raises what that raises, or `MemoryUnavailable`."""
         return await self._rpc.call(self._entry.node, what, {"session": self.id} | args, within_s=within_s)
 
-    def _last_known(self) -> dict[str, Any]:
-        shown = dict(self._entry.description)
+    def _last_known(self) -> SessionDescription:
+        shown = self._entry.description.copy()
         if shown["state"] != SessionState.ENDED:
-            shown |= {"state": SessionState.ENDED, "ended_reason": LOST, "ended_at": time.time()}
+            shown.update({"state": SessionState.ENDED, "ended_reason": LOST, "ended_at": time.time()})
         return shown
 
 
@@ -220,7 +221,7 @@ class RpcMethods:
                 return self._directory.hand_over(session)
         raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
 
-    async def _offer(self, owner: str, sdp: str, conversation_id: str | None) -> dict[str, Any]:
+    async def _offer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall:
         session = self._directory.reserve(owner, conversation_id)
         answer = await connect_offer(self._directory, session, self._accept_offer, sdp)
         await self._announce(session)

@@ -79,18 +79,18 @@ class SessionReplicator:
         """The number of events that wait to be written."""
         return len(self._events)
 
-    def changed(self, session: Session) -> None:
+    def on_change(self, session: Session) -> None:
         """Note a session that is new, or whose state has changed."""
         self._sessions[session.id] = session
         self._changed.add(session.id)
         self._pending.set()
 
-    def told(self, session: Session, event: LoggedEvent) -> None:
+    def on_event(self, session: Session, event: LoggedEvent) -> None:
         """Note an event that a session published."""
         self._events.append((session.id, event))
         self._pending.set()
 
-    def dropped(self, session: Session) -> None:
+    def on_removal(self, session: Session) -> None:
         """Forget a session that has moved to another process, or whose time is over."""
         self._sessions.pop(session.id, None)
         self._changed.discard(session.id)
