@@ -66,30 +66,28 @@ with warnings.catch_warnings():
 
 CATCH_UP_FRAMES = 11
 """Frames before an onset that an engine which has rested is given after all: 220 ms."""
-
 PEEK_AFTER_FRAMES = 15
 """300 ms without speech: looking twice at every frame finds an onset sooner, but would drag out an end."""
-
 JUDGED_MS = 8
 """See the table above."""
 ABOVE_ROOM_DB = 6.0
 RISE_DB = 0.06
 """3 dB a second."""
 LONGEST_PAUSE = 25
-"""Frames between two that tell of the room: no longer pause makes it louder."""
+"""Frames without audio up to which the room may have become louder."""
 SILENT_DBFS = -62.0
-"""What is quieter is silence in any room: the weakest consonants of a quiet speaker are louder."""
+"""The level below which it is silent in any room: the weakest consonants of a quiet speaker are louder."""
 LOUDEST_ROOM_DBFS = -38.0
 _NOTHING_DBFS = -100.0
 _JUDGED_FROM = FRAME_BYTES - JUDGED_MS * BYTES_PER_MS
 SURE = 0.99
-"""A detector's scores fall slowly after a voice; the first to be lower than this tells of it."""
+"""The score from which speech surely goes on: an engine's scores fall slowly after a voice."""
 NEAR_DB = 6.0
-"""How much quieter than the voice a frame may be."""
+"""Decibels by which a frame may be quieter than the voice and pass unasked."""
 FALL_DB = 0.5
-"""25 dB a second: by how much the voice is taken to become quieter with each frame that is."""
+"""Decibels by which the voice is taken to become quieter with each frame: 25 a second."""
 UNASKED_FRAMES = 2
-"""The answer is at most 60 ms old."""
+"""Frames in a row that pass unasked: the answer is at most 60 ms old."""
 
 EngineName = Literal["ten", "silero"]
 
@@ -97,17 +95,11 @@ EngineName = Literal["ten", "silero"]
 class Vad(Protocol):
     """One caller's detector."""
 
-    @property
-    def name(self) -> str:
-        """The engine's name: 'ten' or 'silero'."""
-        ...
+    name: str
+    """The engine's name: 'ten' or 'silero'."""
 
     def score(self, frame: Frame) -> float:
         """Return the probability of speech (0 to 1) as of this frame; the last score stands until a hop is complete."""
-        ...
-
-    def reset(self) -> None:
-        """Forget what was heard."""
         ...
 
     def close(self) -> None:
@@ -130,25 +122,13 @@ class Skipper(Vad, Protocol):
 class Engine(Protocol):
     """A model that scores one hop of mono PCM16 at a time, for `HopVad`."""
 
-    @property
-    def name(self) -> EngineName:
-        """The engine's name."""
-        ...
-
-    @property
-    def rate(self) -> int:
-        """Samples per second it takes."""
-        ...
-
-    @property
-    def hop_bytes(self) -> int:
-        """Bytes in a hop."""
-        ...
-
-    @property
-    def context_bytes(self) -> int:
-        """Bytes of the sound before a hop that it is given with it."""
-        ...
+    name: EngineName
+    rate: int
+    """Samples per second it takes."""
+    hop_bytes: int
+    """Bytes in a hop."""
+    context_bytes: int
+    """Bytes of the sound before a hop that it is given with it."""
 
     def score_hop(self, pcm: bytes) -> float:
         """Return the probability of speech in the next hop: `context_bytes`, then `hop_bytes`."""
@@ -156,10 +136,6 @@ class Engine(Protocol):
 
     def peek(self, pcm: bytes) -> float:
         """Score a hop that is not the next one and forget it at once; 0 where an engine cannot."""
-        ...
-
-    def reset(self) -> None:
-        """Forget what was heard."""
         ...
 
     def close(self) -> None:
@@ -175,6 +151,7 @@ class RestingVad:
     """
 
     def __init__(self, vad: Skipper, gate: RoomGate) -> None:
+        self.name = vad.name
         self._vad = vad
         self._gate = gate
         self._certainty = Certainty()
@@ -182,11 +159,6 @@ class RestingVad:
 
     def __repr__(self) -> str:
         return f"RestingVad({self._vad!r}, {self._gate!r}, {self._certainty!r})"
-
-    @property
-    def name(self) -> str:
-        """The engine's name."""
-        return self._vad.name
 
     def score(self, frame: Frame) -> float:
         """Return the probability of speech: 0 for a frame no louder than the room, and for `SILENCE`."""
@@ -210,13 +182,6 @@ class RestingVad:
         self._unheard.append(frame)
         return 0.0
 
-    def reset(self) -> None:
-        """Forget what was heard, and the room."""
-        self._vad.reset()
-        self._gate = RoomGate()
-        self._certainty = Certainty()
-        self._unheard.clear()
-
     def close(self) -> None:
         """Release the detector. Safe to call twice."""
         self._vad.close()
@@ -231,21 +196,15 @@ class HopVad:
 
     def __init__(self, engine: Engine, sure: float = 1.0) -> None:
         """Take an engine; `sure` is the probability from which a frame is speech."""
+        self.name: str = engine.name
         self._engine = engine
         self._sure = sure
-        self._resampler = self._new_resampler()
+        self._resampler = None if engine.rate == SAMPLE_RATE else Resampler(SAMPLE_RATE, engine.rate)
         self._window = engine.context_bytes + engine.hop_bytes
         self._short_of_hop = max(0, engine.hop_bytes - 2 * engine.rate * FRAME_MS // 1000)
-        self._window_pcm = bytearray(
-            self._window
-        )  # the last hop scored, its context in front; then what is to be scored
+        self._window_pcm = bytearray(self._window)  # the last hop scored with its context; then what is to be scored
         self._score = 0.0
         self._frames_since_speech = PEEK_AFTER_FRAMES
-
-    @property
-    def name(self) -> str:
-        """The engine's name."""
-        return self._engine.name
 
     def score(self, frame: Frame) -> float:
         """Return the probability of speech; where a frame completes several hops, the highest of their scores."""
@@ -267,22 +226,11 @@ class HopVad:
         del self._window_pcm[: -(self._window + self._short_of_hop)]
         return self._score
 
-    def _new_resampler(self) -> Resampler | None:
-        return None if self._engine.rate == SAMPLE_RATE else Resampler(SAMPLE_RATE, self._engine.rate)
-
     def _hops(self) -> Iterator[float]:
         pcm, hop = self._window_pcm, self._engine.hop_bytes
         while len(pcm) >= self._window + hop:
             del pcm[:hop]
             yield self._engine.score_hop(bytes(pcm[: self._window]))
-
-    def reset(self) -> None:
-        """Forget what was heard."""
-        self._engine.reset()
-        self._resampler = self._new_resampler()
-        self._window_pcm = bytearray(self._window)
-        self._score = 0.0
-        self._frames_since_speech = PEEK_AFTER_FRAMES
 
     def close(self) -> None:
         """Release the engine. Safe to call twice."""

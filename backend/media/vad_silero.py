@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import tanh
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.fft._pocketfft_umath import rfft_n_even  # type: ignore[import-not-found]  # `np.fft.rfft` without its wrapper
@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 from backend.errors import MissingLibrary
 from backend.media.onnx_weights import Weights, read_weights
+from backend.media.vad import EngineName
 
 Floats = NDArray[np.float32]
 
@@ -54,7 +55,7 @@ _HINT = "Install the project's requirements again, or set VAD__ENGINE=ten."
 _ZERO: Floats = np.zeros((), np.float32)
 _HALF: Floats = np.full((), 0.5, np.float32)
 _ONE: Floats = np.ones((), np.float32)
-"""Arrays, which numpy need not convert at each use."""
+"""Constants as arrays, which numpy need not convert at each use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Layers:
 class SileroEngine:
     """One caller's state. Raises `MissingLibrary` where the model is missing. `rate`: of the PCM it is given."""
 
-    name: Literal["silero"] = "silero"
+    name: EngineName = "silero"
 
     def __init__(self, rate: int = 24_000) -> None:
         self.rate = rate
@@ -93,20 +94,15 @@ class SileroEngine:
         self._memory: Floats = np.zeros(STATE, np.float32)
 
     def score_hop(self, pcm: bytes) -> float:
-        """See `Engine`."""
+        """Return the probability of speech in the next hop."""
         return self._network.score(pcm, self._state, self._memory)
 
     def peek(self, pcm: bytes) -> float:
-        """See `Engine`."""
+        """Return the probability of speech in a hop that leaves no trace."""
         return self._network.score(pcm, self._state.copy(), self._memory.copy())
 
-    def reset(self) -> None:
-        """See `Engine`."""
-        self._state.fill(0)
-        self._memory.fill(0)
-
     def close(self) -> None:
-        """Nothing of its own is native."""
+        """Release nothing: nothing of its own is native."""
 
 
 class Network:
@@ -139,14 +135,14 @@ class Network:
         self._take, self._keep, self._out, self._candidate = self._gates.reshape(4, STATE)
 
     def score(self, pcm: bytes, state: Floats, memory: Floats) -> float:
-        """Probability of speech in a hop with its context. `state` and `memory`, 128 each, are a call's: renewed."""
+        """Return the probability of speech in a hop with its context; renew a call's `state` and `memory`, 128 each."""
         self._listen(pcm)
         self._encode()
         self._before[:] = state
         return self._remember(state, memory)
 
     def _listen(self, pcm: bytes) -> None:
-        """PCM in, magnitudes out."""
+        """Turn PCM into magnitudes."""
         self._heard[:] = np.frombuffer(pcm, "<i2")
         self._mirror[:] = self._mirrored
         np.multiply(self._windows, self._window, out=self._windowed)
@@ -154,7 +150,7 @@ class Network:
         np.abs(self._bins, out=self._magnitudes)
 
     def _encode(self) -> None:
-        """Four convolutions, each a product with its taps side by side, into the first half of `_both`."""
+        """Compute four convolutions, each a product with its taps side by side, into the first half of `_both`."""
         layers = self._layers
         _rectify(np.matmul(self._spectra_taps, layers.spectrum, out=self._first))
         for taps, out in self._second:  # a row at a time: for two at once BLAS takes longer
@@ -163,7 +159,7 @@ class Network:
         _rectify(np.matmul(self._third_taps, layers.fourth, out=self._encoded))
 
     def _remember(self, state: Floats, memory: Floats) -> float:
-        """The LSTM. All four gates go through one tanh: sigmoid(x) = tanh(x / 2) / 2 + 1/2."""
+        """Compute the LSTM. All four gates go through one tanh: sigmoid(x) = tanh(x / 2) / 2 + 1/2."""
         gates, sigmoids, candidate = self._gates, self._sigmoids, self._candidate
         np.matmul(self._both, self._layers.gates, out=gates)
         np.tanh(gates, out=gates)
@@ -179,7 +175,7 @@ class Network:
 
 
 def _rows(count: int, width: int, padding: int = 0) -> tuple[Floats, Floats]:
-    """A layer's input: where its values go (`count` × `width`), and the whole, with the ones and rows of padding."""
+    """Return where a layer's input goes (`count` × `width`), and the whole with the ones and rows of padding."""
     whole: Floats = np.zeros((count + 2 * padding, width + 1), np.float32)
     whole[:, width] = 1
     return whole[padding : padding + count, :width], whole
@@ -191,12 +187,12 @@ def _rectify(values: Floats) -> None:
 
 @cache
 def load_silero(rate: int) -> Network:
-    """For PCM of this rate; the weights are read once. Raises `MissingLibrary`."""
+    """Return the network for PCM of this rate; the weights are read once. Raises `MissingLibrary`."""
     return Network(arrange(read_weights(_model_path().read_bytes(), branch="then_branch")), rate)
 
 
 def arrange(weights: Weights) -> Layers:
-    """From the model's own tensors (outputs × inputs × taps) to `Layers`."""
+    """Return the model's own tensors (outputs × inputs × taps) as `Layers`."""
     rnn, speech = "decoder.rnn", "decoder.decoder.2"
     bias = weights[f"{rnn}.bias_ih"] + weights[f"{rnn}.bias_hh"]
     rows = np.concatenate((weights[f"{rnn}.weight_ih"].T, weights[f"{rnn}.weight_hh"].T, bias[None]))
@@ -222,7 +218,7 @@ def _convolution(weights: Weights, number: int, taps: slice) -> Floats:
 
 @cache
 def _window(rate: int) -> Floats:
-    """Hann's, with everything in it that makes int16 at `rate` look like the model's floats at its own rate."""
+    """Return Hann's window, scaled so that int16 at `rate` looks like the model's floats at its own rate."""
     samples = rate * WINDOW_MS // 1000
     hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(samples) / samples)
     return (hann * (MODEL_RATE / rate / 32768)).astype(np.float32)

@@ -13,9 +13,9 @@ import importlib.util
 import platform
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from backend.errors import MissingLibrary
+from backend.media.vad import EngineName
 
 _SAMPLES_PER_MS = 16
 _LIBRARIES = {
@@ -30,7 +30,7 @@ _LIBRARIES = {
 class TenEngine:
     """One caller's state. Raises `MissingLibrary` where the library is not, or cannot be loaded."""
 
-    name: Literal["ten"] = "ten"
+    name: EngineName = "ten"
     rate = 1000 * _SAMPLES_PER_MS
     context_bytes = 0
 
@@ -48,7 +48,7 @@ class TenEngine:
         self.close()
 
     def score_hop(self, pcm: bytes) -> float:
-        """See `Engine`."""
+        """Return the probability of speech in the next hop."""
         if not self._handle:
             return 0.0
         self._library.ten_vad_process(
@@ -57,16 +57,11 @@ class TenEngine:
         return max(0.0, self._probability.value)  # it says -1 until it has heard enough
 
     def peek(self, pcm: bytes) -> float:
-        """Its memory cannot be put back, so it does not look ahead."""
+        """Return 0: its memory cannot be put back, so it does not look ahead."""
         return 0.0
 
-    def reset(self) -> None:
-        """See `Engine`."""
-        self.close()
-        self._create()
-
     def close(self) -> None:
-        """See `Engine`."""
+        """Release the native state. Safe to call twice."""
         if self._handle:
             self._library.ten_vad_destroy(ctypes.byref(self._handle))
             self._handle = ctypes.c_void_p()
@@ -79,7 +74,7 @@ class TenEngine:
 
 @cache
 def load_ten() -> ctypes.PyDLL:
-    """The library, loaded once. Raises `MissingLibrary`."""
+    """Return the library, loaded once. Raises `MissingLibrary`."""
     path = _library_path()
     try:
         library = ctypes.PyDLL(str(path))

@@ -78,9 +78,6 @@ class LoudnessVad:
         """1 or 0."""
         return float(audible(frame))
 
-    def reset(self) -> None:
-        """Nothing is kept."""
-
     def close(self) -> None:
         """Nothing is held."""
 

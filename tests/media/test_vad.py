@@ -144,15 +144,6 @@ def test_the_end_is_noticed_soon(engine: EngineName) -> None:
 
 
 @every_engine
-def test_reset_forgets(engine: EngineName) -> None:
-    detector = make_vad(settings(engine))
-    pcm = silence(200) + speech("Hello there.")
-    first = [detector.score(frame) for frame in frames_of(pcm)]
-    detector.reset()
-    assert [detector.score(frame) for frame in frames_of(pcm)] == pytest.approx(first, abs=1e-4)
-
-
-@every_engine
 def test_two_calls_do_not_hear_each_other(engine: EngineName) -> None:
     talking, silent = make_vad(settings(engine)), make_vad(settings(engine))
     for frame in frames_of(speech("What is the weather in Seattle tomorrow?")):

@@ -43,9 +43,6 @@ class Counting:
         self.skipped += 1
         return self.says
 
-    def reset(self) -> None:
-        self.heard.clear()
-
     def close(self) -> None:
         pass
 
@@ -152,15 +149,6 @@ def test_noise_as_loud_as_the_voice_just_heard_is_found_out_soon(path: Path) -> 
 
 def last_speech(vad: Vad, frames: list[Frame]) -> int:
     return max(number for number, frame in enumerate(frames) if vad.score(frame) >= 0.7)
-
-
-def test_reset_forgets_what_was_not_heard() -> None:
-    inside = Counting()
-    vad = RestingVad(inside, RoomGate())
-    vad.score(SILENCE)
-    vad.reset()
-    vad.score(marked(0, loud=True))
-    assert inside.heard == [marked(0, loud=True)]
 
 
 def test_silence_costs_the_detector_nothing() -> None:

@@ -16,8 +16,5 @@ class Saying:
     def score(self, _frame: Frame) -> float:
         return next(self._scores)
 
-    def reset(self) -> None:
-        pass
-
     def close(self) -> None:
         pass
