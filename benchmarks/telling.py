@@ -87,8 +87,8 @@ async def _told(repository: TaskRepository, task: Any, call: PlacedCall) -> Took
     decisions, notices = len(call.all_told("decision")), len(_told_notices(call))
     began = clock()
     await repository.finish(task, TaskResult("Bees dance.", "live"))
-    await until(lambda: any(heard.at > began and heard.audible for heard in call.caller.ear.frames), WITHIN_S)
-    heard = next(heard.at for heard in call.caller.ear.frames if heard.at > began and heard.audible)
+    await until(lambda: any(heard.at > began and heard.audible for heard in call.caller.received.frames), WITHIN_S)
+    heard = next(heard.at for heard in call.caller.received.frames if heard.at > began and heard.audible)
     await until(lambda: len(_told_notices(call)) > notices, WITHIN_S)
     shown = [at for event, at in zip(call.events, call.arrivals, strict=True) if event.type == "decision"]
     return Took((shown[decisions] - began) * 1000, (heard - began) * 1000)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from backend.app.client.signalling import CallRefused, Signalling, Ticket
-from backend.app.client.sse import ReceivedEvent, page_events
+from backend.app.client.signalling import CallRefused, ReceivedEvent, Signalling, Ticket, page_events
 from backend.app.client.webrtc import WebRTCCaller
 from backend.media.frame import FRAME_MS
 from demo.tour.questions import Step
@@ -138,7 +137,7 @@ class Visit:
         return None
 
     def _sounding(self, since: float) -> list[float]:
-        return [heard.at for heard in self._caller.ear.frames if heard.at > since and heard.audible]
+        return [heard.at for heard in self._caller.received.frames if heard.at > since and heard.audible]
 
     def _heard_ms(self, since: float) -> int:
         return len(self._sounding(since)) * FRAME_MS

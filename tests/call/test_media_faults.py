@@ -65,9 +65,9 @@ async def test_a_fault_ends_its_call_with_a_word_within_a_second(break_it: Calla
         assert call.told("error") == [
             {"message": "The call failed.", "hint": "Call again; the server's log says why."},
         ]
-        before = len(other.ear.frames)
-        await until(lambda: len(other.ear.frames) > before + 10, 2)
-        assert other.ear.frames[-1].audible
+        before = len(other.received.frames)
+        await until(lambda: len(other.received.frames) > before + 10, 2)
+        assert other.received.frames[-1].audible
         await until(lambda: caller.hung_up, 5)
 
 

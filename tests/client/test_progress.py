@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from backend.app.client.progress import Progress
+from backend.app.client.talk import Progress
 
 
 def thinker(event: str, call: str = "c1") -> dict[str, Any]:
@@ -39,10 +39,10 @@ def test_a_thinker_at_work_keeps_the_call() -> None:
     progress = Progress(2.0)
     progress.asked(1.0)
     progress.heard(3.0)
-    progress.told("thinker", thinker("routed"), 3.0)
-    progress.told("thinker", thinker("working"), 3.1)
+    progress.on_event("thinker", thinker("routed"), 3.0)
+    progress.on_event("thinker", thinker("working"), 3.1)
     assert not progress.over(30.0)
-    progress.told("thinker", thinker("complete"), 31.0)
+    progress.on_event("thinker", thinker("complete"), 31.0)
     assert not progress.over(32.9)
     assert progress.over(33.0)
 
@@ -51,11 +51,11 @@ def test_each_thinker_is_waited_for() -> None:
     progress = Progress(2.0)
     progress.asked(1.0)
     progress.heard(3.0)
-    progress.told("thinker", thinker("routed", "c1"), 3.0)
-    progress.told("thinker", thinker("routed", "c2"), 3.0)
-    progress.told("thinker", thinker("failed", "c2"), 4.0)
+    progress.on_event("thinker", thinker("routed", "c1"), 3.0)
+    progress.on_event("thinker", thinker("routed", "c2"), 3.0)
+    progress.on_event("thinker", thinker("failed", "c2"), 4.0)
     assert not progress.over(60.0)
-    progress.told("thinker", thinker("stale", "c1"), 61.0)
+    progress.on_event("thinker", thinker("stale", "c1"), 61.0)
     assert progress.over(63.0)
 
 
@@ -63,14 +63,14 @@ def test_news_keeps_the_call_a_little_longer() -> None:
     progress = Progress(2.0)
     progress.asked(1.0)
     progress.heard(3.0)
-    progress.told("transcript_delta", {"delta": "It"}, 4.9)
+    progress.on_event("transcript_delta", {"delta": "It"}, 4.9)
     assert not progress.over(5.1)
-    progress.told("turn_metrics", {}, 6.5)
+    progress.on_event("turn_metrics", {}, 6.5)
     assert progress.over(6.9)
 
 
 def test_the_servers_end_is_the_end() -> None:
     progress = Progress(2.0)
-    progress.told("session_ended", {"reason": "idle"}, 1.0)
+    progress.on_event("session_ended", {"reason": "idle"}, 1.0)
     assert progress.over(1.0)
     assert progress.ended == "idle"

@@ -97,7 +97,7 @@ class WireRig:
         await asyncio.sleep(ms / 1000)
 
     def heard(self) -> list[Frame]:
-        return [heard.frame for heard in self.caller.ear.frames if audible(heard.frame)]
+        return [heard.frame for heard in self.caller.received.frames if audible(heard.frame)]
 
     async def hang_up(self) -> None:
         await self.caller.close()

@@ -18,9 +18,8 @@ from typing import Any
 
 import httpx2
 
-from backend.app.client.caller import HeardFrame
-from backend.app.client.signalling import Signalling, Ticket
-from backend.app.client.sse import ReceivedEvent, page_events
+from backend.app.client.caller import ReceivedFrame
+from backend.app.client.signalling import ReceivedEvent, Signalling, Ticket, page_events
 from backend.app.client.webrtc import WebRTCCaller
 from backend.app.client.websocket import WebSocketCaller
 from tests.support.offline_peer import OfflinePeer
@@ -135,9 +134,9 @@ class PlacedCall:
         self.caller.say(pcm)
         await self.caller.said()
 
-    def audible(self) -> list[HeardFrame]:
+    def audible(self) -> list[ReceivedFrame]:
         """What was heard that is not silence."""
-        return [heard for heard in self.caller.ear.frames if heard.audible]
+        return [heard for heard in self.caller.received.frames if heard.audible]
 
     async def hears_something(self, within_s: float = 8.0) -> None:
         """Wait for the first sound after now."""
@@ -148,7 +147,7 @@ class PlacedCall:
         """Wait until it has been quiet for so long."""
 
         def quiet() -> bool:
-            last = self.caller.ear.last_audible_at
+            last = self.caller.received.last_audible_at
             return last is not None and asyncio.get_running_loop().time() - last >= seconds
 
         await until(quiet, within_s)

@@ -111,7 +111,7 @@ async def test_eight_calls_at_once_keep_their_voices_apart() -> None:
             transport.play("a", tone(hertz + 100, 800))
             await asyncio.sleep(1.2)
             said = b"".join(frame for _, frame in reader.speech())
-            heard = b"".join(heard.frame for heard in caller.ear.frames if heard.audible)
+            heard = b"".join(heard.frame for heard in caller.received.frames if heard.audible)
             return pitch(said), pitch(heard)
 
     async with asyncio.timeout(20):
@@ -278,7 +278,7 @@ async def test_our_path_adds_less_than_a_frame_and_a_bit_each_way() -> None:
             transport.play("a", tone(500, 40))
             played_at = loop.time()
             await asyncio.sleep(0.15)
-            outward.append(next(h.at for h in caller.ear.frames if h.audible and h.at > played_at) - played_at)
+            outward.append(next(h.at for h in caller.received.frames if h.audible and h.at > played_at) - played_at)
             caller.say(tone(500, 40))
             said_at = loop.time()
             await asyncio.sleep(0.15)
@@ -305,7 +305,7 @@ async def test_a_caller_that_asked_is_sent_pauses_and_its_clock_goes_on(monkeypa
         monkeypatch.setattr(Protection, "unprotect", unprotect)
         await until(lambda: sum(len(packet.payload) == 1 for packet in came) > 2, 15)
         transport.play("a", tone(500, 200))
-        await until(lambda: any(heard.audible for heard in caller.ear.frames), 5)
+        await until(lambda: any(heard.audible for heard in caller.received.frames), 5)
     finally:
         await transport.close()
         await caller.close()

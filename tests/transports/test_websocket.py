@@ -131,15 +131,15 @@ async def test_replies_come_at_the_pace_of_speech_and_flush_is_told() -> None:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         transport.play("a", tone(500, 400))
-        await until(lambda: len(caller.ear.frames) == 20)
+        await until(lambda: len(caller.received.frames) == 20)
         assert loop.time() - begun > 0.36
         transport.play("b", tone(500, 5000))
-        await until(lambda: len(caller.ear.frames) > 22)
+        await until(lambda: len(caller.received.frames) > 22)
         assert [heard.item for heard in transport.flush()] == ["b"]
         await until(lambda: caller.flushes == 1)
-        heard = len(caller.ear.frames)
+        heard = len(caller.received.frames)
         await asyncio.sleep(0.1)
-        assert len(caller.ear.frames) <= heard + 1
+        assert len(caller.received.frames) <= heard + 1
 
 
 async def test_each_frame_names_its_item() -> None:

@@ -1,4 +1,4 @@
-"""What every calling program can do, over WebRTC or WebSocket: say PCM, and keep what it hears with its time."""
+"""A calling program's end of a call, over WebRTC or WebSocket: it says PCM and keeps what it receives, with times."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ GAP_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class HeardFrame:
-    """One frame and when it arrived, in seconds on the event loop's clock."""
+class ReceivedFrame:
+    """One frame, and when it arrived, in seconds on the event loop's clock."""
 
     at: float
     frame: Frame
 
     @property
     def audible(self) -> bool:
-        """Whether there is more than silence in it."""
+        """True when there is more than silence in it."""
         samples = memoryview(self.frame).cast("h")
         return max(samples) > AUDIBLE or min(samples) < -AUDIBLE
 
 
-class HeardAudio:
-    """What a caller has heard, oldest first."""
+class ReceivedAudio:
+    """The frames a caller has received, oldest first."""
 
     def __init__(self) -> None:
-        self.frames: deque[HeardFrame] = deque(maxlen=KEPT_FRAMES)
+        self.frames: deque[ReceivedFrame] = deque(maxlen=KEPT_FRAMES)
         self.last_audible_at: float | None = None
 
     def __repr__(self) -> str:
-        return f"HeardAudio({len(self.frames)} frames)"
+        return f"ReceivedAudio({len(self.frames)} frames)"
 
     def add(self, frame: Frame, at: float) -> None:
         """Keep one frame."""
-        heard = HeardFrame(at, frame)
-        self.frames.append(heard)
-        if heard.audible:
+        received = ReceivedFrame(at, frame)
+        self.frames.append(received)
+        if received.audible:
             self.last_audible_at = at
 
     def pcm(self) -> bytes:
-        """All of it, 24 kHz mono PCM16, with silence where for a while nothing came (a WebSocket carries none)."""
+        """Return all of it as 24 kHz mono PCM16, with silence where for a while nothing came."""
         sound = bytearray()
-        for heard in self.frames:
-            late_s = heard.at - self.frames[0].at - milliseconds(len(sound)) / 1000
+        for received in self.frames:
+            late_s = received.at - self.frames[0].at - milliseconds(len(sound)) / 1000
             if late_s > GAP_S:
                 sound += SILENCE * int(late_s * 1000 / FRAME_MS)
-            sound += heard.frame
+            sound += received.frame
         return bytes(sound)
 
 
 class Caller(Protocol):
     """One program's end of a call."""
 
-    ear: HeardAudio
+    received: ReceivedAudio
 
     def say(self, pcm: bytes) -> None:
         """Speak 24 kHz mono PCM16 after what is being said; before and after it there is silence."""
@@ -74,7 +74,7 @@ class Caller(Protocol):
 
     @property
     def hung_up(self) -> bool:
-        """Whether the server has ended the call, or it was lost."""
+        """True when the server has ended the call, or it was lost."""
         ...
 
     async def close(self) -> None:
@@ -83,6 +83,6 @@ class Caller(Protocol):
 
 
 def cut_frames(pcm: bytes) -> Iterator[Frame]:
-    """24 kHz mono PCM16 in frames, the last one padded with silence."""
+    """Yield 24 kHz mono PCM16 in frames, the last one padded with silence."""
     for at in range(0, len(pcm), FRAME_BYTES):
         yield Frame(pcm[at : at + FRAME_BYTES].ljust(FRAME_BYTES, b"\0"))

@@ -15,9 +15,8 @@ import httpx2
 from rich.console import Console
 from rich.markup import escape
 
-from backend.app.client.caller_cookie import keep_caller, recall_caller
 from backend.app.client.narrator import Narrator
-from backend.app.client.signalling import CallRefused, Signalling
+from backend.app.client.signalling import CallRefused, Signalling, keep_caller, recall_caller
 from backend.errors import TransportLost, VoiceError
 
 SILENT_FOR_S = 60.0
@@ -35,7 +34,7 @@ async def chat(
     console: Console | None = None,
     stdin: TextIO | None = None,
 ) -> int:
-    """Converse until /quit or the end of the input; the exit code. `conversation` goes on with one, spoken or typed."""
+    """Converse until /quit or the end of the input; return the exit code. `conversation` continues one."""
     console = console or Console(highlight=False)
     async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=httpx2.Timeout(10, read=SILENT_FOR_S)) as http:
         recall_caller(http)
@@ -67,7 +66,7 @@ class Conversation:
         return f"Conversation({(self._id or 'new')[:6]})"
 
     async def hold(self, stdin: TextIO) -> None:
-        """Line by line, each answered before the next is looked at. Raises `VoiceError` when the server is gone."""
+        """Read and answer line by line. Raises `VoiceError` when the server is gone."""
         self._console.print(HELP)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
@@ -77,7 +76,7 @@ class Conversation:
             async for line in _lines(stdin, self._over):
                 if line == "/quit":
                     break
-                await (self.say(line) if echo else self._take(line))
+                await (self.say(line) if echo else self._handle(line))
                 self._prompt(echo)
         finally:
             loop.remove_signal_handler(signal.SIGINT)
@@ -85,15 +84,15 @@ class Conversation:
             self._console.print(f"[dim]to go on: responder-thinker chat --conversation {escape(self._id)}[/]")
 
     async def say(self, line: str) -> None:
-        """One line that nobody has typed here: shown, and answered. Raises `TransportLost`."""
+        """Show a line that nobody has typed here, and answer it. Raises `TransportLost`."""
         self._console.print(f"[bold]you:[/] {escape(line)}", soft_wrap=True)
-        await self._take(line)
+        await self._handle(line)
 
     def _prompt(self, echo: bool) -> None:
         if not echo:
             self._console.print("[bold]you:[/] ", end="")
 
-    async def _take(self, line: str) -> None:
+    async def _handle(self, line: str) -> None:
         command, _, rest = line.partition(" ")
         try:
             if command == "/mode":
@@ -107,7 +106,7 @@ class Conversation:
             self._answering = None
 
     def _interrupt(self) -> None:
-        """Ctrl-C: stop the answer; where there is none, end."""
+        """Stop the answer on Ctrl-C; where there is none, end."""
         if self._answering is None:
             self._over.set()
         elif self._id and (self._cancelling is None or self._cancelling.done()):
@@ -122,9 +121,9 @@ class Conversation:
     async def _choose(self, mode: str) -> None:
         if mode:
             await Signalling(self._http).ask("POST", f"/mode/{mode}")
-        told = await Signalling(self._http).ask("GET", "/mode")
-        names = ", ".join(one["name"] for one in told["modes"])
-        self._console.print(f"[dim]mode: {escape(told['mode'])} (there are {escape(names)})[/]", soft_wrap=True)
+        modes = await Signalling(self._http).ask("GET", "/mode")
+        names = ", ".join(one["name"] for one in modes["modes"])
+        self._console.print(f"[dim]mode: {escape(modes['mode'])} (there are {escape(names)})[/]", soft_wrap=True)
 
     async def _answer(self, text: str) -> None:
         self._written = ""
@@ -146,7 +145,7 @@ class Conversation:
             case "token":
                 self._write(data["text"])
             case "thinker":
-                self._narrator.tell("thinker", data)
+                self._narrator.on_event("thinker", data)
             case "tool_call" if data["name"] != "route_to_thinker":
                 self._console.print(f"[cyan]→ {escape(data['name'])}[/]")
             case "tool_result" if data["error"] and data["name"] != "route_to_thinker":
@@ -163,7 +162,7 @@ class Conversation:
         self._console.print(escape(text), end="", soft_wrap=True)
 
     def _end(self, reply: dict[str, Any]) -> None:
-        """What the tokens have not shown: an amended answer, a cancelled one, a lost history."""
+        """Print what the tokens have not shown: an amended answer, a cancelled one, a lost history."""
         if reply["state"] == "cancelled":
             self._console.print(" [dim](stopped)[/]")
         elif self._written.strip() == reply["text"].strip():
@@ -188,10 +187,10 @@ async def _events(response: httpx2.Response) -> AsyncIterator[tuple[str, dict[st
 
 
 async def _lines(stdin: TextIO, over: asyncio.Event) -> AsyncIterator[str]:
-    """The input's lines; a thread of its own waits for them, and ends with the program."""
+    """Yield the input's lines; a thread of its own waits for them, and ends with the program."""
     loop, queue = asyncio.get_running_loop(), asyncio.Queue[str | None](LINES_WAITING)
 
-    def hand_in(line: str | None) -> bool:
+    def enqueue(line: str | None) -> bool:
         putting = queue.put(line)
         try:
             asyncio.run_coroutine_threadsafe(putting, loop).result()
@@ -201,8 +200,8 @@ async def _lines(stdin: TextIO, over: asyncio.Event) -> AsyncIterator[str]:
         return True
 
     def read() -> None:
-        if all(hand_in(line.strip()) for line in stdin):
-            hand_in(None)
+        if all(enqueue(line.strip()) for line in stdin):
+            enqueue(None)
 
     threading.Thread(target=read, name="stdin", daemon=True).start()
     ended = asyncio.ensure_future(over.wait())

@@ -1,4 +1,4 @@
-"""Tells a call's events on a terminal, a line each, as they come."""
+"""A call's events on a terminal, a line each, as they come."""
 
 from __future__ import annotations
 
@@ -8,50 +8,49 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from backend.app.client.progress import Progress
 from backend.errors import VoiceError
 
 MARKS = {"routed": "→", "working": "…", "complete": "✓", "failed": "✗", "stale": "·", "cancelled": "✗"}
 
 
 class Narrator:
-    """Prints; keeps nothing."""
+    """Prints what happens in a call; keeps nothing."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
 
     def connected(self, session_id: str, transport: str) -> None:
-        """The call stands."""
-        self._say(f"[dim]connected over {transport}, session {escape(session_id)}[/]")
+        """Print that the call is connected."""
+        self._print(f"[dim]connected over {transport}, session {escape(session_id)}[/]")
 
-    def tell(self, type_: str, data: dict[str, Any]) -> None:
-        """One event; the ones of no interest to a reader are left out."""
+    def on_event(self, type_: str, data: dict[str, Any]) -> None:
+        """Print one event; those of no interest to a reader are left out."""
         match type_:
             case "session_started":
                 kind = " (offline demonstration)" if data.get("offline") else ""
-                self._say(f"[dim]{self._text(data, 'responder')}: {self._text(data, 'model')}{kind}[/]")
+                self._print(f"[dim]{self._text(data, 'responder')}: {self._text(data, 'model')}{kind}[/]")
             case "transcript":
                 who = "you" if data.get("role") == "user" else "assistant"
-                self._say(f"[bold]{who}:[/] {self._text(data, 'content')}")
+                self._print(f"[bold]{who}:[/] {self._text(data, 'content')}")
             case "transcript_interrupted":
-                self._say(f"[bold]assistant (interrupted):[/] {self._text(data, 'heard')}")
+                self._print(f"[bold]assistant (interrupted):[/] {self._text(data, 'heard')}")
             case "thinker" if data.get("event") != "working" or data.get("detail"):
-                self._say(self._thinker(data))
+                self._print(self._thinker(data))
             case "error":
-                self._say(f"[red]{self._text(data, 'message')}[/] {self._text(data, 'hint')}")
+                self._print(f"[red]{self._text(data, 'message')}[/] {self._text(data, 'hint')}")
             case "session_ended":
-                self._say(f"[dim]session ended: {self._text(data, 'reason')}[/]")
+                self._print(f"[dim]session ended: {self._text(data, 'reason')}[/]")
 
     def failed(self, error: VoiceError) -> None:
-        """The call could not be made."""
-        self._say(f"[red]{escape(str(error))}[/] {escape(error.hint)}")
+        """Print why a call could not be made."""
+        self._print(f"[red]{escape(str(error))}[/] {escape(error.hint)}")
 
-    def finished(self, progress: Progress, out: Path | None) -> None:
-        """The call is over."""
-        if not progress.answered:
-            self._say("[red]Nothing was heard.[/] Does the file hold speech, and does the server's log say more?")
+    def finished(self, answered: bool, out: Path | None) -> None:
+        """Print that the call is over and where its sound is."""
+        if not answered:
+            self._print("[red]Nothing was heard.[/] Does the file hold speech, and does the server's log say more?")
         elif out is not None:
-            self._say(f"[dim]what was heard is in {escape(str(out))}[/]")
+            self._print(f"[dim]what was heard is in {escape(str(out))}[/]")
 
     def _thinker(self, data: dict[str, Any]) -> str:
         event = str(data.get("event"))
@@ -68,7 +67,7 @@ class Narrator:
             more.append(problem)
         return f"[cyan]{MARKS.get(event, '·')} {' '.join(more)}[/]"
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         self._console.print(line, soft_wrap=True)
 
     @staticmethod

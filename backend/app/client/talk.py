@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import httpx2
 from rich.console import Console
 
 from backend.app.client.caller import Caller
-from backend.app.client.caller_cookie import keep_caller, recall_caller
 from backend.app.client.narrator import Narrator
-from backend.app.client.progress import Progress
-from backend.app.client.signalling import Signalling, Ticket
-from backend.app.client.sse import page_events
+from backend.app.client.signalling import Signalling, Ticket, keep_caller, page_events, recall_caller
 from backend.app.client.webrtc import WebRTCCaller
 from backend.app.client.websocket import WebSocketCaller
 from backend.errors import TransportLost, VoiceError
@@ -31,7 +28,10 @@ SLACK_S = 10.0
 """Seconds the file may take longer than its length."""
 LOOK_EVERY_S = 0.1
 LAST_WORD_WITHIN_S = 1.0
-"""Seconds the server has to tell why it hung up."""
+"""Seconds the server has to say why it hung up."""
+
+AT_WORK = frozenset({"routed", "working"})
+NEWS = frozenset({"thinker", "transcript", "transcript_delta", "transcript_done", "transcript_interrupted", "error"})
 
 HEARD_AN_ANSWER = 0
 HEARD_NOTHING = 1
@@ -50,10 +50,9 @@ async def talk(
     within_s: float = CALL_WITHIN_S,
     console: Console | None = None,
 ) -> int:
-    """Play `wav` to the server at `url`, save what is heard to `out`; the exit code: 0 when an answer was heard.
+    """Play `wav` to the server at `url` and save what is heard to `out`; return 0 when an answer was heard.
 
-    With `conversation`, the call goes on with one of ours, typed or spoken; `cookies` say who we are, else it is
-    whom the server knew last time.
+    `conversation` continues one of ours, typed or spoken; without `cookies` we are whom the server knew last time.
     """
     narrator = Narrator(console or Console(highlight=False))
     try:
@@ -77,15 +76,15 @@ async def talk(
         narrator.failed(error)
         return NOT_CONNECTED
     if out is not None:
-        write_wav(out, caller.ear.pcm())
-    narrator.finished(progress, out)
+        write_wav(out, caller.received.pcm())
+    narrator.finished(progress.answered, out)
     return HEARD_AN_ANSWER if progress.answered else HEARD_NOTHING
 
 
 async def _place(
     signalling: Signalling, transport: Literal["webrtc", "ws"], stack: AsyncExitStack, conversation: str | None
 ) -> tuple[Caller, Ticket]:
-    """A connected caller, closed by `stack`."""
+    """Return a connected caller, closed by `stack`."""
     if transport == "ws":
         socket = WebSocketCaller()
         stack.push_async_callback(socket.close)
@@ -101,10 +100,10 @@ async def _place(
 
 
 def _servers(config: dict[str, object]) -> tuple[StunTurnServer, ...]:
-    """The ICE servers a page would be told to use."""
-    told = config.get("ice_servers")
+    """Return the ICE servers a page would be told to use."""
+    listed = config.get("ice_servers")
     servers = []
-    for server in told if isinstance(told, list) else []:
+    for server in listed if isinstance(listed, list) else []:
         urls = server["urls"]
         servers.append(
             StunTurnServer(
@@ -131,8 +130,8 @@ async def _converse(
         until = loop.time() + within_s
         while loop.time() < until and not progress.over(loop.time()) and not caller.hung_up:
             await asyncio.sleep(LOOK_EVERY_S)
-            if caller.ear.last_audible_at is not None:
-                progress.heard(caller.ear.last_audible_at)
+            if caller.received.last_audible_at is not None:
+                progress.heard(caller.received.last_audible_at)
         if caller.hung_up:
             await asyncio.wait([listening], timeout=LAST_WORD_WITHIN_S)
     finally:
@@ -154,8 +153,8 @@ async def _say(caller: Caller, speech: bytes) -> None:
 async def _listen(http: httpx2.AsyncClient, ticket: Ticket, progress: Progress, narrator: Narrator) -> None:
     async with aclosing(page_events(http, ticket)) as events:
         async for event in events:
-            progress.told(event.type, event.data, asyncio.get_running_loop().time())
-            narrator.tell(event.type, event.data)
+            progress.on_event(event.type, event.data, asyncio.get_running_loop().time())
+            narrator.on_event(event.type, event.data)
 
 
 async def _hang_up(signalling: Signalling, ticket: Ticket) -> None:
@@ -163,3 +162,53 @@ async def _hang_up(signalling: Signalling, ticket: Ticket) -> None:
         await signalling.disconnect(ticket)
     except VoiceError:
         return  # the session is over already, or the server is: the call has been had
+
+
+class Progress:
+    """Decides when a call made by a program is over. Pure: time is an argument, in seconds of any steady clock.
+
+    It is when the question has been asked, something has been heard since, no Thinker is at work, and it has been quiet
+    for a while: no voice and no news.
+    """
+
+    def __init__(self, quiet_after_s: float) -> None:
+        self._quiet_after_s = quiet_after_s
+        self._asked_at: float | None = None
+        self._heard_at: float | None = None
+        self._news_at = 0.0
+        self._thinkers: set[str] = set()
+        self.ended: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Progress(asked {self._asked_at}, heard {self._heard_at}, {len(self._thinkers)} Thinkers at work)"
+
+    @property
+    def answered(self) -> bool:
+        """True when anything was heard after the question."""
+        return self._heard_at is not None
+
+    def asked(self, now: float) -> None:
+        """Note that the file has been spoken."""
+        self._asked_at = now
+
+    def heard(self, at: float) -> None:
+        """Note that a voice was last heard at `at`."""
+        if self._asked_at is not None and at >= self._asked_at:
+            self._heard_at = at
+
+    def on_event(self, type_: str, data: dict[str, Any], now: float) -> None:
+        """Note an event of the page."""
+        if type_ in NEWS:
+            self._news_at = now
+        if type_ == "thinker":
+            (self._thinkers.add if data["event"] in AT_WORK else self._thinkers.discard)(data["call_id"])
+        if type_ == "session_ended":
+            self.ended = str(data.get("reason", ""))
+
+    def over(self, now: float) -> bool:
+        """Return whether there is nothing left to wait for."""
+        if self.ended is not None:
+            return True
+        if self._heard_at is None or self._thinkers:
+            return False
+        return now - max(self._heard_at, self._news_at) >= self._quiet_after_s

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from backend.app.client.caller import KEPT_FRAMES, HeardAudio, cut_frames
+from backend.app.client.caller import KEPT_FRAMES, ReceivedAudio, cut_frames
 from backend.errors import TransportLost
 from backend.media.opus import SILENCE_PACKET, SILENCE_PACKETS, OpusEncoder
 from backend.media.receive import VoiceDecoder
@@ -29,7 +29,7 @@ class WebRTCCaller:
     """One call: `offer`, give it to the server, `accept` the answer, wait until `connected`. See `Caller`."""
 
     def __init__(self, config: IceConfig | None = None) -> None:
-        self.ear = HeardAudio()
+        self.received = ReceivedAudio()
         self.packets: deque[ArrivedPacket] = deque(maxlen=KEPT_FRAMES)
         self._speech: deque[bytes] = deque()
         self._silent = asyncio.Event()
@@ -45,7 +45,7 @@ class WebRTCCaller:
         )
 
     def __repr__(self) -> str:
-        return f"WebRTCCaller({self.peer.state}, {self.ear!r}, {len(self._speech)} packets to say)"
+        return f"WebRTCCaller({self.peer.state}, {self.received!r}, {len(self._speech)} packets to say)"
 
     async def offer(self) -> str:
         """The SDP to send to the server."""
@@ -85,7 +85,7 @@ class WebRTCCaller:
 
     @property
     def hung_up(self) -> bool:
-        """Whether the call is over."""
+        """True when the call is over."""
         return self._closed or self.peer.state in (PeerState.FAILED, PeerState.CLOSED)
 
     async def close(self) -> None:
@@ -114,4 +114,4 @@ class WebRTCCaller:
         frames = self._decoder.expire(now)
         frames += self._decoder.receive(packet.sequence_number, packet.timestamp, packet.payload, now)
         for frame in frames:
-            self.ear.add(frame, now)
+            self.received.add(frame, now)

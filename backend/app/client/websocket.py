@@ -11,7 +11,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 
-from backend.app.client.caller import HeardAudio, cut_frames
+from backend.app.client.caller import ReceivedAudio, cut_frames
 from backend.errors import TransportLost
 from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import SILENCE, Frame
@@ -24,7 +24,7 @@ class WebSocketCaller:
     """One call: `connect` it, then see `Caller`."""
 
     def __init__(self) -> None:
-        self.ear = HeardAudio()
+        self.received = ReceivedAudio()
         self.flushes = 0
         self.farewell: str | None = None
         self._speech: deque[Frame] = deque()
@@ -36,7 +36,7 @@ class WebSocketCaller:
 
     def __repr__(self) -> str:
         state = "new" if self._socket is None else "hung up" if self.hung_up else "connected"
-        return f"WebSocketCaller({state}, {self.ear!r}, {len(self._speech)} frames to say)"
+        return f"WebSocketCaller({state}, {self.received!r}, {len(self._speech)} frames to say)"
 
     async def connect(self, url: str, *, headers: Mapping[str, str] | None = None, within_s: float = 10.0) -> None:
         """Connect to `ws(s)://…/ws/{session_id}?token=…` and wait for `ready`. Raises `TransportLost`."""
@@ -46,7 +46,7 @@ class WebSocketCaller:
                     url, compression=None, max_size=MAX_MESSAGE_BYTES, additional_headers=headers, proxy=None
                 )
                 self._tasks = [
-                    asyncio.create_task(self._hear(self._socket), name="caller in"),
+                    asyncio.create_task(self._receive(self._socket), name="caller in"),
                     asyncio.create_task(self._speak(self._socket), name="caller out"),
                 ]
                 await self._ready.wait()
@@ -68,7 +68,7 @@ class WebSocketCaller:
 
     @property
     def hung_up(self) -> bool:
-        """Whether the call is over."""
+        """True when the call is over."""
         return any(task.done() for task in self._tasks)
 
     async def close(self) -> None:
@@ -85,7 +85,7 @@ class WebSocketCaller:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _hear(self, socket: ClientConnection) -> None:
+    async def _receive(self, socket: ClientConnection) -> None:
         loop = asyncio.get_running_loop()
         try:
             async for text in socket:
@@ -94,7 +94,7 @@ class WebSocketCaller:
                     case "ready":
                         self._ready.set()
                     case "audio":
-                        self.ear.add(Frame(base64.b64decode(message["pcm"])), loop.time())
+                        self.received.add(Frame(base64.b64decode(message["pcm"])), loop.time())
                     case "flush":
                         self.flushes += 1
                     case "bye":

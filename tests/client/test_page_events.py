@@ -12,9 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from backend.app.client import sse
-from backend.app.client.signalling import Ticket
-from backend.app.client.sse import ReceivedEvent, page_events
+from backend.app.client import signalling
+from backend.app.client.signalling import ReceivedEvent, Ticket, page_events
 from tests.support.http_server import serve
 
 TICKET = Ticket("s1", "secret")
@@ -39,7 +38,7 @@ class Server:
 
 
 async def read(server: Server, monkeypatch: pytest.MonkeyPatch) -> list[ReceivedEvent]:
-    monkeypatch.setattr(sse, "RECONNECT_AFTER_S", 0.01)
+    monkeypatch.setattr(signalling, "RECONNECT_AFTER_S", 0.01)
     async with serve(server.app, lifespan="off") as url, httpx2.AsyncClient(base_url=url) as http, asyncio.timeout(5):
         return [event async for event in page_events(http, TICKET)]
 
