@@ -11,15 +11,21 @@ from backend.app.models import Models
 from backend.app.stores import Stores
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decider, PlainDecider
 from backend.coordinator.decider import ModelDecider
-from backend.coordinator.service import CoordinatorService, UtteranceIngest
+from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.observability.tracing import Tracer
 from backend.runtime.supervisor import supervised
 from backend.sessions.page_json import shown_by
 from backend.settings.settings import Settings
+from backend.storage.outbox import Outbox
 from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskService
+
+UTTERANCES_WAITING = 100
+"""Utterances that may wait to be written; of more, the oldest are dropped."""
+DRAIN_WITHIN_S = 1.0
+"""Seconds a process that ends gives those that wait."""
 
 
 @asynccontextmanager
@@ -43,11 +49,11 @@ async def open_coordinator(
     )
     coordinator = Coordinator(dependencies, chosen)
     stores.pubsub.subscribe(EVENTS, coordinator.wake)
-    ingest = UtteranceIngest(channels, tasks, coordinator.wake)
+    utterances = Outbox(stores.memory, limit=UTTERANCES_WAITING)  # of its own, so that it delays no other writes
     running = supervised("coordinator", coordinator.run)
     try:
-        yield CoordinatorService(coordinator, channels, state, ingest, tasks, notifier.waiting, chosen.enabled)
+        yield CoordinatorService(coordinator, channels, state, utterances, tasks, notifier.waiting, chosen.enabled)
     finally:
-        await ingest.close()
+        await utterances.drain(DRAIN_WITHIN_S)
         running.cancel()
         await asyncio.wait([running])

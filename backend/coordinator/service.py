@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,56 +11,12 @@ from backend.coordinator.coordinator import TASKS_SHOWN, Coordinator
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import Notice
+from backend.storage.memory import Memory
+from backend.storage.outbox import Outbox
 from backend.tasks.service import TaskService
 
-log = logging.getLogger(__name__)
-
-INGESTING_LIMIT = 100
-"""Utterances being written at the same time; further ones are dropped."""
-CLOSE_WITHIN_S = 1.0
-
-
-class UtteranceIngest:
-    """Adds what users say in calls and in chat to their channels: of those who have tasks, since nobody else needs it.
-
-    Call it with user, words and mode ("voice" or "chat"); it returns at once. An utterance that cannot be written (too
-    many at once, Redis away) is lost to the coordinator only: it has been answered where it was said.
-    """
-
-    def __init__(self, channels: Channels, tasks: TaskService, on_added: Callable[[], None]) -> None:
-        self._channels = channels
-        self._tasks = tasks
-        self._on_added = on_added
-        self._writing: set[asyncio.Task[None]] = set()
-        self.lost = 0
-        """Utterances that could not be written."""
-
-    def __repr__(self) -> str:
-        return f"UtteranceIngest({len(self._writing)} being written, {self.lost} lost)"
-
-    def __call__(self, user_id: str, text: str, mode: str) -> None:
-        if len(self._writing) >= INGESTING_LIMIT:
-            self.lost += 1
-            return
-        task = asyncio.create_task(self._write(user_id, text, mode), name="utterance")
-        self._writing.add(task)
-        task.add_done_callback(self._writing.discard)
-
-    async def close(self) -> None:
-        """Wait until the utterances are written, `CLOSE_WITHIN_S` at most."""
-        if self._writing:
-            _, late = await asyncio.wait(self._writing, timeout=CLOSE_WITHIN_S)
-            for task in late:
-                task.cancel()
-
-    async def _write(self, user_id: str, text: str, mode: str) -> None:
-        try:
-            if await self._tasks.list(user_id, 1):
-                await self._channels.add_input(user_id, text, mode)
-                self._on_added()
-        except MemoryUnavailable:
-            self.lost += 1
-            log.debug("an utterance was not kept for the coordinator: Redis does not answer")
+ERASE_WITHIN_S = 1.0
+"""Seconds a user's utterances on their way may take before their data can be erased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +26,26 @@ class CoordinatorService:
     coordinator: Coordinator
     channels: Channels
     state: CoordinatorState
-    ingest: UtteranceIngest
+    utterances: Outbox
+    """Writes utterances, of which those beyond its limit are dropped."""
     tasks: TaskService
     notices: Callable[[str], Awaitable[list[Notice]]]
     """Returns a user's notices that wait."""
     enabled: bool
+
+    def ingest(self, user_id: str, text: str, mode: str) -> None:
+        """Add what a user said in a call or in chat, if the user has tasks; else nobody needs it. Returns at once.
+
+        An utterance that cannot be written is lost to the coordinator only: it has been answered where it was said.
+        """
+
+        async def write(_: Memory) -> None:
+            with contextlib.suppress(MemoryUnavailable):
+                if await self.tasks.list(user_id, 1):
+                    await self.channels.add_input(user_id, text, mode)
+                    self.coordinator.wake()
+
+        self.utterances.enqueue(write)
 
     async def add_input(self, user_id: str, text: str) -> None:
         """Add an input that no call and no conversation answers."""
@@ -112,6 +82,7 @@ class CoordinatorService:
         return kept if any(kept.values()) else {}
 
     async def erase(self, user_id: str) -> None:
-        """Erase all data of a user."""
+        """Erase all data of a user, after the utterances on their way: else they would be written again."""
+        await self.utterances.settle(ERASE_WITHIN_S)
         await self.channels.erase(user_id)
         await self.state.erase(user_id)

@@ -24,7 +24,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, cast
+
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from backend.errors import BadRequest, MemoryUnavailable, PeerError, VoiceError
 from backend.runtime.supervisor import supervised
@@ -224,12 +227,12 @@ class TaskRunner:
         await asyncio.wait({work}, timeout=STOP_WITHIN_S)
         task, repository, settings = run.task, self._repository, self._settings
         if self._stopping and (not work.done() or work.cancelled()):
-            await self._with_retries(lambda: repository.hand_back(task), tries=1)
+            await repository.hand_back(task)
             return Requeue(0.0)
         if not work.done() or work.cancelled():
             return await self._failed(task, f"It took longer than {settings.hard_limit_s:g} seconds.", retries=0)
         if (error := work.exception()) is None:
-            await self._with_retries(lambda: repository.finish(task, work.result()))
+            await _retried(END_TRIES)(repository.finish, task, work.result())
             return None
         if isinstance(error, Superseded):
             raise error
@@ -237,21 +240,15 @@ class TaskRunner:
 
     async def _failed(self, task: Task, error: str, retries: int) -> Requeue | None:
         after_s = self._settings.retry_after_s
-        now: Task = await self._with_retries(
-            lambda: self._repository.fail(task, error, retries=retries, retry_after_s=after_s)
-        )
+        fail = partial(self._repository.fail, task, error, retries=retries, retry_after_s=after_s)
+        now: Task = await _retried(END_TRIES)(fail)
         return Requeue(after_s) if now.open else None
 
-    async def _with_retries(self, write: Callable[[], Awaitable[Any]], tries: int = END_TRIES) -> Any:
-        """Write the end of a run, though Redis may be away for a moment. Raises `MemoryUnavailable` in the end."""
-        for left in range(tries - 1, -1, -1):
-            try:
-                return await write()
-            except MemoryUnavailable:
-                if not left:
-                    raise
-            await asyncio.sleep(1.0)
-        raise AssertionError("unreachable")
+
+def _retried(tries: int) -> AsyncRetrying:
+    """Return retries, a second apart, of a call to a Redis that may be away for a moment."""
+    missing = retry_if_exception_type(MemoryUnavailable)
+    return AsyncRetrying(stop=stop_after_attempt(tries), wait=wait_fixed(1.0), retry=missing, reraise=True)
 
 
 async def _stop(work: asyncio.Future[TaskResult]) -> None:
@@ -351,11 +348,10 @@ class Worker:
             await self._queue.enqueue_again(task_id, requeue.delay_s)
 
     async def _run(self, task_id: str) -> Requeue | None:
-        for _ in range(BEGIN_TRIES):
-            with contextlib.suppress(MemoryUnavailable):
-                return await self._runner.run(task_id)
-            await asyncio.sleep(1.0)
-        return Requeue(self._settings.lease_s)
+        try:
+            return cast(Requeue | None, await _retried(BEGIN_TRIES)(self._runner.run, task_id))
+        except MemoryUnavailable:
+            return Requeue(self._settings.lease_s)
 
     async def _sweep(self) -> None:
         """Enqueue the open tasks that are not enqueued: their creator died in between, or Redis lost a message.

@@ -1,0 +1,57 @@
+"""What users say reaches the coordinator when they have tasks, and nothing of it outlives an erasure."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+
+from backend.coordinator.service import CoordinatorService
+from backend.notifications.notices import Notice
+from backend.storage.outbox import Outbox
+from backend.testing.memory import FakeMemory
+from tests.coordinator.world import USER, FakeTasks, Process, World
+
+
+@dataclass
+class Rig:
+    process: Process
+    service: CoordinatorService
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    async def no_notices(user_id: str) -> list[Notice]:
+        return []
+
+    async with Process(World(), "one") as one:
+        outbox, tasks = Outbox(FakeMemory()), FakeTasks(one.world, one.fate)
+        yield Rig(
+            one, CoordinatorService(one.coordinator, one.channels, one.state, outbox, tasks, no_notices, enabled=True)
+        )
+        await outbox.drain(1.0)
+
+
+async def test_what_a_user_with_tasks_says_is_an_input_and_wakes_the_coordinator(rig: Rig) -> None:
+    rig.process.world.ended(1)
+    rig.service.ingest(USER, "And the ants?", "voice")
+    await rig.service.utterances.settle(1.0)
+    assert [(entry.text, entry.mode) for entry in await rig.process.channels.waiting(USER)] == [
+        ("And the ants?", "voice")
+    ]
+    assert rig.process.coordinator._woken.is_set()
+
+
+async def test_what_a_user_without_tasks_says_is_not_kept(rig: Rig) -> None:
+    rig.service.ingest(USER, "What a day.", "chat")
+    await rig.service.utterances.settle(1.0)
+    assert await rig.process.channels.waiting(USER) == []
+
+
+async def test_an_erasure_leaves_nothing_of_what_was_said_just_before(rig: Rig) -> None:
+    rig.process.world.ended(1)
+    await rig.service.add_input(USER, "How do bees sleep?")
+    rig.service.ingest(USER, "And the ants?", "voice")
+    await rig.service.erase(USER)
+    assert await rig.service.export(USER) == {} and await rig.process.redis.keys("*ada*") == []
