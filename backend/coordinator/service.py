@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from backend.coordinator.coordinator import TASKS_SHOWN, Coordinator
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import MemoryUnavailable
+from backend.models.base import Json
 from backend.notifications.notices import Notice
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
@@ -52,7 +52,7 @@ class CoordinatorService:
         await self.channels.add_input(user_id, text, "api")
         self.coordinator.wake()
 
-    async def status(self, user_id: str) -> dict[str, Any]:
+    async def status(self, user_id: str) -> Json:
         """Return what `GET /api/status` shows a user, as JSON data."""
         entries = await self.channels.waiting(user_id)
         plan = await self.state.plan(user_id)
@@ -74,7 +74,7 @@ class CoordinatorService:
             "tasks": [task.to_json() for task in tasks],
         }
 
-    async def export(self, user_id: str) -> dict[str, Any]:
+    async def export(self, user_id: str) -> Json:
         """Return all data of a user; empty when there is none."""
         kept = {"waiting": await self.channels.export(user_id), **await self.state.export(user_id)}
         if not kept["digests"]["count"]:

@@ -32,6 +32,7 @@ import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
+from backend.models.base import Json
 from backend.runtime.faults import decode_or_skip
 from backend.storage.client import Pipe, RedisClient
 from backend.storage.lease import Lease
@@ -221,7 +222,7 @@ class Channels:
 
         await self._client.transact(key, read=lambda pipe: pipe.xlen(key), write=write)
 
-    async def export(self, user_id: str) -> list[dict[str, Any]]:
+    async def export(self, user_id: str) -> list[Json]:
         """Return the user's entries as JSON data."""
         return [msgspec.to_builtins(entry) for entry in await self.waiting(user_id, limit=1_000)]
 
@@ -359,7 +360,7 @@ class CoordinatorState:
         """Return the status of the user's digests so far."""
         return _status(await self._client.call(lambda redis: redis.hgetall(_digests(user_id))))
 
-    async def export(self, user_id: str) -> dict[str, Any]:
+    async def export(self, user_id: str) -> Json:
         """Return the user's history, feedback and status as JSON data."""
         feedback = await self._client.call(lambda redis: redis.hvals(_feedback(user_id)))
         found = (decode_or_skip("feedback", value, msgspec.json.decode) for value in feedback)

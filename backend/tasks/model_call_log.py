@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from redis.asyncio import Redis
 
-from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.models.base import ChatModel, Delta, Finished, Json, TextDelta, ToolCall
 from backend.runtime.faults import decode_or_skip
 from backend.storage.client import RedisClient
 from backend.storage.memory import Memory
@@ -87,7 +87,7 @@ class ModelCallLog:
         finally:
             _scope.reset(token)
 
-    def record(self, entry: dict[str, Any]) -> None:
+    def record(self, entry: Json) -> None:
         """Keep an attempt under the current scope; do nothing outside of one. Returns at once."""
         if (scope := _scope.get()) is not None:
 
@@ -101,7 +101,7 @@ class ModelCallLog:
         at = time.time() - seconds
         self.record({"at": at, "ms": round(seconds * 1000), "model": model, "attempt": attempt, "error": error})
 
-    async def read(self, owner: str, name: str) -> list[dict[str, Any]] | None:
+    async def read(self, owner: str, name: str) -> list[Json] | None:
         """Return the entries, oldest first; None when that user has none of that name."""
         pipe = self._client.pipeline()
         pipe.zscore(_index_key(owner), name)
@@ -110,7 +110,7 @@ class ModelCallLog:
         entries = (decode_or_skip("model call", each, _decode) for each in raw)
         return None if listed is None else [entry for entry in entries if entry is not None]
 
-    async def export(self, owner: str) -> dict[str, Any]:
+    async def export(self, owner: str) -> Json:
         """Return all of a user's entries, by name."""
         return {name: entries for name in await self._names(owner) if (entries := await self.read(owner, name))}
 
@@ -148,12 +148,12 @@ class LoggedModel:
         return f"LoggedModel({self._model!r})"
 
     async def stream(
-        self, messages: Sequence[dict[str, Any]], *, model: str, tools: Sequence[dict[str, Any]] = ()
+        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Stream from the model, and log the call; see `ChatModel.stream`."""
         began, clock = time.time(), time.perf_counter()
         text: list[str] = []
-        entry: dict[str, Any] = {"at": began, "model": model, "messages": [dict(each) for each in messages]}
+        entry: Json = {"at": began, "model": model, "messages": [dict(each) for each in messages]}
         entry |= {"tools": [str(each.get("function", each).get("name", "")) for each in tools], "calls": []}
         try:
             stream = cast(AsyncGenerator[Delta, None], self._model.stream(messages, model=model, tools=tools))
@@ -175,7 +175,7 @@ class LoggedModel:
             self._calls.record(entry | {"text": "".join(text), "ms": round((time.perf_counter() - clock) * 1000)})
 
 
-def as_markdown(name: str, entries: Sequence[dict[str, Any]]) -> str:
+def as_markdown(name: str, entries: Sequence[Json]) -> str:
     """Return the entries as Markdown for people to read."""
     parts = [f"# What models were asked and said: {name}\n"]
     for number, entry in enumerate(entries, start=1):
@@ -222,5 +222,5 @@ def _hidden(match: re.Match[str], name: str) -> str:
     return f"{match.string[match.start() : begin]}[{name}]{match.string[end : match.end()]}"
 
 
-def _decode(raw: bytes) -> dict[str, Any]:
+def _decode(raw: bytes) -> Json:
     return dict(json.loads(raw))

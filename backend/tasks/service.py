@@ -12,9 +12,10 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from backend.errors import BadRequest, MemoryUnavailable
+from backend.models.base import Json
 from backend.notifications.notices import Notice
 from backend.storage.client import or_default
 from backend.tasks.queue import TaskQueue
@@ -107,7 +108,7 @@ class TaskService:
             return None
         return await self._repository.progress(task_id)
 
-    async def export(self, owner: str) -> list[dict[str, Any]]:
+    async def export(self, owner: str) -> list[Json]:
         """Return all of a user's tasks with their progress, as JSON data."""
         found = await self._repository.all_of(owner)
         return [
@@ -162,11 +163,11 @@ class TaskQueries:
     def __repr__(self) -> str:
         return f"TaskQueries({self._tasks!r})"
 
-    async def newest(self, user_id: str) -> list[dict[str, Any]]:
+    async def newest(self, user_id: str) -> list[Json]:
         """Return the newest tasks, as JSON data without their results."""
         return [_summary(task) for task in await self._tasks.list(user_id, SHOWN)]
 
-    async def result(self, user_id: str, task_id: str) -> dict[str, Any] | None:
+    async def result(self, user_id: str, task_id: str) -> Json | None:
         """Return a task with its result, or its progress while it is open. What is asked for is not announced again:
         the notices of that task are withdrawn.
         """
@@ -195,5 +196,5 @@ class TaskQueries:
                     await self._notices.withdraw(user_id, notice.id)
 
 
-def _summary(task: Task) -> dict[str, Any]:
+def _summary(task: Task) -> Json:
     return {"id": task.id, "kind": task.kind, "instruction": task.instruction, "state": task.state.value}

@@ -24,6 +24,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from backend.errors import PeerError
+from backend.models.base import Json
 
 INSTRUCTION_LIMIT = 4_000
 """Characters of an instruction."""
@@ -108,7 +109,7 @@ class Task:
         """True while the task is queued or running."""
         return self.state in OPEN
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Return the task as JSON data for its owner: the API, the page, the export."""
         shown = {name: getattr(self, name) for name in _SHOWN_AS_THEY_ARE}
         return shown | {"state": self.state.value, "citations": list(self.citations), "attempts": self.run}
