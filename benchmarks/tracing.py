@@ -109,20 +109,20 @@ def one_turn(trace: CallTrace, number: int) -> None:
     """Everything a call tells its trace in a turn."""
     call = f"c{number}"
     work = ThinkerWork("weather", "Weather", "weather in Seattle", 80, number, 700)
-    trace.turn_is(number, SpeechStopped(900, 300))
-    trace.published(TranscriptCompleted("user", "u1", "What is the weather in Seattle?"))
+    trace.on_turn(number, SpeechStopped(900, 300))
+    trace.on_event(TranscriptCompleted("user", "u1", "What is the weather in Seattle?"))
     with trace.thinker(call):
-        trace.published(ThinkerChanged(call, "routed", work))
+        trace.on_event(ThinkerChanged(call, "routed", work))
         current_span().note(domain="weather", tier="fast", cache="off")
         current_span().note(cache="miss")
         agent = AgentTrace()
         for event in EVENTS:
             agent.follow(event)
-    trace.published(ThinkerChanged(call, "complete", replace(work, source="live")))
-    trace.published(LEGS)
-    trace.published(TranscriptCompleted("assistant", "a1", "It is mild in Seattle."))
+    trace.on_event(ThinkerChanged(call, "complete", replace(work, source="live")))
+    trace.on_event(LEGS)
+    trace.on_event(TranscriptCompleted("assistant", "a1", "It is mild in Seattle."))
     for _ in range(30):
-        trace.turn_is(number, None)
+        trace.on_turn(number, None)
 
 
 def one_span_off(rounds: int = 1_000) -> float:

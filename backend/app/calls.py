@@ -17,7 +17,7 @@ from backend.app.observability import open_load
 from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
 from backend.app.thinkers import ThinkerSubsystem
-from backend.call.engine import Line, ResponderInfo, run_call
+from backend.call.engine import CallDependencies, ResponderInfo, run_call
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent
@@ -120,11 +120,11 @@ def _dependencies(
     responder: ResponderEndpoint,
     metrics: Metrics,
     tracer: Tracer,
-) -> Line:
+) -> CallDependencies:
     registry, modes = thinkers.registry, thinkers.registry.dependencies.modes
     limits = _limits(settings)
-    return Line(
-        dial=responder.dial,
+    return CallDependencies(
+        connect=responder.dial,
         brief=lambda caller: brief(
             registry,
             caller,
@@ -177,7 +177,7 @@ async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[M
     return await or_default(memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT), None, MEMORY_WITHIN_S)
 
 
-def _directory(settings: Settings, line: Line, load: Load, metrics: Metrics) -> Directory:
+def _directory(settings: Settings, line: CallDependencies, load: Load, metrics: Metrics) -> Directory:
     directory = Directory(
         partial(run_call, line),
         cap=settings.session_cap,

@@ -29,7 +29,7 @@ from backend.app.observability import open_metrics, open_tracer
 from backend.app.stores import open_stores, retention_s
 from backend.app.tasks import open_task_store, open_tasks
 from backend.app.thinkers import open_thinkers
-from backend.call.clips import load_clips
+from backend.call.prompts import load_clips
 from backend.http.page_streams import Pages
 from backend.sessions.registry import Directory
 from backend.settings.settings import Settings

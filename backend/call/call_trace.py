@@ -82,8 +82,8 @@ class CallTrace:
     def __repr__(self) -> str:
         return f"CallTrace(turn {self._turn.number}, {len(self._earlier)} not yet handed over)"
 
-    def turn_is(self, number: int, event: ev.Event | None) -> None:
-        """The machine's turn after `event`, before anything is done about it."""
+    def on_turn(self, number: int, event: ev.Event | None) -> None:
+        """Begin a new turn if the machine is in one after `event`; call it before any command is carried out."""
         if self._earlier:
             self._hand_over_earlier()
         if number == self._turn.number:
@@ -100,7 +100,7 @@ class CallTrace:
         self._turn.works[call] = _Work(span)
         return within(span)
 
-    def published(self, event: PageEvent) -> None:
+    def on_event(self, event: PageEvent) -> None:
         """Note in the spans what `event` says of a turn or a Thinker."""
         turn = self._turn
         match event:

@@ -1,15 +1,14 @@
-"""One voice call: two pumps and an alarm around the turn machine.
+"""One voice call: the engine around the turn machine.
 
-The uplink has the transport give each of the caller's frames to the hearing, and what that lets through to the
-Responder; the downlink takes the Responder's events; the alarm rings at the machine's deadlines. Each gives its events
-to the machine, and the machine's commands are carried out in one `match`, at once: nothing in here that touches audio
-ever waits for anything but its own source. The third task is `run` itself, which owns the two and cleans up after them.
+Two tasks run for a call, and a timer. One has the transport hand over the caller's frames, scores them and sends what
+is speech to the Responder; the other receives the Responder's events; the timer fires at the machine's deadlines. Each
+dispatches events to the turn machine, whose commands are carried out in one `match`, at once: nothing in here that
+touches audio ever waits for anything but its own source. `run` owns the tasks and cleans up after them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,12 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from backend.call.call_trace import CallTrace
-from backend.call.clips import clip_audio
-from backend.call.history import History
-from backend.call.post_turn import TurnsOver
-from backend.call.prompts import CallerBackground, filler_hint
-from backend.call.reconnect import dial_patiently
-from backend.call.summary import keep_summary
+from backend.call.history import CallHistory, keep_summary
+from backend.call.post_turn import PostTurnHook
+from backend.call.prompts import CallerBackground, clip_audio, filler_hint
+from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.conversation import commands as do
 from backend.conversation import events as ev
@@ -39,13 +36,13 @@ from backend.conversation.page_events import (
     UserContextChanged,
 )
 from backend.conversation.turn import TurnMachine
-from backend.errors import BadRequest, NeverConnected, ResponderUnavailable, TransportLost
+from backend.errors import BadRequest, MediaFailed, NeverConnected, ResponderUnavailable, TransportLost
 from backend.media.endpointing import Endpointing
 from backend.media.frame import Frame
 from backend.notifications.dispatcher import Subscribe, Subscription
 from backend.observability.call_metrics import Metrics
 from backend.observability.tracing import NO_TRACER, Tracer
-from backend.responders.base import Briefing, Responder, ResponderFactory
+from backend.responders.base import Briefing, ResponderFactory
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
 from backend.storage.memory import Message
@@ -60,7 +57,14 @@ from backend.users.profile_learner import LearnerDependencies, ProfileLearner
 log = logging.getLogger(__name__)
 
 EARLY_LIMIT = 16
-"""Typed messages kept for a Responder that is still being dialled; older ones fall off."""
+"""Typed messages kept for a Responder that is still being connected; older ones are dropped."""
+VAD_DECISIONS: dict[type[ev.Event], str] = {
+    ev.SpeechStarted: "speech_started",
+    ev.SpeechPaused: "speech_paused",
+    ev.SpeechResumed: "speech_resumed",
+    ev.SpeechStopped: "speech_stopped",
+}
+"""The names under which the decisions of voice activity detection are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +78,18 @@ class ResponderInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """What every call of this server shares."""
+class CallDependencies:
+    """The services and settings that all calls of this server share."""
 
-    dial: ResponderFactory
+    connect: ResponderFactory
     brief: Callable[[CallerBackground], Briefing]
-    """The briefing for a caller of whom this is known."""
+    """Makes the briefing for a caller of whom this is known."""
     mode: Callable[[UserProfile], Mode]
-    """The mode that caller has chosen."""
+    """Returns the mode that the user has chosen."""
     background: Callable[[str], Awaitable[CallerBackground]]
-    """`await background(user_id)`: what is known, within half a second; an empty one when memory is slow."""
+    """Returns what is known of the user with that id, within half a second; nothing when memory is slow."""
     earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
-    """`await earlier(user_id, conversation_id)`: what was said before, within half a second; None: memory is slow."""
+    """Returns the messages of a user's conversation, within half a second; None when memory is slow."""
     thinkers: ThinkerDispatcher
     keep: Enqueue
     learning: LearnerDependencies
@@ -100,109 +104,70 @@ class Line:
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
 
 
-async def run_call(line: Line, session: Session, transport: Transport) -> str:
-    """A whole call, from connecting to the last word; returns the reason it ended. See `sessions.registry`."""
-    return await Call(line, session, transport).run()
+async def run_call(dependencies: CallDependencies, session: Session, transport: Transport) -> str:
+    """Run a whole call, from connecting to the last word, and return the reason it ended. See `sessions.registry`."""
+    return await CallEngine(dependencies, session, transport).run()
 
 
-class Call:
-    """The shell around one turn machine."""
+class CallEngine:
+    """Connects one turn machine with the caller's transport, the Responder, the Thinkers and the page."""
 
-    def __init__(self, line: Line, session: Session, transport: Transport) -> None:
-        self._line = line
+    def __init__(self, dependencies: CallDependencies, session: Session, transport: Transport) -> None:
+        self._dependencies = dependencies
         self._session = session
         self._transport = transport
-        self._now = asyncio.get_running_loop().time  # which the deadlines are kept by
-        self._machine = TurnMachine(line.limits)
-        self._endpointing = line.open_endpointing()
-        self._trace = CallTrace(line.tracer, session)
-        self._keep = careful(line.keep)
-        self._history = History(session.owner, session.conversation_id, self._keep)
+        self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
+        self._machine = TurnMachine(dependencies.limits)
+        self._endpointing = dependencies.open_endpointing()
+        self._trace = CallTrace(dependencies.tracer, session)
+        self._keep = careful(dependencies.keep)
+        self._history = CallHistory(session.owner, session.conversation_id, self._keep)
+        self._link = ResponderLink(dependencies.connect, self._history, self.dispatch)
         view = CallView(
             question=self._question,
             turn=lambda: self._machine.turn,
             turn_age_ms=lambda: self._machine.turn_age_ms(self._now()),
-            dispatch=self._tell,
+            dispatch=self.dispatch,
             publish=self._publish,
         )
-        self._tool_calls = ToolCallDispatcher(line.thinkers, view, line.metrics)
-        self._learner = ProfileLearner(line.learning, session.id, session.owner, self._keep, self._brief_anew)
-        self._turns_over = TurnsOver(
-            line.thinkers.registry.dependencies.pipeline,
+        self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
+        self._learner = ProfileLearner(dependencies.learning, session.id, session.owner, self._keep, self._brief_again)
+        self._post_turn = PostTurnHook(
+            dependencies.thinkers.registry.dependencies.pipeline,
             session.owner,
             session.conversation_id,
             mode=lambda: self._mode,
             keep=self._keep,
         )
-        self._recalled: Literal["kept", "unavailable"] = "kept"
         self._subscription: Subscription | None = None
-        self._mode = line.mode(UserProfile())
-        self._briefing: Briefing | None = None
+        self._mode = dependencies.mode(UserProfile())
         self._background = CallerBackground()
-        self._responder: Responder | None = None
-        self._ready = asyncio.Event()
-        self._alarm = Alarm(self._expire)
+        self._recalled: Literal["kept", "unavailable"] = "kept"
+        self._connected = asyncio.Event()
+        self._early: deque[ev.TextTyped] = deque(maxlen=EARLY_LIMIT)
+        self._alarm = Alarm(self._on_deadline)
+        self._ends_at = self._now() + dependencies.max_s if dependencies.max_s else float("inf")
+        self._queue: deque[ev.Event | None] = deque()
+        self._dispatching = False
+        self._cut_item = ""
         self._over = asyncio.Event()
         self._reason = "error"
-        self._cut_item = ""
         self._failure: Exception | None = None
-        self._early: deque[ev.TextTyped] = deque(maxlen=EARLY_LIMIT)
-        self._told: deque[ev.Event | None] = deque()
-        self._telling = False
-        self._ends_at = self._now() + line.max_s if line.max_s else float("inf")
 
     def __repr__(self) -> str:
-        return f"Call({self._machine!r}, {self._transport!r}, {self._responder!r}, {self._tool_calls!r})"
-
-    # --- what others ask of a live call ---------------------------------------------------------------
-
-    def type_text(self, text: str) -> None:
-        """Typed input into the same conversation; before the Responder is there, it is kept for it.
-
-        Raises `BadRequest` when the call is over.
-        """
-        if self._over.is_set():
-            raise BadRequest("This call is over.", hint="Connect again, then type.")
-        typed = ev.TextTyped(text)
-        if self._ready.is_set():
-            self._tell(typed)
-        else:
-            self._early.append(typed)
-
-    def cancel_thinker(self, call: str) -> None:
-        """The caller does not want this answer any more. Raises `NotFound`, or `BadRequest` when it is over."""
-        self._tool_calls.dismiss(call)
-        self._tell(ev.ThinkerDismissed(call))
-
-    def say_answer(self, call: str) -> None:
-        """Speak an answer that came too late, as soon as the floor is free. Raises `NotFound`, `BadRequest`."""
-        self._tell(ev.LateAnswerWanted(call, self._tool_calls.late_answer(call)))
-
-    def hang_up(self, reason: str) -> None:
-        """End in order; the caller hears a word unless `reason` is 'deleted' or 'disconnected'."""
-        gone = reason == "disconnected"
-        self._tell(ev.TransportClosed(reason) if gone else ev.HangUpRequested(reason))
-
-    def depths(self) -> dict[str, float]:
-        """See `sessions.registry.LiveCall`."""
-        media = self._transport.stats()
-        return {
-            "responder_messages": self._responder.backlog if self._responder else 0,
-            "microphone_frames": media["inbox_frames"],
-            "playback_ms": media["queued_ms"],
-        }
+        return f"CallEngine({self._machine!r}, {self._transport!r}, {self._link!r}, {self._tool_calls!r})"
 
     # --- the call's life ------------------------------------------------------------------------------
 
     async def run(self) -> str:
-        """See `run_call`."""
+        """Run the call to its end and return the reason. A fault is shown on the page, and raised after cleaning up."""
         self._session.call = self
         self._session.levels = self._endpointing.levels
-        self._transport.listen_to_playback(self._tell)
+        self._transport.listen_to_playback(self.dispatch)
         self._set_alarm()
         try:
-            async with asyncio.TaskGroup() as pumps:
-                tasks = [pumps.create_task(pump()) for pump in (self._uplink, self._downlink)]
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._receive_frames()), group.create_task(self._converse())]
                 await self._over.wait()
                 if self._failure:
                     raise self._failure
@@ -215,9 +180,9 @@ class Call:
             await self._clean_up()
         return self._reason
 
-    async def _uplink(self) -> None:
-        """Has the caller heard to the end, once there is somebody to; the transport keeps the last second for us."""
-        await self._ready.wait()
+    async def _receive_frames(self) -> None:
+        """Take the caller's frames once a Responder is there; till then the transport keeps the last second of them."""
+        await self._connected.wait()
         reason = "disconnected"
         try:
             await self._transport.receive_frames(self._on_frame)
@@ -225,151 +190,158 @@ class Call:
             reason = "never_connected"
         except TransportLost:
             reason = "network_lost"
-        self._tell(ev.TransportClosed(reason))
+        except MediaFailed as error:
+            log.exception("call %s: its audio failed", self._session.id[:6])
+            self._publish(ErrorShown(str(error), error.hint))
+            reason = "error"
+        self.dispatch(ev.TransportClosed(reason))
 
     def _on_frame(self, frame: Frame) -> None:
-        """What the transport calls with every frame."""
-        for heard in self._endpointing.process(frame):
-            if not isinstance(heard, bytes):
-                self._tell(heard)
-            elif self._responder:
-                self._responder.send_audio(heard)
+        """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
+        for result in self._endpointing.process(frame):
+            if not isinstance(result, bytes):
+                self.dispatch(result)
+            elif responder := self._link.connection:
+                responder.send_audio(result)
 
-    async def _downlink(self) -> None:
-        """The Responder's events, over as many connections as it takes."""
-        self._background, _ = await asyncio.gather(self._line.background(self._session.owner), self._recall())
-        if self._briefing is None:  # else there is news already, and newer
-            self._briefing = self._line.brief(self._background)
-            self._mode = self._line.mode(self._background.profile)
+    async def _converse(self) -> None:
+        """Brief the Responder with what is known of the caller, connect it, and receive its events."""
+        owner = self._session.owner
+        self._background, _ = await asyncio.gather(self._dependencies.background(owner), self._recall())
+        if self._link.briefing is None:  # else the profile has changed meanwhile, and this one is older
+            self._link.brief(self._dependencies.brief(self._background))
+            self._mode = self._dependencies.mode(self._background.profile)
         try:
-            await self._answer_the_line()
-            while True:
-                await self._listen_to_responder()
-                await self._reconnect()
+            await self._link.run(self._on_connected)
         except ResponderUnavailable as error:
             log.warning("call %s: %s %s", self._session.id[:6], error, error.hint)
-            self._ready.set()
-            self._tell(ev.ResponderGone(str(error)))
+            self._connected.set()
+            self.dispatch(ev.ResponderGone(str(error)))
 
     async def _recall(self) -> None:
-        """What was said before, when this call goes on with a conversation; it goes on without when memory is slow."""
+        """Put back what was said before, when this call continues a conversation and memory answers in time."""
         session = self._session
-        if not session.continues:
-            return
-        earlier = await self._line.earlier(session.owner, session.conversation_id)
-        self._recalled = "unavailable" if earlier is None else "kept"
-        self._history.begin_with(earlier or ())
+        if session.continues:
+            earlier = await self._dependencies.earlier(session.owner, session.conversation_id)
+            self._recalled = "unavailable" if earlier is None else "kept"
+            self._history.prepend(earlier or ())
 
-    async def _answer_the_line(self) -> None:
-        self._responder = await self._dial()
-        self._publish(self._started())
-        self._tell(ev.CallStarted())
-        self._ready.set()
+    def _on_connected(self) -> None:
+        session, about = self._session, self._dependencies.about
+        self._publish(
+            SessionStarted(
+                session_id=session.id,
+                conversation_id=session.conversation_id,
+                history=self._recalled,
+                transport=session.transport,
+                hearing=self._endpointing.name,
+                responder=about.responder,
+                model=about.model,
+                offline=about.offline,
+            )
+        )
+        self.dispatch(ev.CallStarted())
+        self._connected.set()
         while self._early:
-            self._tell(self._early.popleft())
-        if self._line.subscribe and not self._over.is_set():
-            self._subscription = self._line.subscribe(self._session.owner, self._tell)
+            self.dispatch(self._early.popleft())
+        if self._dependencies.subscribe and not self._over.is_set():
+            self._subscription = self._dependencies.subscribe(session.owner, self.dispatch)
 
-    async def _listen_to_responder(self) -> None:
-        """Until the connection breaks. Raises `ResponderRejected` when no other will do."""
-        responder = self._responder
-        assert responder is not None
-        try:
-            await responder.receive_events(self._tell)
-        except ResponderUnavailable as error:
-            if not error.retryable:
-                raise
-            self._tell(ev.ResponderLost(str(error)))
-        finally:
-            self._responder = None
-            await responder.close()
-
-    async def _reconnect(self) -> None:
-        self._responder = await self._dial()
-        self._tell(ev.ResponderRestored())
-
-    async def _dial(self) -> Responder:
-        """A connection that knows what is known of the caller by now, and not only when dialling began."""
-        briefing = self._briefing
-        assert briefing is not None
-        responder = await dial_patiently(self._line.dial, briefing, self._history)
-        if (newer := self._briefing) is not None and newer != briefing:
-            responder.brief(newer)
-        return responder
-
-    def _brief_anew(self, profile: UserProfile) -> None:
-        """What is known of the caller has changed: the page hears that it did, the Responder what matters to it."""
+    def _brief_again(self, profile: UserProfile) -> None:
+        """Show the page that the profile has changed, and tell the Responder where it matters to it."""
         self._publish(UserContextChanged())
-        briefing = self._line.brief(replace(self._background, profile=profile))
-        self._mode = self._line.mode(profile)
-        if briefing == self._briefing:
-            return
-        self._briefing = briefing
-        if self._responder:
-            self._responder.brief(briefing)
-
-    def _expire(self) -> None:
-        """The alarm rings: something may be due, unless the deadline has moved since it was set."""
-        if self._ends_at <= self._now():
-            self._ends_at = float("inf")
-            self._tell(ev.HangUpRequested("max_minutes"))
-        self._tell(None)
-
-    def _set_alarm(self) -> None:
-        """To the machine's deadline, or to the end of the call if that comes first."""
-        deadline = self._machine.deadline()
-        due = self._ends_at if deadline is None else min(deadline, self._ends_at)
-        if due != float("inf") and not self._over.is_set():
-            self._alarm.set(due)
+        self._mode = self._dependencies.mode(profile)
+        self._link.brief(self._dependencies.brief(replace(self._background, profile=profile)))
 
     async def _clean_up(self) -> None:
-        """Tasks and sockets back to where they were; the record of the call into memory.
+        """Release tasks and sockets, and record the call; each step is taken though another raises.
 
-        Every step is taken, whatever became of the one before it. The session keeps this call meanwhile: who
-        asks for its end then waits for it, instead of breaking it off.
+        The session keeps this call until the sockets are closed: who ends it meanwhile waits for it.
         """
         self._over.set()
         self._alarm.stop()
-        async with contextlib.AsyncExitStack() as steps:
-            steps.callback(self._record_end)
-            steps.callback(self._endpointing.close)
-            steps.push_async_callback(self._transport.close)
-            if self._responder:
-                steps.push_async_callback(self._responder.close)
-            steps.push_async_callback(self._tool_calls.close, go_on=self._reason != "deleted")
+        reason, session = self._reason, self._session
+        steps: list[Callable[[], object]] = [
+            lambda: self._tool_calls.close(go_on=reason != "deleted"),
+            self._link.close,
+            self._transport.close,
+            self._endpointing.close,
+            lambda: setattr(session, "call", None),
+            lambda: self._subscription.close() if self._subscription else None,
+            lambda: self._learner.close(reason),
+            lambda: self._post_turn.close(reason),
+            lambda: keep_summary(self._keep, session, reason),
+            lambda: self._dependencies.metrics.session_ended(reason),
+            lambda: self._trace.close(reason),
+        ]
+        cancelled: asyncio.CancelledError | None = None
+        for step in steps:
+            try:
+                result = step()
+                if isinstance(result, Awaitable):
+                    await result
+            except asyncio.CancelledError as error:
+                cancelled = error
+            except Exception:
+                log.exception("call %s: a step of cleaning up failed", session.id[:6])
+        if cancelled:
+            raise cancelled
 
-    def _record_end(self) -> None:
-        self._session.call = None
-        if self._subscription:
-            self._subscription.close()
-        self._learner.close(self._reason)
-        self._turns_over.close(self._reason)
-        keep_summary(self._keep, self._session, self._reason)
-        self._line.metrics.session_ended(self._reason)
-        self._trace.close(self._reason)
+    # --- what the session's routes ask of a live call --------------------------------------------------
 
-    def _question(self, domain: str, query: str) -> Question:
-        session = self._session
-        conversation = session.conversation_id
-        return Question(domain, query, session.id, session.owner, mode=self._mode, conversation_id=conversation)
+    def type_text(self, text: str) -> None:
+        """Put typed input into the conversation; before the Responder is there, it is kept for it.
+
+        Raises `BadRequest` when the call is over.
+        """
+        if self._over.is_set():
+            raise BadRequest("This call is over.", hint="Connect again, then type.")
+        typed = ev.TextTyped(text)
+        if self._connected.is_set():
+            self.dispatch(typed)
+        else:
+            self._early.append(typed)
+
+    def cancel_thinker(self, call: str) -> None:
+        """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it is over."""
+        self._tool_calls.dismiss(call)
+        self.dispatch(ev.ThinkerDismissed(call))
+
+    def say_answer(self, call: str) -> None:
+        """Speak an answer that came too late, as soon as the floor is free. Raises `NotFound`, `BadRequest`."""
+        self.dispatch(ev.LateAnswerWanted(call, self._tool_calls.late_answer(call)))
+
+    def hang_up(self, reason: str) -> None:
+        """End in order; the caller hears a goodbye unless `reason` is 'deleted' or 'disconnected'."""
+        gone = reason == "disconnected"
+        self.dispatch(ev.TransportClosed(reason) if gone else ev.HangUpRequested(reason))
+
+    def depths(self) -> dict[str, float]:
+        """Return how full the call's queues are, by the names in `sessions.registry.QUEUES`."""
+        media = self._transport.stats()
+        return {
+            "responder_messages": self._link.connection.backlog if self._link.connection else 0,
+            "microphone_frames": media["inbox_frames"],
+            "playback_ms": media["queued_ms"],
+        }
 
     # --- events in, commands out ----------------------------------------------------------------------
 
-    def _tell(self, event: ev.Event | None) -> None:
-        """Give the machine an event (None: a deadline has come) and do what it says, at once.
+    def dispatch(self, event: ev.Event | None) -> None:
+        """Give the machine an event (None: a deadline has come) and carry out its commands, at once.
 
         Events caused by carrying out a command wait until the commands before them are done. A fault in here ends
         the call through `run`, not whoever brought the event: that may be a transport's clock or a request.
         """
-        self._told.append(event)
-        if self._telling:
+        self._queue.append(event)
+        if self._dispatching:
             return
-        self._telling = True
+        self._dispatching = True
         try:
-            while self._told:
-                commands = self._ask_machine(told := self._told.popleft())
-                if not isinstance(told, ev.ReplyAudio):
-                    self._trace.turn_is(self._machine.turn, told)
+            while self._queue:
+                commands = self._handle(queued := self._queue.popleft())
+                if not isinstance(queued, ev.ReplyAudio):
+                    self._trace.on_turn(self._machine.turn, queued)
                 for command in commands:
                     self._execute(command)
             if not isinstance(event, ev.ReplyAudio):  # the sound of a reply moves no deadline forward
@@ -378,17 +350,17 @@ class Call:
             self._failure = error
             self._over.set()
         finally:
-            self._telling = False
+            self._dispatching = False
 
-    def _ask_machine(self, event: ev.Event | None) -> list[do.Command]:
+    def _handle(self, event: ev.Event | None) -> list[do.Command]:
         if event is None:
             return self._machine.expire(self._now())
-        if decision := _SPEECH_NAMES.get(type(event)):
-            self._line.metrics.vad_decided(decision)
+        if decision := VAD_DECISIONS.get(type(event)):
+            self._dependencies.metrics.vad_decided(decision)
         return self._machine.receive(event, self._now())
 
     def _execute(self, command: do.Command) -> None:
-        transport = self._transport
+        transport, responder = self._transport, self._link.connection
         match command:
             case do.Play(item, pcm):
                 if not transport.play(item, pcm) and item != self._cut_item:
@@ -401,16 +373,16 @@ class Call:
             case do.ResumePlayback():
                 transport.resume()
             case do.FlushPlayback():
-                self._told.append(ev.PlaybackFlushed(transport.flush()))
+                self._queue.append(ev.PlaybackFlushed(transport.flush()))
             case do.RunThinker(call, name, arguments):
                 with self._trace.thinker(call):
                     self._tool_calls.run(call, name, arguments)
             case do.CancelThinker(call):
                 self._tool_calls.cancel(call)
             case do.Remember(role, text):
-                kept_as = self._history.add(role, text)
+                message_id = self._history.add(role, text)
                 self._learner.on_message(role, text)
-                self._turns_over.heard(role, text, kept_as)
+                self._post_turn.on_message(role, text, message_id)
             case do.NoticeDelivered(notice):
                 if self._subscription:
                     self._subscription.mark_delivered(notice)
@@ -419,13 +391,10 @@ class Call:
             case do.HangUp(reason):
                 self._reason = reason
                 self._over.set()
-            case do.CreateReply(Purpose.FILLER) if self._responder:
-                self._responder.send(replace(command, hint=filler_hint(self._tool_calls.filler())))
-            case _:
-                if self._responder:
-                    self._responder.send(command)
-
-    # --- the page -------------------------------------------------------------------------------------
+            case do.CreateReply(Purpose.FILLER) if responder:
+                responder.send(replace(command, hint=filler_hint(self._tool_calls.filler())))
+            case _ if responder:
+                responder.send(command)
 
     def _publish(self, event: PageEvent) -> None:
         """Report `event` to the metrics, the hooks, the trace and the page, completed with what the machine lacks."""
@@ -437,29 +406,29 @@ class Call:
             case NoticeChanged() if self._subscription:
                 event = self._subscription.shown(event)
             case TurnMeasured():
-                self._line.metrics.turn_measured(event)
+                self._dependencies.metrics.turn_measured(event)
         if isinstance(event, ThinkerChanged):
-            self._turns_over.thinker_changed(event)
-        self._trace.published(event)
+            self._post_turn.on_thinker(event)
+        self._trace.on_event(event)
         self._session.publish(event)
 
-    def _started(self) -> SessionStarted:
-        session, about = self._session, self._line.about
-        return SessionStarted(
-            session.id,
-            session.conversation_id,
-            self._recalled,
-            session.transport,
-            self._endpointing.name,
-            about.responder,
-            about.model,
-            about.offline,
-        )
+    # --- time -----------------------------------------------------------------------------------------
 
+    def _on_deadline(self) -> None:
+        """Something may be due, unless the deadline has moved since the alarm was set."""
+        if self._ends_at <= self._now():
+            self._ends_at = float("inf")
+            self.dispatch(ev.HangUpRequested("max_minutes"))
+        self.dispatch(None)
 
-_SPEECH_NAMES: dict[type[ev.Event], str] = {
-    ev.SpeechStarted: "speech_started",
-    ev.SpeechPaused: "speech_paused",
-    ev.SpeechResumed: "speech_resumed",
-    ev.SpeechStopped: "speech_stopped",
-}
+    def _set_alarm(self) -> None:
+        """Set the alarm to the machine's deadline, or to the end of the call if that comes first."""
+        deadline = self._machine.deadline()
+        due = self._ends_at if deadline is None else min(deadline, self._ends_at)
+        if due != float("inf") and not self._over.is_set():
+            self._alarm.set(due)
+
+    def _question(self, domain: str, query: str) -> Question:
+        session = self._session
+        conversation = session.conversation_id
+        return Question(domain, query, session.id, session.owner, mode=self._mode, conversation_id=conversation)

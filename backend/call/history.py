@@ -1,31 +1,30 @@
-"""What was really said and heard in one call: a short tail here, for a new line; all of it in memory.
+"""The words really said and heard in one call, and the record of the call once it has ended.
 
-A call may go on with a conversation that was begun earlier, by voice or by text: then the tail begins with its end.
+Everything goes to memory and is never waited for; the newest messages stay at hand for a new connection. A call may
+continue an earlier conversation, by voice or by text: then the messages at hand begin with its end.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import Literal, cast
 
+from backend.conversation.page_events import Role
 from backend.responders.base import PastMessage
+from backend.sessions.registry import Session
 from backend.storage.memory import Memory, Message
 from backend.storage.outbox import Enqueue
-
-log = logging.getLogger(__name__)
+from backend.users.profile_updates import CountSession, update_profile
 
 TAIL = 30
 """Messages put back on a new connection."""
-
 EARLIER_CHARS = 2_000
-"""Characters of an earlier message put on the line; one that was written may be long."""
+"""Characters of an earlier message that are put back; one that was written may be long."""
 
 
-class History:
-    """One call's words. Nothing here is ever waited for."""
+class CallHistory:
+    """The messages of one call."""
 
     def __init__(self, user_id: str, conversation_id: str, keep: Enqueue) -> None:
         self._user_id = user_id
@@ -36,35 +35,58 @@ class History:
         """Messages added so far."""
 
     def __repr__(self) -> str:
-        return f"History({len(self._tail)} messages at hand)"
+        return f"CallHistory({len(self._tail)} messages at hand)"
 
     def tail(self) -> list[PastMessage]:
-        """The newest messages, oldest first."""
+        """Return the newest messages, oldest first."""
         return list(self._tail)
 
     def since(self, count: int) -> list[PastMessage]:
-        """Those added after the first `count`, as far as they are at hand."""
+        """Return the messages added after the first `count`, as far as they are at hand."""
         added = self.count - count
         return list(self._tail)[-added:] if added > 0 else []
 
-    def begin_with(self, earlier: Iterable[Message]) -> None:
-        """What was said before this call goes before what was said in it."""
-        said = [
+    def prepend(self, earlier: Iterable[Message]) -> None:
+        """Put the end of the earlier conversation before what was said in this call."""
+        past = [
             PastMessage("user" if message.role == "user" else "assistant", message.content[:EARLIER_CHARS])
             for message in earlier
             if message.said
         ]
-        self._tail.extendleft(reversed(said[-(TAIL - len(self._tail)) :] if len(self._tail) < TAIL else []))
+        if (room := TAIL - len(self._tail)) > 0:
+            self._tail.extendleft(reversed(past[-room:]))
 
-    def add(self, role: str, text: str) -> str:
-        """Keep one thing said; gives the id it is kept under."""
-        speaker = cast(Literal["user", "assistant"], role)
-        self._tail.append(PastMessage(speaker, text))
+    def add(self, role: Role, text: str) -> str:
+        """Keep one message, and return the id it is kept under."""
+        self._tail.append(PastMessage(role, text))
         self.count += 1
-        message = Message(speaker, text, time.time())
+        message = Message(role, text, time.time())
 
         async def append(memory: Memory) -> None:
             await memory.append_messages(self._user_id, self._conversation_id, message)
 
         self._keep(append)
         return message.message_id
+
+
+def keep_summary(keep: Enqueue, session: Session, reason: str) -> None:
+    """Keep the record of an ended call for a day, or forget a deleted one; count it in the user's profile."""
+    summary = {
+        "started": session.opened_at,
+        "ended": time.time(),
+        "reason": reason,
+        "transport": session.transport,
+        "responder": session.responder,
+        **session.counts,
+    }
+    session_id, owner, conversation_id = session.id, session.owner, session.conversation_id
+
+    async def write(memory: Memory) -> None:
+        if reason == "deleted":  # jobs run in order: this also takes what was still waiting to be written
+            await memory.forget_session(session_id)
+            await memory.forget_conversation(owner, conversation_id)
+        else:
+            await memory.put_summary(session_id, summary)
+        await update_profile(memory, owner, CountSession(time.time()))
+
+    keep(write)

@@ -1,9 +1,9 @@
-"""A call's turns, one by one, told to the post-steps once each is over. Nothing here is ever waited for.
+"""The hook that gives each turn of a call to the middleware's post-steps once the turn is over; nothing is waited for.
 
-    words of the caller's ──▶ what they heard, Thinkers that worked ──▶ over
+    words of the caller ──▶ words they heard, Thinkers that worked ──▶ over
 
 A turn is over when the caller takes the next one, when it has been quiet for a while with no Thinker at work, or when
-the call ends. What a post-step makes of the answer cannot be spoken any more: it takes its place in what is kept.
+the call ends. What a post-step makes of the answer cannot be spoken any more: it replaces what is kept of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from backend.conversation.page_events import ThinkerChanged
+from backend.conversation.page_events import Role, ThinkerChanged
 from backend.middleware.base import Asked, WholeTurn
 from backend.middleware.pipeline import Pipeline
 from backend.storage.memory import Memory
@@ -21,24 +21,21 @@ from backend.users.modes import Mode
 
 QUIET_S = 5.0
 """Seconds after the last word in which a turn may go on."""
-WORKING = frozenset({"routed", "working"})
 
 
 @dataclass
 class _Turn:
-    """One turn so far."""
-
     asked: str = ""
     heard: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
-    """The ids under which what was heard is kept."""
+    """The ids under which the heard words are kept."""
     thinkers: dict[str, str] = field(default_factory=dict)
     """Tool call → domain."""
     working: set[str] = field(default_factory=set)
 
 
-class TurnsOver:
-    """One call's part. Call `close` when the call is over."""
+class PostTurnHook:
+    """Follows the turns of one call. Call `close` when the call is over."""
 
     def __init__(
         self,
@@ -61,65 +58,63 @@ class TurnsOver:
 
     def __repr__(self) -> str:
         turn = self._turn
-        return f"TurnsOver({len(turn.heard)} heard, {len(turn.working)} Thinkers at work)"
+        return f"PostTurnHook({len(turn.heard)} heard, {len(turn.working)} Thinkers at work)"
 
-    def heard(self, role: str, text: str, message_id: str) -> None:
-        """Something was really said and heard, and is kept under this id."""
+    def on_message(self, role: Role, text: str, message_id: str) -> None:
+        """Note what was really said or heard, which is kept under `message_id`."""
         if role == "user":
             if self._turn.heard:
-                self._over()
+                self._end_turn()
             self._turn.asked = f"{self._turn.asked} {text}".strip()
         elif self._turn.asked:  # a greeting, a nudge or a notice answers nobody
             self._turn.heard.append(text)
             self._turn.messages.append(message_id)
-        self._wait()
+        self._restart_timer()
 
-    def thinker_changed(self, event: ThinkerChanged) -> None:
+    def on_thinker(self, event: ThinkerChanged) -> None:
         """Note which Thinkers work for the turn; it is not over before they are."""
         turn = self._turn
-        if event.stage in WORKING and event.work and turn.asked:
+        if event.stage in ("routed", "working") and event.work and turn.asked:
             turn.thinkers[event.call_id] = event.work.domain
             turn.working.add(event.call_id)
         else:
             turn.working.discard(event.call_id)
-        self._wait()
+        self._restart_timer()
 
     def close(self, reason: str) -> None:
-        """The call is over. A session that was deleted is not told of. Returns at once."""
+        """End the last turn; of a session that was deleted, it is dropped. Returns at once."""
         if reason == "deleted":
             self._turn = _Turn()
-        self._over()
+        self._end_turn()
 
-    def _wait(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer:
             self._timer.cancel()
             self._timer = None
+
+    def _restart_timer(self) -> None:
+        self._stop_timer()
         if self._turn.heard and not self._turn.working:
-            self._timer = asyncio.get_running_loop().call_later(self._quiet_s, self._over)
+            self._timer = asyncio.get_running_loop().call_later(self._quiet_s, self._end_turn)
 
-    def _over(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
+    def _end_turn(self) -> None:
+        self._stop_timer()
         turn, self._turn = self._turn, _Turn()
         if not turn.asked or not turn.heard:
             return
         mode = self._mode()
-        asked = Asked(turn.asked, self._user_id, self._conversation_id, source_mode="voice", mode=mode.name)
         whole = WholeTurn(
-            asked,
+            Asked(turn.asked, self._user_id, self._conversation_id, source_mode="voice", mode=mode.name),
             " ".join(turn.heard),
             message_id=turn.messages[-1],
             thinkers=tuple(dict.fromkeys(turn.thinkers.values())),
         )
 
         async def amend(amended: WholeTurn) -> None:
-            self._amend(tuple(turn.messages), amended.answer)
+            async def write(memory: Memory) -> None:
+                messages = tuple(turn.messages)
+                await memory.amend_messages(self._user_id, self._conversation_id, messages, amended.answer)
+
+            self._keep(write)
 
         self._pipeline.later(whole, names=mode.steps, on_amended=amend)
-
-    def _amend(self, messages: tuple[str, ...], text: str) -> None:
-        async def amend(memory: Memory) -> None:
-            await memory.amend_messages(self._user_id, self._conversation_id, messages, text)
-
-        self._keep(amend)

@@ -1,19 +1,24 @@
-"""What the Responder is told: who it is, whom it may ask, and what is known of the caller."""
+"""The words a call begins with: the Responder's briefing, and the recordings that are played when it cannot speak."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from backend.agent.context import standing
-from backend.conversation.commands import Purpose
+from backend.conversation.commands import Clip, Purpose
+from backend.media.wav import read_wav
 from backend.models.base import quoted
 from backend.responders.base import Briefing
 from backend.thinkers.registry import ThinkerRegistry
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
+
+CLIPS = Path(__file__).parent / "clips"
 
 CHARACTER = """\
 You are a warm, attentive voice on a phone line. Speak the way people speak: short sentences, everyday words, \
@@ -53,7 +58,7 @@ PURPOSES = {
 
 @dataclass(frozen=True, slots=True)
 class CallerBackground:
-    """What a call knows of its caller from before."""
+    """The knowledge of a caller that a call begins with."""
 
     profile: UserProfile = field(default_factory=UserProfile)
     tasks: Sequence[Mapping[str, str]] = ()
@@ -90,7 +95,7 @@ def brief(
 
 
 def filler_hint(sentence: str) -> str:
-    """What a filler may sound like, in the words of the Thinker that is at work; '' when it has none."""
+    """Return a hint for a filler reply: the sentence of the Thinker that is at work, or nothing when it has none."""
     return f"You may say it like this: {json.dumps(sentence, ensure_ascii=False)}" if sentence else ""
 
 
@@ -105,3 +110,15 @@ def _facts(caller: CallerBackground) -> str:
     }
     told = {name: part for name, part in known.items() if part}
     return quoted(told) if told else ""
+
+
+@cache
+def clip_audio(clip: Clip) -> bytes:
+    """Return the recording of `clip`, 24 kHz mono PCM16, read once. It was made by `scripts/make_clips.sh`."""
+    return read_wav(CLIPS / f"{clip.value}.wav")
+
+
+def load_clips() -> None:
+    """Read all recordings now, so that no caller waits for a disk. Raises what `read_wav` raises."""
+    for clip in Clip:
+        clip_audio(clip)

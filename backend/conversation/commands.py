@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from backend.conversation.page_events import PageEvent
+from backend.conversation.page_events import PageEvent, Role
 
 
 class Purpose(StrEnum):
@@ -22,7 +22,7 @@ class Purpose(StrEnum):
 
 
 class Clip(StrEnum):
-    """Words the server can speak by itself, when the Responder cannot. Recorded in `session/clips/`."""
+    """Words the server can speak by itself, when the Responder cannot. Recorded in `call/clips/`."""
 
     SORRY = "sorry"
     MOMENT = "moment"
@@ -159,9 +159,9 @@ class CancelThinker:
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """Keep what was really said or heard: `role` is 'user' or 'assistant'."""
+    """Keep what was really said by the caller, or heard of the assistant."""
 
-    role: str
+    role: Role
     text: str
 
 

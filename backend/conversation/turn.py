@@ -47,11 +47,9 @@ What is told unasked waits in `notices` for a free and quiet floor on which nobo
     replies     ours: asked for, streaming, finished, refused, overdue
     heard       what was heard of them, and what of it was cut
     thinkers    calls of tools, answers in time and late, dismissals
-    telling     when notices may be told, and when a telling is over
     line        the line to the provider breaks, comes back, stays dead
     silence     fillers, nudges, the goodbye for idling, an answer owed too long
-    leaving     the last word, and hanging up
-    moves       what several of these do
+    moves       what several of these do; the last word, and hanging up
 """
 
 from __future__ import annotations
@@ -59,8 +57,7 @@ from __future__ import annotations
 from backend.conversation import events as ev
 from backend.conversation.commands import Command
 from backend.conversation.limits import TurnLimits
-from backend.conversation.machine import heard, leaving, line, replies, silence, speech, telling, thinkers
-from backend.conversation.machine.moves import close
+from backend.conversation.machine import heard, line, moves, replies, silence, speech, thinkers
 from backend.conversation.machine.state import Act, Deadlines, Floor, State
 from backend.conversation.page_events import ErrorShown
 
@@ -86,11 +83,11 @@ class TurnMachine:
                 replies.on_audio(state, event, now)
         elif state.floor is not Floor.CLOSED:
             _dispatch(state, event, now)
-            telling.settle_notices(state, now)
+            replies.settle_notices(state, now)
             replies.ask_next(state, now)
         elif isinstance(event, ev.PlaybackFlushed):
             heard.on_flushed(state, event)
-            telling.settle_notices(state, now)
+            replies.settle_notices(state, now)
         return state.taken()
 
     def deadline(self) -> float | None:
@@ -102,7 +99,7 @@ class TurnMachine:
         state = self._state
         while act := _due(state, now):
             act(state, now)
-            telling.settle_notices(state, now)
+            replies.settle_notices(state, now)
         if state.floor is not Floor.CLOSED:
             replies.ask_next(state, now)
         return state.taken()
@@ -193,9 +190,9 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.ProviderComplained(code, message):
             s.publish(ErrorShown(message, f"The Responder reported {code}; the call goes on."))
         case ev.HangUpRequested(reason):
-            leaving.on_hang_up_requested(s, reason, now)
+            moves.on_hang_up_requested(s, reason, now)
         case ev.TransportClosed(reason):
-            close(s, reason)
+            moves.close(s, reason)
 
 
 def _deadlines(s: State) -> Deadlines:
@@ -203,12 +200,12 @@ def _deadlines(s: State) -> Deadlines:
     if s.floor is Floor.CLOSED:
         return
     yield from speech.deadlines(s)
-    yield from leaving.deadlines(s)
+    yield from moves.deadlines(s)
     if replies.next_wanted(s):
         yield s.not_before, replies.ask_next
     yield from line.deadlines(s)
-    if (due := telling.due_at(s)) is not None:
-        yield due, telling.tell_notices
+    if (due := replies.notices_due_at(s)) is not None:
+        yield due, replies.begin_notices
     if s.floor is not Floor.HELD:
         yield from replies.deadlines(s)
     if s.floor is Floor.LISTENING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backend.conversation.events import Heard
-from backend.errors import TransportLost
+from backend.errors import VoiceError
 from backend.media.frame import SILENCE, Frame
 from backend.media.playout import Playout
 from backend.transports.base import OnFrame, OnPlayback, ReceiveQueue
@@ -25,7 +25,7 @@ class FakeTransport:
         """Let the caller say something."""
         self._receive_queue.enqueue(frames)
 
-    def finish(self, error: TransportLost | None = None) -> None:
+    def finish(self, error: VoiceError | None = None) -> None:
         """Let the caller hang up, or be lost."""
         self._receive_queue.end(error)
 

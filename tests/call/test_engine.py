@@ -8,12 +8,19 @@ from typing import Any
 
 import pytest
 
-from backend.call import reconnect as redial
+from backend.call import responder_link
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
-from backend.errors import BadRequest, NeverConnected, ResponderRejected, ResponderUnavailable, TransportLost
+from backend.errors import (
+    BadRequest,
+    MediaFailed,
+    NeverConnected,
+    ResponderRejected,
+    ResponderUnavailable,
+    TransportLost,
+)
 from backend.responders.base import PastMessage
 from backend.storage.memory import MemoryJob, Message, StoredCall
 from backend.testing.memory import FakeMemory
@@ -201,7 +208,7 @@ async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -
 
 
 async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redial, "PAUSES_S", (0.0, 0.3))
+    monkeypatch.setattr(responder_link, "PAUSES_S", (0.3,))
     async with placed_call(ScriptedResponder(), ResponderUnavailable("busy")) as call:
         call.session.type_text("hello")
         await begin_reply(call)
@@ -231,7 +238,7 @@ async def test_what_is_heard_during_the_reconnection_is_told_to_the_new_line() -
 
 
 async def test_a_responder_that_cannot_be_reached_ends_the_call_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redial, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(responder_link, "PAUSES_S", (0.0,))
     async with placed_call(ResponderUnavailable("busy"), ResponderUnavailable("busy")) as call:
         assert any(map(any, (call.transport.tick(1) for _ in range(20)))), "something is said"
         call.transport.tick(1000)
@@ -362,7 +369,7 @@ async def crashed(call: PlacedCall) -> None:
     assert ended == 1 and call.session.call is None
 
 
-def broken(*_: object) -> Any:
+def broken(*_: object, **__: object) -> Any:
     raise RuntimeError("a fault")
 
 
@@ -430,15 +437,6 @@ async def test_a_memory_that_takes_nothing_costs_memory_only() -> None:
     assert not call.told("error") and call.transport.closed
 
 
-async def test_a_transport_that_fails_to_close_does_not_cost_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with placed_call() as call:
-        monkeypatch.setattr(call.transport, "close", broken)
-        call.transport.finish()
-        with pytest.raises(RuntimeError):
-            await call.task
-        assert call.jobs and call.session.call is None
-
-
 async def test_a_call_that_is_cancelled_cleans_up_all_the_same() -> None:
     async with placed_call() as call:
         call.task.cancel()
@@ -490,3 +488,32 @@ async def test_a_new_conversation_asks_memory_nothing() -> None:
 
     async with placed_call(earlier=never) as call:
         assert call.session.conversation_id and call.histories == [[]]
+
+
+async def test_every_step_of_cleaning_up_is_taken_though_others_raise(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with placed_call() as call:
+        for owner, step in (
+            (call.live._tool_calls, "close"),
+            (call.transport, "close"),
+            (call.live._endpointing, "close"),
+            (call.live._learner, "close"),
+            (call.live._post_turn, "close"),
+        ):
+            monkeypatch.setattr(owner, step, broken)
+        call.transport.finish(None)
+        assert await call.task == "disconnected"
+        assert call.session.call is None
+        ended = call.line.metrics.registry.get_sample_value("voice_sessions_ended_total", {"reason": "disconnected"})
+        assert ended == 1 and call.jobs, "the record of the call is kept"
+
+
+async def test_a_fault_in_the_audio_path_ends_the_call_in_order_and_is_shown() -> None:
+    async with placed_call() as call:
+        call.transport.finish(MediaFailed("This call's audio failed (ValueError)."))
+        async with asyncio.timeout(1):
+            assert await call.task == "error"
+        await settle()
+        assert call.told("error")[-1] == {
+            "message": "This call's audio failed (ValueError).",
+            "hint": "Call again; the server's log says why.",
+        }

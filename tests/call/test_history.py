@@ -6,8 +6,7 @@ import logging
 
 import pytest
 
-from backend.call.history import TAIL, History
-from backend.call.summary import keep_summary
+from backend.call.history import TAIL, CallHistory, keep_summary
 from backend.conversation.page_events import TranscriptCompleted
 from backend.responders.base import PastMessage
 from backend.sessions.registry import Session
@@ -23,7 +22,7 @@ async def run(jobs: list[MemoryJob], memory: FakeMemory) -> None:
 
 async def test_every_message_goes_to_memory_in_order() -> None:
     jobs: list[MemoryJob] = []
-    history, memory = History("u1", "s1", jobs.append), FakeMemory()
+    history, memory = CallHistory("u1", "s1", jobs.append), FakeMemory()
     history.add("user", "hello")
     history.add("assistant", "hi")
     await run(jobs, memory)
@@ -34,7 +33,7 @@ async def test_every_message_goes_to_memory_in_order() -> None:
 
 
 def test_the_tail_is_bounded_and_keeps_the_newest() -> None:
-    history = History("u1", "s1", lambda _: None)
+    history = CallHistory("u1", "s1", lambda _: None)
     for number in range(TAIL + 5):
         history.add("user", str(number))
     assert len(history.tail()) == TAIL
@@ -42,7 +41,7 @@ def test_the_tail_is_bounded_and_keeps_the_newest() -> None:
 
 
 def test_what_was_added_since_is_told_apart() -> None:
-    history = History("u1", "s1", lambda _: None)
+    history = CallHistory("u1", "s1", lambda _: None)
     history.add("user", "one")
     count = history.count
     assert history.since(count) == []
@@ -55,7 +54,7 @@ def test_a_memory_that_takes_nothing_is_logged_and_costs_no_more(caplog: pytest.
     def refuse(_job: MemoryJob) -> None:
         raise RuntimeError("full")
 
-    history = History("u1", "s1", careful(refuse))
+    history = CallHistory("u1", "s1", careful(refuse))
     with caplog.at_level(logging.ERROR):
         history.add("user", "my secret")
     assert history.tail() == [PastMessage("user", "my secret")]
@@ -89,7 +88,7 @@ async def test_the_summary_never_holds_words() -> None:
 async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> None:
     jobs: list[MemoryJob] = []
     session, memory = Session("ada", "fake"), FakeMemory()
-    history = History("ada", session.conversation_id, jobs.append)
+    history = CallHistory("ada", session.conversation_id, jobs.append)
     history.add("user", "hello")
     keep_summary(jobs.append, session, "deleted")
     await run(jobs, memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from backend.agent.context import Note
-from backend.call.post_turn import TurnsOver
+from backend.call.post_turn import PostTurnHook
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.middleware.base import Amended, Asked, WholeTurn, step
 from backend.middleware.pipeline import Pipeline
@@ -46,9 +46,9 @@ class Log:
 
         self.pipeline = pipeline(keep, shout)
 
-    def over(self, jobs: list[MemoryJob] | None = None, mode: str = "default", quiet_s: float = 30.0) -> TurnsOver:
+    def over(self, jobs: list[MemoryJob] | None = None, mode: str = "default", quiet_s: float = 30.0) -> PostTurnHook:
         keep = (jobs if jobs is not None else []).append
-        return TurnsOver(self.pipeline, "ada", "c1", mode=lambda: Mode(name=mode), keep=keep, quiet_s=quiet_s)
+        return PostTurnHook(self.pipeline, "ada", "c1", mode=lambda: Mode(name=mode), keep=keep, quiet_s=quiet_s)
 
     async def seen(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """Question, answer and Thinkers of each turn."""
@@ -59,15 +59,15 @@ class Log:
 async def test_a_turn_is_over_when_the_next_begins_and_when_the_call_ends() -> None:
     log = Log()
     turns = log.over()
-    turns.heard("assistant", "Hello, this is a machine.", "m0")
-    turns.heard("user", "Will it rain?", "m1")
-    turns.heard("assistant", "Let me check.", "m2")
-    turns.thinker_changed(weather("routed"))
-    turns.thinker_changed(weather("complete"))
-    turns.heard("assistant", "It will.", "m3")
-    turns.heard("user", "Oh", "m4")
-    turns.heard("user", "no.", "m5")
-    turns.heard("assistant", "Sorry.", "m6")
+    turns.on_message("assistant", "Hello, this is a machine.", "m0")
+    turns.on_message("user", "Will it rain?", "m1")
+    turns.on_message("assistant", "Let me check.", "m2")
+    turns.on_thinker(weather("routed"))
+    turns.on_thinker(weather("complete"))
+    turns.on_message("assistant", "It will.", "m3")
+    turns.on_message("user", "Oh", "m4")
+    turns.on_message("user", "no.", "m5")
+    turns.on_message("assistant", "Sorry.", "m6")
     turns.close("disconnected")
     assert await log.seen() == [
         ("Will it rain?", "Let me check. It will.", ("weather",)),
@@ -80,13 +80,13 @@ async def test_a_turn_is_over_when_the_next_begins_and_when_the_call_ends() -> N
 async def test_a_quiet_while_ends_a_turn_but_not_while_a_thinker_works() -> None:
     log = Log()
     turns = log.over(quiet_s=0.03)
-    turns.heard("user", "Will it rain?", "m1")
-    turns.heard("assistant", "Let me check.", "m2")
-    turns.thinker_changed(weather("working"))
+    turns.on_message("user", "Will it rain?", "m1")
+    turns.on_message("assistant", "Let me check.", "m2")
+    turns.on_thinker(weather("working"))
     await asyncio.sleep(0.06)
     assert log.turns == []
-    turns.thinker_changed(weather("complete"))
-    turns.heard("assistant", "It will.", "m3")
+    turns.on_thinker(weather("complete"))
+    turns.on_message("assistant", "It will.", "m3")
     async with asyncio.timeout(2):
         await until(lambda: len(log.turns) == 1)
     turns.close("disconnected")
@@ -96,7 +96,7 @@ async def test_a_quiet_while_ends_a_turn_but_not_while_a_thinker_works() -> None
 async def test_a_turn_nobody_heard_an_answer_to_is_none() -> None:
     log = Log()
     turns = log.over()
-    turns.heard("user", "Hello?", "m1")
+    turns.on_message("user", "Hello?", "m1")
     turns.close("network_lost")
     assert await log.seen() == []
 
@@ -104,8 +104,8 @@ async def test_a_turn_nobody_heard_an_answer_to_is_none() -> None:
 async def test_a_deleted_call_is_told_to_nobody() -> None:
     log = Log()
     turns = log.over()
-    turns.heard("user", "A secret.", "m1")
-    turns.heard("assistant", "I see.", "m2")
+    turns.on_message("user", "A secret.", "m1")
+    turns.on_message("assistant", "I see.", "m2")
     turns.close("deleted")
     assert await log.seen() == []
 
@@ -113,8 +113,8 @@ async def test_a_deleted_call_is_told_to_nobody() -> None:
 async def test_what_was_spoken_is_amended_only_where_it_is_kept() -> None:
     log, jobs = Log(), list[MemoryJob]()
     turns = log.over(jobs, mode="loud")
-    turns.heard("user", "Will it rain?", "m1")
-    turns.heard("assistant", "It will.", "m2")
+    turns.on_message("user", "Will it rain?", "m1")
+    turns.on_message("assistant", "It will.", "m2")
     turns.close("disconnected")
     assert await log.seen() == [("Will it rain?", "IT WILL.", ())]
     assert len(jobs) == 1

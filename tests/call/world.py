@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from backend.call.engine import Call, Line, ResponderInfo
+from backend.call.engine import CallDependencies, CallEngine, ResponderInfo
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
@@ -93,7 +93,7 @@ class PlacedCall:
 
     session: Session
     transport: FakeTransport
-    line: Line
+    line: CallDependencies
     responders: list[ScriptedResponder]
     histories: list[list[PastMessage]]
     jobs: list[MemoryJob]
@@ -106,9 +106,9 @@ class PlacedCall:
         return self.responders[-1]
 
     @property
-    def live(self) -> Call:
+    def live(self) -> CallEngine:
         """The call as the session knows it."""
-        assert isinstance(self.session.call, Call)
+        assert isinstance(self.session.call, CallEngine)
         return self.session.call
 
     def told(self, type_: str) -> list[dict[str, Any]]:
@@ -172,8 +172,8 @@ async def placed_call(
     def briefed(caller: CallerBackground) -> Briefing:
         return brief(thinkers.registry, caller, endpointing="local")
 
-    whole = Line(
-        dial=dial,
+    whole = CallDependencies(
+        connect=dial,
         brief=briefed,
         mode=lambda _profile: Mode(),
         background=background,
@@ -189,7 +189,7 @@ async def placed_call(
     )
     whole = replace(whole, **line)
     session, carrier = Session(user, "fake", conversation), transport or FakeTransport()
-    task = asyncio.create_task(Call(whole, session, carrier).run())
+    task = asyncio.create_task(CallEngine(whole, session, carrier).run())
     placed = PlacedCall(session, carrier, whole, responders, histories, jobs, task)
     reading = asyncio.create_task(_read(placed))
     try:

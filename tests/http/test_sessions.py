@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.call.summary import keep_summary
+from backend.call.history import keep_summary
 from backend.conversation.page_events import TranscriptCompleted, TranscriptInterrupted
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT

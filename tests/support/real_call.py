@@ -82,7 +82,7 @@ async def real_call() -> AsyncIterator[tuple[PlacedCall, WebRTCTransport, WebRTC
         try:
             await caller.accept(answer)
             await caller.connected()
-            async with placed_call(transport=transport, dial=dial, open_endpointing=endpointing) as call:
+            async with placed_call(transport=transport, connect=dial, open_endpointing=endpointing) as call:
                 await until(lambda: call.told("session_started") != [])
                 yield call, transport, caller, provider
         finally:

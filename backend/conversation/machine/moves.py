@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from backend.conversation import commands as do
 from backend.conversation import page_events as page
-from backend.conversation.commands import Clip
-from backend.conversation.machine.state import Floor, Phase, State
+from backend.conversation.commands import Clip, Purpose
+from backend.conversation.machine.state import IDLE, Deadlines, Floor, Phase, State
 from backend.conversation.spoken import SpokenItem
 
 
@@ -67,3 +67,37 @@ def close(s: State, reason: str) -> None:
     s.out.extend(do.CancelThinker(call.call) for call in s.calls.running())
     s.out.append(do.FlushPlayback())
     s.out.append(do.HangUp(reason))
+
+
+def on_hang_up_requested(s: State, reason: str, now: float) -> None:
+    """Somebody wants the call to end: at once when its owner has it deleted, else with a word."""
+    if reason == "deleted":
+        close(s, reason)
+    elif s.leaving is None or s.leaving == IDLE:
+        leave(s, reason, Clip.GOODBYE, now)
+
+
+def leave(s: State, reason: str, clip: Clip, now: float) -> None:
+    """Say one last thing of our own, then hang up."""
+    stop_reply(s, now)
+    s.leaving = reason
+    s.leave_by = now + s.limits.goodbye_within_s / 2
+    s.give_floor(Floor.LISTENING)
+    play_clip(s, clip)
+
+
+def leave_idle(s: State, now: float) -> None:
+    """Nobody has said anything for long: have the Responder say goodbye, and hang up unless that wakes them."""
+    s.leaving = IDLE
+    s.leave_by = now + s.limits.goodbye_within_s
+    s.want(Purpose.GOODBYE)
+
+
+def deadlines(s: State) -> Deadlines:
+    """How long the goodbye may take."""
+    if s.leaving:
+        yield s.leave_by, _leave_now
+
+
+def _leave_now(s: State, now: float) -> None:
+    close(s, s.leaving or IDLE)

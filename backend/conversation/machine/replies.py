@@ -9,7 +9,6 @@ from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.heard import heard_out
 from backend.conversation.machine.moves import apologise, cancel_reply, finish_items, play_clip
 from backend.conversation.machine.state import Deadlines, Floor, Phase, Reply, State
-from backend.conversation.machine.telling import tell_notices
 from backend.conversation.machine.thinkers import hand_in_asked_for
 
 ALLOWED = {Floor.LISTENING: tuple(Purpose), Floor.ASSISTANT: (Purpose.ANSWER, Purpose.RESULT)}
@@ -38,7 +37,7 @@ def ask_next(s: State, now: float) -> None:
         s.wanted.setdefault(Purpose.RESULT, 1)
     purpose = next_wanted(s)
     if purpose is None:
-        tell_notices(s, now)
+        begin_notices(s, now)
         return
     if now < s.not_before:
         return
@@ -182,3 +181,38 @@ def _came_to_nothing(s: State, reply: Reply, why: str, now: float) -> None:
         s.want(reply.purpose, reply.attempt + 1)
     else:
         apologise(s, why)
+
+
+def notices_due_at(s: State) -> float | None:
+    """When what waits may be told; None while something else goes first, or nothing waits."""
+    if not s.notices.waiting or not s.opened or s.floor is not Floor.LISTENING:
+        return None
+    busy = s.reply or s.playing or s.wanted or s.leaving or s.calls.running(s.turn)
+    if busy or s.owed_since is not None or s.lost_at is not None:
+        return None
+    quiet_since = max(s.last_sound_at, s.last_voice_at)
+    return max(quiet_since + s.limits.notice_after_s, s.notices_not_before)
+
+
+def begin_notices(s: State, now: float) -> None:
+    """Tell what waits, if it may be told now."""
+    due = notices_due_at(s)
+    if due is None or now < due:
+        return
+    s.requests += 1
+    s.reply = Reply(f"{Purpose.NOTICE}-{s.requests}", Purpose.NOTICE, 1, now)
+    notes, hint = s.notices.begin(s.reply.request)
+    s.out += [*notes, do.CreateReply(Purpose.NOTICE, s.reply.request, hint)]
+    s.clock.drop()  # what it sounds like is no part of a turn
+
+
+def settle_notices(s: State, now: float) -> None:
+    """A telling is over once its reply is, and all of it was heard or thrown away."""
+    telling, reply = s.notices.telling, s.reply
+    if telling is None or s.items.sounding(Purpose.NOTICE):
+        return
+    if reply and reply.request == telling.request and reply.wanted:
+        return
+    if telling.heard_ms == 0:
+        s.notices_not_before = now + s.limits.notice_retry_s
+    s.out += s.notices.settle()

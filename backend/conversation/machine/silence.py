@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
-from backend.conversation.machine.leaving import leave_idle
-from backend.conversation.machine.moves import apologise, cancel_reply, play_clip
+from backend.conversation.machine.moves import apologise, cancel_reply, leave_idle, play_clip
 from backend.conversation.machine.state import Deadlines, State
 
 

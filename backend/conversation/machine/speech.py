@@ -8,9 +8,8 @@ from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.line import admit_missing, send_typed
 from backend.conversation.machine.moves import release_hold, stop_reply
-from backend.conversation.machine.state import IDLE, Deadlines, Floor, State
+from backend.conversation.machine.state import IDLE, Deadlines, Floor, State, Utterance
 from backend.conversation.machine.thinkers import overtake
-from backend.conversation.utterance import Utterance
 
 
 def on_started(s: State, now: float) -> None:

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from backend.conversation.calls import CallLedger
 from backend.conversation.commands import Command, Publish, Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.notices import Notices
 from backend.conversation.page_events import FloorChanged, PageEvent
 from backend.conversation.spoken import SpokenItems
 from backend.conversation.turn_clock import TurnClock
-from backend.conversation.utterance import Utterance
 
 IDLE = "idle"
 """The one reason for leaving that the caller can still talk us out of."""
@@ -56,6 +54,141 @@ class Reply:
         return self.phase is not Phase.CANCELLING
 
 
+class Utterance:
+    """Counts voiced time only: a pause inside the hangover neither adds nor ends anything."""
+
+    __slots__ = ("_running_since", "_voiced_ms")
+
+    def __init__(self, now: float) -> None:
+        self._voiced_ms = 0
+        self._running_since: float | None = now
+
+    def __repr__(self) -> str:
+        return f"Utterance({self._voiced_ms} ms{', running' if self._running_since is not None else ', paused'})"
+
+    def pause(self, voiced_ms: int) -> None:
+        """The voice fell silent after `voiced_ms` of speech in all."""
+        self._voiced_ms = voiced_ms
+        self._running_since = None
+
+    def resume(self, voiced_ms: int, now: float) -> None:
+        """It goes on."""
+        self._voiced_ms = voiced_ms
+        self._running_since = now
+
+    def reaches(self, needed_ms: int) -> float | None:
+        """The moment it will have lasted `needed_ms`, if it keeps on; None while it is paused."""
+        if self._running_since is None:
+            return None
+        return self._running_since + max(0, needed_ms - self._voiced_ms) / 1000
+
+
+class ToolCallState(StrEnum):
+    """A call's life."""
+
+    RUNNING = "running"
+    ANSWERED = "answered"
+    """Submitted and fresh, waiting for its reply."""
+    STALE = "stale"
+    """Submitted too late to be spoken; the caller may still ask for it."""
+    SETTLED = "settled"
+    """Spoken, or cancelled."""
+
+
+@dataclass(slots=True)
+class ToolCallEntry:
+    """One call of the Responder's."""
+
+    call: str
+    group: str
+    """The reply that asked: calls of one reply are spoken as one answer."""
+    turn: int
+    """The user's turn it serves."""
+    since: float
+    state: ToolCallState = ToolCallState.RUNNING
+    orphaned: bool = False
+    """Its connection is lost: the provider no longer knows the call."""
+
+
+OVER = (ToolCallState.STALE, ToolCallState.SETTLED)
+OVER_KEPT = 64
+"""Calls remembered that are over: a repeated id is still recognised, and a stale answer can be asked for."""
+
+
+class ToolCallLedger:
+    """All calls of one conversation."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, ToolCallEntry] = {}
+
+    def __repr__(self) -> str:
+        return f"ToolCallLedger({', '.join(f'{c.call}:{c.state}' for c in self._calls.values())})"
+
+    def open(self, call: str, group: str, turn: int, now: float) -> ToolCallEntry | None:
+        """Enter a new call; None when this id was seen before."""
+        if call in self._calls:
+            return None
+        self._prune()
+        self._calls[call] = ToolCallEntry(call, group, turn, now)
+        return self._calls[call]
+
+    def answer(self, call: str) -> ToolCallEntry | None:
+        """Mark it answered and return it; None when it is unknown or was answered before."""
+        entry = self._calls.get(call)
+        if entry is None or entry.state is not ToolCallState.RUNNING:
+            return None
+        entry.state = ToolCallState.ANSWERED
+        return entry
+
+    def running(self, turn: int | None = None) -> list[ToolCallEntry]:
+        """Calls still worked on, of one turn or of all."""
+        return [c for c in self._calls.values() if c.state is ToolCallState.RUNNING and turn in (None, c.turn)]
+
+    def group_done(self, group: str) -> bool:
+        """Whether every call of that reply has its answer."""
+        return all(c.state is not ToolCallState.RUNNING for c in self._calls.values() if c.group == group)
+
+    def settle_answered(self) -> list[str]:
+        """Answered calls get no further attention: they are being spoken. Returns their ids."""
+        return self._move_answered(ToolCallState.SETTLED)
+
+    def lapse_answered(self) -> list[str]:
+        """Answered calls have gone stale unspoken. Returns their ids."""
+        return self._move_answered(ToolCallState.STALE)
+
+    def lapse(self, call: str) -> None:
+        """This one came too late."""
+        self._calls[call].state = ToolCallState.STALE
+
+    def is_stale(self, call: str) -> bool:
+        """Whether it was answered, and nobody has heard the answer."""
+        return call in self._calls and self._calls[call].state is ToolCallState.STALE
+
+    def has_answers(self, group: str) -> bool:
+        """Whether a call of that reply has an answer that is still to be spoken."""
+        return any(c.state is ToolCallState.ANSWERED for c in self._calls.values() if c.group == group)
+
+    def settle(self, call: str) -> None:
+        """This one gets no further attention."""
+        self._calls[call].state = ToolCallState.SETTLED
+
+    def orphan_all(self) -> None:
+        """The connection that knew them is gone."""
+        for entry in self._calls.values():
+            entry.orphaned = True
+
+    def _move_answered(self, state: ToolCallState) -> list[str]:
+        moved = [c for c in self._calls.values() if c.state is ToolCallState.ANSWERED]
+        for entry in moved:
+            entry.state = state
+        return [entry.call for entry in moved]
+
+    def _prune(self) -> None:
+        over = [c.call for c in self._calls.values() if c.state in OVER]
+        for call in over[: max(0, len(over) - OVER_KEPT)]:
+            del self._calls[call]
+
+
 @dataclass(slots=True)
 class State:
     """One conversation. Times are those of `now`, in seconds."""
@@ -93,7 +226,7 @@ class State:
     last_sound_at: float = 0.0
 
     # what is done for the caller
-    calls: CallLedger = field(default_factory=CallLedger)
+    calls: ToolCallLedger = field(default_factory=ToolCallLedger)
     asked_for: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Late answers the caller asked for: call → its output, and the last turn in which it is wanted."""
     notices: Notices = field(default_factory=Notices)

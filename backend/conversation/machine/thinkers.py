@@ -7,9 +7,8 @@ import json
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
-from backend.conversation.calls import Call
 from backend.conversation.commands import Purpose
-from backend.conversation.machine.state import IDLE, Floor, State
+from backend.conversation.machine.state import IDLE, Floor, State, ToolCallEntry
 
 DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
 """What the Responder is told of such a call."""
@@ -101,7 +100,7 @@ def _answered(s: State, call_id: str, output: str, outcome: page.ThinkerStage) -
         s.want(Purpose.RESULT)
 
 
-def _submit(s: State, call: Call, output: str) -> None:
+def _submit(s: State, call: ToolCallEntry, output: str) -> None:
     """As the call's result; once its connection is lost, as a note."""
     if not call.orphaned:
         s.out.append(do.SubmitResult(call.call, output))
