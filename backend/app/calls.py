@@ -29,7 +29,7 @@ from backend.observability.tracing import Tracer
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
-from backend.sessions.cluster.cluster import Cluster, ClusterRedis, open_cluster
+from backend.sessions.cluster.cluster import Cluster, ClusterRedis
 from backend.sessions.load import Load
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
@@ -228,7 +228,7 @@ async def _cluster(
         return None
     opened = stores.opened
     cluster = await stack.enter_async_context(
-        open_cluster(
+        Cluster(
             ClusterRedis(opened.redis, opened.waiting),
             directory,
             offers,

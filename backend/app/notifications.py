@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from backend.notifications.delivery import ReminderDelivery, Routes
+from backend.notifications.delivery import ReminderDelivery, ReminderMetrics, Routes
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.notifications.metrics import ReminderMetrics
 from backend.notifications.notices import NoticeRepository
 from backend.notifications.presence import Presence
 from backend.notifications.repository import ReminderRepository

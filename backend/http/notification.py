@@ -86,7 +86,8 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> dict
     if user is None:
         hint = "Name the user." if body.user == ME else "Leave `user` out: it is you."
         raise Forbidden("Reminders can only be set for yourself.", hint=hint)
-    return await _reminders(here).set(user, body.text, body.at, body.repeat, body.time_zone, body.id)
+    reminder = await _reminders(here).set(user, body.text, body.at, body.repeat, body.time_zone, body.id)
+    return {**reminder}
 
 
 @router.post("/notification/execute")

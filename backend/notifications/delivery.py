@@ -16,9 +16,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
 from backend.conversation.page_events import NoticeChanged, NoticeContent, PageEvent, ReminderChanged
 from backend.errors import MemoryUnavailable, PeerError
-from backend.notifications.metrics import ReminderMetrics
 from backend.notifications.notices import Notice, Notifier
 from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, delivered, notice_of, tried
 from backend.notifications.repository import ReminderRepository
@@ -30,6 +31,7 @@ DAY_S = 86_400
 SHOWN_WITHIN_S = 3.0
 """Seconds an open page has to say that it shows a reminder."""
 POLL_EVERY_S = 0.1
+LATE_BUCKETS_S = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 15, 60, 600, 3_600)
 SETTLING_LIMIT = 1_000
 """Delivered reminders whose records are being changed at once; more are found delivered at their next attempt."""
 
@@ -69,6 +71,38 @@ class Routes:
     has_page: Callable[[str], Awaitable[bool]]
     """Whether a page of that user is open in some process."""
     webhook: Webhook | None
+
+
+class ReminderMetrics:
+    """What became of reminders in this process, and how late their delivery began; shown by `show_in`."""
+
+    def __init__(self) -> None:
+        self._events = Counter(
+            "voice_reminders",
+            "What became of reminders: set, due, call, page, webhook, refused, canceled, given_up.",
+            ["event"],
+            registry=None,
+        )
+        self._late = Histogram(
+            "voice_reminder_late_seconds",
+            "From when a reminder was due until its delivery was begun.",
+            buckets=LATE_BUCKETS_S,
+            registry=None,
+        )
+
+    def show_in(self, registry: CollectorRegistry) -> None:
+        """Have `/metrics` show them."""
+        registry.register(self._events)
+        registry.register(self._late)
+
+    def count(self, event: str) -> None:
+        """Count one of the events that `voice_reminders` names."""
+        self._events.labels(event).inc()
+
+    def came_due(self, late_s: float) -> None:
+        """Count a reminder whose delivery begins, `late_s` seconds after it was due."""
+        self.count("due")
+        self._late.observe(max(0.0, late_s))
 
 
 class ReminderDelivery:

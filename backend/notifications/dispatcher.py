@@ -16,6 +16,8 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
+from tenacity import AsyncRetrying, retry_if_exception_type, wait_fixed
+
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
 from backend.conversation.page_events import NoticeChanged, NoticeContent
 from backend.errors import MemoryUnavailable
@@ -45,9 +47,9 @@ Subscribe = Callable[[str, OnNoticeEvent], "Subscription"]
 class Subscription:
     """One live call's subscription to its user's notices. Close it with the call."""
 
-    def __init__(self, dispatcher: NotificationDispatcher, user_id: str, on_event: OnNoticeEvent) -> None:
+    def __init__(self, dispatcher: NotificationDispatcher, user_id: str, lease: Lease, on_event: OnNoticeEvent) -> None:
         self.user_id = user_id
-        self.lease = dispatcher.lease_of(user_id)
+        self.lease = lease
         self._dispatcher = dispatcher
         self._on_event = on_event
         self._passed_on: dict[str, Notice] = {}
@@ -164,7 +166,7 @@ class NotificationDispatcher:
 
     def subscribe(self, user_id: str, on_event: OnNoticeEvent) -> Subscription:
         """Give the machine of that user's new call, through `on_event`, the notices there are, now and later."""
-        subscription = Subscription(self, user_id, on_event)
+        subscription = Subscription(self, user_id, self._repository.call_lease(user_id), on_event)
         self._subscriptions.setdefault(user_id, []).append(subscription)
         return subscription
 
@@ -178,10 +180,6 @@ class NotificationDispatcher:
             await asyncio.wait(self._tasks)
 
     # --- what a subscription needs --------------------------------------------------------------------
-
-    def lease_of(self, user_id: str) -> Lease:
-        """Return a new call's claim to be the active one of its user."""
-        return self._repository.call_lease(user_id)
 
     async def activate(self, subscription: Subscription) -> None:
         """Make its call the active one, since the newest call is where the user is; an older one stops speaking."""
@@ -211,15 +209,10 @@ class NotificationDispatcher:
         self._start(self._deactivate(user_id, subscription.lease))
 
     async def _delete(self, user_id: str, notice_id: str) -> None:
-        while True:
-            try:
-                await self._repository.remove(user_id, notice_id)
-            except MemoryUnavailable:
-                await asyncio.sleep(RETRY_S)
-            else:
-                self._deleting.discard((user_id, notice_id))
-                self._report_delivered(user_id, notice_id, "call")
-                return
+        retrying = AsyncRetrying(wait=wait_fixed(RETRY_S), retry=retry_if_exception_type(MemoryUnavailable))
+        await retrying(self._repository.remove, user_id, notice_id)
+        self._deleting.discard((user_id, notice_id))
+        self._report_delivered(user_id, notice_id, "call")
 
     def _report_delivered(self, user_id: str, notice_id: str, way: Literal["call", "page"]) -> None:
         for listener in self._on_delivered:

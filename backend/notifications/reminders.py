@@ -11,7 +11,7 @@ page, or accepted by the webhook, whichever came first.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired, TypedDict
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -32,6 +32,25 @@ DESERTED_S = 60 * 86_400
 """Seconds after which a repeating reminder ends that reached nobody all that time."""
 MISSES = 3
 """Occurrences that must have come and gone before it ends for that reason."""
+
+
+class ReminderJson(TypedDict):
+    """A reminder as its user, the page and the model see it."""
+
+    id: str
+    text: str
+    at: str | None
+    """ISO 8601 on the user's clock."""
+    at_s: float
+    repeat: str
+    state: Literal["set", "due"]
+    next: str | None
+    tries: int
+    when: NotRequired[str]
+    """The time in words."""
+    in_s: NotRequired[int]
+    """Seconds until then."""
+    created_at: NotRequired[float]
 
 
 class Reminder(msgspec.Struct, frozen=True):
@@ -70,8 +89,8 @@ class Reminder(msgspec.Struct, frozen=True):
         """When the scheduler has to look at it next."""
         return min(time for time in (self.at, self.again if self.due else 0) if time)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it for its user, the page and the model: `at` in ISO 8601 on the user's clock, `at_s` in Unix time."""
+    def to_json(self) -> ReminderJson:
+        """Return what its user, the page and the model see of it."""
         return {
             "id": self.id,
             "text": self.text,

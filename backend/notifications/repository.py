@@ -11,8 +11,7 @@ so a new field needs a default. Every method may raise `MemoryUnavailable`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 from redis.asyncio import Redis
@@ -135,12 +134,7 @@ class ReminderRepository:
         return Lease(self._client, _lease(owner, reminder_id), self._lease_s)
 
 
-def exported(reminders: Sequence[Reminder]) -> list[dict[str, Any]]:
-    """Return reminders as JSON data for their user to take away."""
-    return [reminder.to_json() | {"created_at": reminder.created_at} for reminder in reminders]
-
-
-def _write(pipe: Any, reminder: Reminder) -> None:
+def _write(pipe: Pipe, reminder: Reminder) -> None:
     pipe.hset(_records(reminder.owner), reminder.id, msgspec.json.encode(reminder))
     pipe.zadd(DUE, {_member(reminder.owner, reminder.id): reminder.wakes_at})
 

@@ -110,11 +110,11 @@ class ReminderScheduler:
     def _end(self, key: ReminderKey, task: asyncio.Task[Outcome]) -> None:
         del self._working[key]
         error = None if task.cancelled() else task.exception()
+        if isinstance(error, UnreadableReminder):  # counted and logged where it was decoded
+            self._resting[key] = self._clock() + UNREADABLE_REST_S
+            return
         if error is not None or task.cancelled() or task.result() == "elsewhere":
-            unreadable = isinstance(error, UnreadableReminder)
-            self._resting[key] = self._clock() + (UNREADABLE_REST_S if unreadable else REST_S)
-        if isinstance(error, UnreadableReminder):
-            return  # counted and logged where it was decoded
+            self._resting[key] = self._clock() + REST_S
         if isinstance(error, VoiceError):
             log.warning("a reminder could not be delivered, and is tried again: %s", type(error).__name__)
         elif error is not None:

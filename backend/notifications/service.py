@@ -9,13 +9,12 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.notifications.delivery import ReminderDelivery
-from backend.notifications.reminders import Reminder
-from backend.notifications.repository import ReminderRepository, exported
+from backend.notifications.reminders import Reminder, ReminderJson
+from backend.notifications.repository import ReminderRepository
 from backend.notifications.schedule import planned, zone_named
 from backend.notifications.scheduler import ReminderScheduler
 from backend.settings.notifications import NotificationSettings
@@ -54,7 +53,7 @@ class ReminderService:
 
     async def set(
         self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "", reminder_id: str = ""
-    ) -> dict[str, Any]:
+    ) -> ReminderJson:
         """Keep a new reminder and return it as JSON data; with an id that is known already, nothing new is kept.
 
         Raises `BadRequest`, `TooMany`, `MemoryUnavailable`.
@@ -71,11 +70,11 @@ class ReminderService:
         await self._delivery.report(owner, kept.id, "set")
         return self._shown(kept)
 
-    async def all_of(self, owner: str) -> list[dict[str, Any]]:
+    async def all_of(self, owner: str) -> list[ReminderJson]:
         """Return all of a user's as JSON data, the next one first. Raises `MemoryUnavailable`."""
         return [self._shown(reminder) for reminder in await self._reminders.all_of(owner)]
 
-    async def cancel(self, owner: str, reminder_id: str) -> dict[str, Any] | None:
+    async def cancel(self, owner: str, reminder_id: str) -> ReminderJson | None:
         """Cancel one, also while its notice waits to be spoken. Return what it was; None when there is no such one."""
         await self._delivery.withdraw(owner, reminder_id)
         removed = await self._reminders.remove(owner, reminder_id)
@@ -89,9 +88,10 @@ class ReminderService:
         """Deliver what is due now, of `owner` or of everybody. Return how many came to each outcome."""
         return await self._scheduler.execute(owner)
 
-    async def export(self, owner: str) -> list[dict[str, Any]]:
+    async def export(self, owner: str) -> list[ReminderJson]:
         """Return a user's reminders as JSON data, for the user to take away."""
-        return exported(await self._reminders.all_of(owner))
+        reminders = await self._reminders.all_of(owner)
+        return [{**reminder.to_json(), "created_at": reminder.created_at} for reminder in reminders]
 
     async def erase(self, owner: str) -> None:
         """Delete everything of that user."""
@@ -114,9 +114,9 @@ class ReminderService:
             raise BadRequest("The text is too long.", hint=f"At most {self._settings.text_chars} characters.")
         return text
 
-    def _shown(self, reminder: Reminder) -> dict[str, Any]:
+    def _shown(self, reminder: Reminder) -> ReminderJson:
         """Return it as JSON data, with its time in words on the user's clock and the seconds until then."""
         at = reminder.due or reminder.at
         here = datetime.fromtimestamp(at, ZoneInfo(reminder.zone)) if reminder.zone else None
         when = f"{here:%A}, {here.day} {here:%B %Y}, {here:%H:%M}" if here else ""
-        return reminder.to_json() | {"when": when, "in_s": round(at - self._clock())}
+        return {**reminder.to_json(), "when": when, "in_s": round(at - self._clock())}

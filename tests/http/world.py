@@ -237,7 +237,7 @@ async def world(
     )
     app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])
     if cluster:
-        cluster.start()
+        await cluster.__aenter__()
     async with serve(app, **server or {}) as made.url:
         try:
             yield made
@@ -245,7 +245,7 @@ async def world(
             await directory.close()
             await chat.close()
             if cluster:
-                await (cluster.stop() if made.dies else cluster.close())
+                await (cluster.stop() if made.dies else cluster.__aexit__())
 
 
 def settings_with(**values: Any) -> Settings:

@@ -11,8 +11,7 @@ from zoneinfo import ZoneInfo
 from fakeredis import FakeServer
 
 from backend.conversation.page_events import NoticeChanged, PageEvent
-from backend.notifications.delivery import Outcome, ReminderDelivery, Routes, Webhook
-from backend.notifications.metrics import ReminderMetrics
+from backend.notifications.delivery import Outcome, ReminderDelivery, ReminderMetrics, Routes, Webhook
 from backend.notifications.notices import Notice
 from backend.notifications.reminders import Reminder
 from backend.notifications.repository import ReminderRepository

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ class ClusterRedis:
 
 
 class Cluster:
-    """A `Switchboard` over all processes that share one Redis; see `open_cluster`."""
+    """A `Switchboard` over all processes that share one Redis, within `async with`."""
 
     def __init__(
         self,
@@ -158,15 +158,16 @@ class Cluster:
         """Return the descriptions of a user's calls of the last minutes."""
         return [entry.description for entry in await self._registry.entries_of(owner)]
 
-    def start(self) -> None:
-        """Answer and follow the other processes, and let them know of this one, until `close`."""
+    async def __aenter__(self) -> Cluster:
+        """Answer and follow the other processes, and let them know of this one."""
         self._tasks = [
             supervised("cluster RPC", self._rpc.run),
             supervised("session replicator", self._replicator.run),
             supervised("cluster watch", self._watch_others),
         ]
+        return self
 
-    async def close(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Stop, and let the other processes know that this one ends."""
         await self.stop()
         await self._replicator.leave()
@@ -224,22 +225,3 @@ class Cluster:
 
     def _unfollow(self, session_id: str) -> None:
         self._followed.pop(session_id, None)
-
-
-@asynccontextmanager
-async def open_cluster(
-    link: ClusterRedis,
-    directory: Directory,
-    accept_offer: AcceptOffer,
-    load: Load,
-    *,
-    metrics: Callable[[], str],
-    group: str | None,
-) -> AsyncIterator[Cluster]:
-    """Open a cluster that runs until the block ends; see `Cluster` for the arguments."""
-    cluster = Cluster(link, directory, accept_offer, load, metrics=metrics, group=group)
-    cluster.start()
-    try:
-        yield cluster
-    finally:
-        await cluster.close()
