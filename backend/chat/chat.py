@@ -113,6 +113,8 @@ class Chat:
         for key in [key for key in self._by_message if key[0] == user_id and conversation_id is None]:
             del self._by_message[key]
         await asyncio.gather(self._stop(mine), self._peers.stop(user_id, conversation_id))
+        if self._dependencies.profiles:
+            self._dependencies.profiles.forget(user_id, conversation_id)
 
     async def close(self) -> None:
         """Stop all turns."""

@@ -1,6 +1,6 @@
-"""What a typed conversation teaches of its user: names and homes they state, topics, and the rolling summary.
+"""Updates a user's profile from their typed turns: names and homes they state, topics, and the rolling summary.
 
-It is what a call learns, by the same rules (`session/knowing`), so that who typed is known to who speaks.
+The rules are those of a call (`users/profile_learner.py`), so that a call knows what its user typed before.
 """
 
 from __future__ import annotations
@@ -23,38 +23,39 @@ CONVERSATIONS = 1_000
 
 
 @dataclass(slots=True)
-class _Said:
+class _Recent:
     turns: int = 0
-    words: deque[PastMessage] = field(default_factory=lambda: deque(maxlen=2 * SUMMARY_TURNS))
+    messages: deque[PastMessage] = field(default_factory=lambda: deque(maxlen=2 * SUMMARY_TURNS))
 
 
 class ChatProfileUpdater:
-    """Told of every turn that was answered; returns at once."""
+    """Learns from every turn that was answered, and returns at once."""
 
     def __init__(self, keep: Enqueue, summaries: Summaries, ingest: IngestUtterance | None = None) -> None:
         self._keep = keep
         self._ingest = ingest
         self._summaries = summaries
-        self._said: OrderedDict[tuple[str, str], _Said] = OrderedDict()
+        self._recent: OrderedDict[tuple[str, str], _Recent] = OrderedDict()
 
     def __repr__(self) -> str:
-        return f"ChatProfileUpdater({len(self._said)} conversations)"
+        return f"ChatProfileUpdater({len(self._recent)} conversations)"
 
-    def __call__(self, asked: ChatRequest, reply: ChatReply) -> None:
-        if asked.conversation_id is None or reply.state != "complete":
+    def on_turn(self, request: ChatRequest, reply: ChatReply) -> None:
+        """Learn from an answered turn."""
+        if request.conversation_id is None or reply.state != "complete":
             return
-        if self._ingest and asked.user_id:
-            self._ingest(asked.user_id, asked.text, "chat")
+        if self._ingest and request.user_id:
+            self._ingest(request.user_id, request.text, "chat")
         topics = tuple(CountTopic(domain, time.time()) for domain in reply.thinkers)
-        updates: tuple[ProfileUpdate, ...] = (*stated(asked.text), *topics)
+        updates: tuple[ProfileUpdate, ...] = (*stated(request.text), *topics)
         if updates:
-            self._learn(asked.user_id, updates)
-        self._count(asked.user_id, asked.conversation_id, asked.text, reply.text)
+            self._learn(request.user_id, updates)
+        self._count(request.user_id, request.conversation_id, request.text, reply.text)
 
-    def forget(self, user_id: str) -> None:
-        """Count nothing of this user any more."""
-        for key in [key for key in self._said if key[0] == user_id]:
-            del self._said[key]
+    def forget(self, user_id: str, conversation_id: str | None = None) -> None:
+        """Drop the messages held of a user's conversations, or of one."""
+        for key in [key for key in self._recent if key[0] == user_id and conversation_id in (None, key[1])]:
+            del self._recent[key]
 
     def _learn(self, user_id: str, updates: tuple[ProfileUpdate, ...]) -> None:
         async def learn(memory: Memory) -> None:
@@ -63,11 +64,11 @@ class ChatProfileUpdater:
         self._keep(learn)
 
     def _count(self, user_id: str, conversation_id: str, question: str, answer: str) -> None:
-        said = self._said.setdefault((user_id, conversation_id), _Said())
-        self._said.move_to_end((user_id, conversation_id))
-        while len(self._said) > CONVERSATIONS:
-            self._said.popitem(last=False)
-        said.turns += 1
-        said.words += [PastMessage("user", question), PastMessage("assistant", answer)]
-        if said.turns % SUMMARY_EVERY == 0:
-            self._summaries.request(conversation_id, user_id, tuple(said.words))
+        recent = self._recent.setdefault((user_id, conversation_id), _Recent())
+        self._recent.move_to_end((user_id, conversation_id))
+        while len(self._recent) > CONVERSATIONS:
+            self._recent.popitem(last=False)
+        recent.turns += 1
+        recent.messages += [PastMessage("user", question), PastMessage("assistant", answer)]
+        if recent.turns % SUMMARY_EVERY == 0:
+            self._summaries.request(conversation_id, user_id, tuple(recent.messages))

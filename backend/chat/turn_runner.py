@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +23,7 @@ from backend.agent.events import (
 )
 from backend.agent.session import ThinkerSession
 from backend.chat.history import ChatHistory, MemoryConversations
+from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.routing import ThinkerRouting
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
 from backend.conversation.page_events import (
@@ -62,9 +62,6 @@ OWN_TOOLS = ("remember_preference", "memory", "manage_prompt", "get_personality"
 CANCELLED = ThinkerResponse("", "", (), 0, 0, 0, TurnState.CANCELLED, cacheable=False)
 """A turn that was cancelled before the model was asked."""
 
-OnTurn = Callable[[ChatRequest, ChatReply], None]
-"""Called after every turn that was answered; returns at once."""
-
 
 @dataclass(frozen=True, slots=True)
 class ChatDependencies:
@@ -75,7 +72,8 @@ class ChatDependencies:
     memory: Memory
     deadline_s: float
     """Seconds a turn has, unless its mode says otherwise."""
-    on_turn: OnTurn = lambda request, reply: None
+    profiles: ChatProfileUpdater | None = None
+    """Learns from every turn that was answered."""
     tracer: Tracer = NO_TRACER
     claims: TurnClaims | None = None
     """Which conversations other processes answer; None: there are none."""
@@ -138,7 +136,8 @@ class TurnRunner:
         if self._late and response.state is not TurnState.COMPLETE:
             raise NoAnswer(f"There was no answer within {deadline_s:g} seconds.", hint="Ask for less at once.")
         reply = self._reply(response, session)
-        self._dependencies.on_turn(self._request, reply)
+        if self._dependencies.profiles:
+            self._dependencies.profiles.on_turn(self._request, reply)
         return reply
 
     async def _situation(self) -> Situation | None:

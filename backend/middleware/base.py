@@ -1,12 +1,12 @@
-"""What a step is: an async function before or after a turn, described by its signature.
+"""The types of middleware: a step is an async function before or after a turn, described by its signature.
 
     @step("speaker_facts", stage="pre")
     async def speaker_facts(asked: Asked, memory: Memory) -> Note | None:
         ...
 
-A pre-step sees the question and what the steps before it found; it gives a `Note` (data for the system prompt), an
-`Exchange` (a tool call with its result), an `Aside` (for later steps only), or None. A post-step sees the whole turn;
-it gives an `Amended` answer, an `Aside`, or None when it was only for its effects.
+A pre-step sees the question and the outputs of the steps before it; it returns a `Note` (data for the system prompt),
+an `Exchange` (a tool call with its result), an `Aside` (for later steps only), or None. A post-step sees the whole
+turn; it returns an `Amended` answer, an `Aside`, or None when it ran for its effects only.
 
 Parameters are filled by their types: `Asked` or `WholeTurn`, `StepOptions`, and services, exactly as tools' are.
 """
@@ -24,14 +24,14 @@ from backend.errors import BadPlugin
 
 Stage = Literal["pre", "post"]
 PRE_DEADLINE_S = 1.0
-"""Seconds a pre-step has, unless it says otherwise: somebody is waiting for the answer."""
+"""Seconds a pre-step has, unless it says otherwise: the user is waiting for the answer."""
 POST_DEADLINE_S = 10.0
 """Seconds a post-step has, unless it says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Aside:
-    """Something for the steps that depend on this one; the model never sees it."""
+    """Data for the steps that depend on this one; the model never sees it."""
 
     data: Any
 
@@ -48,20 +48,20 @@ Output = Note | Exchange | Aside | Amended
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Asked:
-    """A turn as it begins. `user_id` is empty for somebody we do not know."""
+    """A turn as it begins. `user_id` is empty for a user we do not know."""
 
     text: str
     user_id: str = ""
     conversation_id: str = ""
     source_mode: SourceMode = "chat"
     mode: str = ""
-    """The name of the profile that is on; empty: none."""
+    """The name of the mode that is on; empty: none."""
     domain: str = ""
     """The Thinker that is consulted, by voice; empty in a chat."""
     platform: str = ""
     """Where it was typed, as the caller names it ("terminal", "phone"); empty by voice, and where nobody said."""
     earlier: Mapping[str, Output] = field(default_factory=dict)
-    """What the steps this one depends on have given, by name. One that failed, or gave nothing, is missing."""
+    """The outputs of the steps this one depends on, by name. A step that failed or returned None is missing."""
 
     def __repr__(self) -> str:
         return f"Asked({self.source_mode}, {self.domain or 'chat'}, {len(self.text)} characters)"
@@ -69,11 +69,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WholeTurn:
-    """A turn that is over: the question, and what came of it."""
+    """A turn that is over: the question, the answer, and what was used for it."""
 
     asked: Asked
     answer: str
-    """What was answered; in voice, what was heard of it."""
+    """The answer; in voice, the part of it that was heard."""
     message_id: str = ""
     tools: tuple[str, ...] = ()
     """Names of the tools that were used."""
@@ -81,7 +81,7 @@ class WholeTurn:
     """Domains of the Thinkers that were consulted."""
     citations: tuple[str, ...] = ()
     earlier: Mapping[str, Output] = field(default_factory=dict)
-    """What the steps this one depends on have given, pre-steps of the same turn included."""
+    """The outputs of the steps this one depends on, pre-steps of the same turn included."""
 
     def __repr__(self) -> str:
         return f"WholeTurn({self.asked!r}, {len(self.answer)} characters)"
@@ -89,7 +89,7 @@ class WholeTurn:
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    """How a step is set: its declared options with the operator's over them, and the name of its model."""
+    """The options of a step: the declared ones, overridden by the operator's, and the name of its model."""
 
     values: Mapping[str, Any]
     model: str = ""
@@ -108,7 +108,7 @@ class MiddlewareStep:
     function: Function
     depends_on: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
-    """The profiles it runs in; empty: all, and where none is on."""
+    """The modes it runs in; empty: all, and where none is on."""
     domains: tuple[str, ...] | None = None
     """The Thinkers it runs for; None: all. A chat is not affected."""
     platforms: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ class MiddlewareStep:
     options: Mapping[str, Any] = field(default_factory=dict)
     deadline_s: float = PRE_DEADLINE_S
     detached: bool = False
-    """Nobody waits for it: it runs once the answer is out, and so cannot amend it."""
+    """Whether it runs once the answer is out: nothing waits for it, and it cannot amend the answer."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Parameter name → the type to inject."""
 

@@ -1,4 +1,4 @@
-"""The one way through the steps, for chat and voice turns alike.
+"""Runs the steps around a turn, for chat and voice alike.
 
     asked = Asked(text, user_id, conversation_id, source_mode="chat", mode="work")
     prepared = await pipeline.before(asked, names=profile.steps)
@@ -33,21 +33,21 @@ log = logging.getLogger(__name__)
 PRE_WITHIN_S = 2.0
 """Seconds all pre-steps of a turn may take together."""
 POST_WITHIN_S = 10.0
-"""Seconds the post-steps that somebody waits for may take together."""
+"""Seconds the post-steps that are waited for may take together."""
 DETACHED_WITHIN_S = 60.0
-"""Seconds the others may."""
+"""Seconds detached post-steps may take together."""
 LATER_LIMIT = 200
-"""Turns whose post-steps wait to be run; of more, the oldest is dropped."""
+"""Turns that may wait for their post-steps; of more, the oldest is dropped."""
 LATER_AT_ONCE = 4
 """Turns whose post-steps run at the same time."""
 
 OnAmended = Callable[[WholeTurn], Awaitable[None]]
-"""Told of a turn whose answer was amended."""
+"""Called with a turn whose answer was amended."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Prepared:
-    """What the pre-steps have found for a turn."""
+    """The findings of the pre-steps for a turn."""
 
     asked: Asked
     outputs: Mapping[str, Output] = field(default_factory=dict)
@@ -58,32 +58,27 @@ class Prepared:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """Data for the system prompt."""
+        """The findings for the system prompt."""
         return tuple(output for output in self.outputs.values() if isinstance(output, Note))
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """Tool calls with their results."""
+        """The findings in the form of tool calls with their results."""
         return tuple(output for output in self.outputs.values() if isinstance(output, Exchange))
 
-    @property
-    def personal(self) -> bool:
-        """Whether any of it is one user's own: then an answer is, too."""
-        return any(note.personal for note in self.notes) or any(exchange.personal for exchange in self.exchanges)
-
     def add_to(self, situation: Situation | None = None) -> Situation:
-        """`situation` with what was found."""
+        """Return `situation` with the findings added."""
         base = situation or Situation()
         return replace(base, notes=(*base.notes, *self.notes), exchanges=(*base.exchanges, *self.exchanges))
 
     def turn(self, answer: str, **facts: Any) -> WholeTurn:
-        """The whole turn, once it is answered; `facts` are further fields of `WholeTurn`."""
+        """Return the whole turn, once it is answered; `facts` are further fields of `WholeTurn`."""
         return WholeTurn(self.asked, answer, earlier=self.outputs, **facts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Later:
-    """A turn whose post-steps wait to be run; `detached`: only those nobody waits for."""
+    """A turn that waits for its post-steps; `detached`: only for the detached ones."""
 
     turn: WholeTurn
     names: Collection[str] | None
@@ -92,7 +87,7 @@ class _Later:
 
 
 class Pipeline:
-    """All steps, checked and in order. Whoever makes it closes it."""
+    """All steps, checked and in order, until `close`."""
 
     def __init__(
         self,
@@ -119,16 +114,16 @@ class Pipeline:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The steps there are, in the order they run."""
+        """The names of the steps, in the order they run."""
         return tuple(step.name for step in self._order)
 
     @property
     def depth(self) -> int:
-        """Turns whose post-steps have not begun."""
+        """The number of turns whose post-steps have not begun."""
         return len(self._waiting)
 
     def check_names(self, names: Iterable[str]) -> None:
-        """Raises `BadPlugin` when one of them is no step: for whoever reads names from a file."""
+        """Raise `BadPlugin` when one of the names, which come from a file, is no step."""
         if missing := unknown(self._order, names):
             known = ", ".join(self.names) or "none"
             raise BadPlugin(f"There is no step called {', '.join(missing)}. There are: {known}.", hint=HINT)
@@ -147,7 +142,7 @@ class Pipeline:
         return Prepared(asked, _outputs(steps, outcomes), tuple(outcomes))
 
     async def after(self, turn: WholeTurn, *, names: Collection[str] | None = None) -> WholeTurn:
-        """Run the post-steps; gives the turn with its answer as amended. Raises nothing.
+        """Run the post-steps, and return the turn with its answer as amended. Raises nothing.
 
         Steps that amend run one after another where they depend on each other, and see each other's words; of several
         that do not, the last in order stands. Detached steps are not waited for: they run later, over the result.
@@ -159,19 +154,19 @@ class Pipeline:
     def later(
         self, turn: WholeTurn, *, names: Collection[str] | None = None, on_amended: OnAmended | None = None
     ) -> None:
-        """Have all post-steps run in a while, and `on_amended` told if the answer was. Returns at once.
+        """Queue all post-steps of a turn; `on_amended` is called if the answer was amended. Returns at once.
 
-        When too many wait, the turn that waits longest is dropped, and counted.
+        When too many wait, the one that waits longest is dropped, and counted.
         """
         self._queue(_Later(turn, names, on_amended))
 
     async def forget(self, user_id: str) -> None:
-        """Drop what waits for a user, and stop what is under way: all of theirs is to be erased."""
+        """Drop and stop the post-steps of a user whose data is to be erased."""
         self._waiting = deque(later for later in self._waiting if later.turn.asked.user_id != user_id)
         await _stopped([task for task, owner in self._working.items() if owner == user_id])
 
     async def close(self, within_s: float = 2.0) -> None:
-        """Finish the post-steps under way and waiting, within `within_s`; the rest is given up."""
+        """Finish the post-steps that run and wait, within `within_s`; the rest is dropped."""
         self._closed = True
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
@@ -258,13 +253,13 @@ def _options(step: MiddlewareStep, options: Mapping[str, Mapping[str, Any]], mod
 
 
 def _outputs(steps: Sequence[MiddlewareStep], outcomes: Iterable[StepOutcome]) -> dict[str, Output]:
-    """What was given, in the steps' own order: the same turn reads the same, however its steps were timed."""
+    """Return the outputs in the steps' own order, so that a turn reads the same however its steps were timed."""
     by_name = {outcome.name: outcome.output for outcome in outcomes}
     return {step.name: output for step in steps if (output := by_name.get(step.name)) is not None}
 
 
 def _as_amended(turn: WholeTurn, step: MiddlewareStep, earlier: Mapping[str, Output]) -> WholeTurn:
-    """The turn as a step sees it: the answer in the words of the last step it depends on that amended it."""
+    """Return the turn as a step sees it, with the answer as amended by the last step it depends on."""
     texts = [one.text for name in step.depends_on if isinstance(one := earlier.get(name), Amended) and one.text.strip()]
     return replace(turn, answer=texts[-1] if texts else turn.answer, earlier=earlier)
 
@@ -277,4 +272,4 @@ async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
 
 
 NO_STEPS = Pipeline(())
-"""A pipeline without steps, for whoever was given none."""
+"""A pipeline without steps."""

@@ -1,7 +1,7 @@
-"""In which order steps run, and which of them run in a given turn. Pure.
+"""Finds the steps, fixes their order, and picks those that run in a given turn.
 
 The order is fixed at start-up, over all steps: a cycle, a name twice, or a dependency that does not exist stops the
-server there. What a turn leaves out (another stage, another mode, not named) only leaves gaps in that order.
+server there. The steps a turn leaves out (another stage, another mode, not named) only leave gaps in that order.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from backend.errors import BadPlugin
 from backend.middleware.base import MiddlewareStep, Stage
 from backend.tools.discovery import folder_modules, package_modules
 
+PACKAGE = "backend.middleware.steps"
 HINT = "Steps are files in backend/middleware/steps and in PLUGIN_FOLDERS; depends_on names other steps."
 
 
 def ordered(steps: Iterable[MiddlewareStep]) -> tuple[MiddlewareStep, ...]:
-    """The steps so that each comes after those it depends on, otherwise by name. Raises `BadPlugin`."""
+    """Sort the steps so that each comes after those it depends on, otherwise by name. Raises `BadPlugin`."""
     steps = sorted(steps, key=lambda step: step.name)
     _check_names(steps)
     by_name = {step.name: step for step in steps}
@@ -43,7 +44,7 @@ def chosen(
     names: Collection[str] | None,
     platform: str = "",
 ) -> tuple[MiddlewareStep, ...]:
-    """The steps of one stage that run in this turn, in order.
+    """Return the steps of one stage that run in this turn, in order.
 
     With `names`, only those run, and what they depend on. A step's own `modes`, `domains` and `platforms` hold in any
     case.
@@ -62,14 +63,14 @@ def chosen(
 
 
 def graph_of(steps: Iterable[MiddlewareStep]) -> Mapping[str, tuple[str, ...]]:
-    """Name → the names it waits for, among `steps`: one that does not run is not waited for."""
+    """Return name → the names it waits for among `steps`: a step that does not run is not waited for."""
     steps = tuple(steps)
     there = {step.name for step in steps}
     return {step.name: tuple(name for name in step.depends_on if name in there) for step in steps}
 
 
 def unknown(order: Iterable[MiddlewareStep], names: Iterable[str]) -> tuple[str, ...]:
-    """Those of `names` that are no steps."""
+    """Return those of `names` that are no steps."""
     known = {step.name for step in order}
     return tuple(name for name in names if name not in known)
 
@@ -107,17 +108,14 @@ def _check_dependencies(step: MiddlewareStep, by_name: Mapping[str, MiddlewareSt
             )
 
 
-PACKAGE = "backend.middleware.steps"
-
-
 def discover(folders: Iterable[Path] = ()) -> list[MiddlewareStep]:
-    """All steps there are, in no order. Raises `BadPlugin` on a broken file."""
+    """Return all steps there are, in no order. Raises `BadPlugin` on a broken file."""
     modules = [*package_modules(PACKAGE), *(module for folder in folders for module in folder_modules(folder))]
     return [step for module in modules for step in steps_of(module)]
 
 
 def steps_of(module: ModuleType) -> list[MiddlewareStep]:
-    """The steps declared in `module` itself, not those it imports."""
+    """Return the steps declared in `module` itself, not those it imports."""
     declared = (
         getattr(value, "__step__", None)
         for value in vars(module).values()

@@ -1,4 +1,4 @@
-"""Runs the steps of one stage: side by side where they do not depend on each other, each within its deadline.
+"""Runs the steps of one stage side by side where they do not depend on each other, each within its deadline.
 
 A step that fails or is slow costs its own output and nothing else: those that depend on it run all the same, and see
 it missing. What it raised is logged by its type and place alone, since its text may hold a user's words.
@@ -26,21 +26,21 @@ from backend.models.base import quoted
 log = logging.getLogger(__name__)
 
 OUTPUT_LIMIT = 8_000
-"""Characters of JSON a step may give."""
+"""Characters of JSON a step may return."""
 STOP_WITHIN_S = 0.05
-"""Seconds a cancelled step gets to put its things away before it is left behind."""
+"""Seconds a cancelled step gets to clean up before it is left behind."""
 
 Kind = Literal["done", "nothing", "failed", "timeout"]
 Call = Callable[[MiddlewareStep, Mapping[str, Output]], Any]
-"""Begins a step, given what the steps it depends on have given: a coroutine."""
+"""Returns the coroutine of a step, given the outputs of the steps it depends on."""
 
 _left_behind: set[asyncio.Task[Any]] = set()
-"""Steps that would not stop in time: held until they end."""
+"""Steps that did not stop in time, referenced until they end."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What became of one step."""
+    """The outcome of one step."""
 
     name: str
     kind: Kind
@@ -55,74 +55,57 @@ async def run_steps(
     within_s: float | None = None,
     given: Mapping[str, Output] | None = None,
 ) -> list[StepOutcome]:
-    """Run `steps`, all of one stage; gives their outcomes in the order they ended.
+    """Run `steps`, all of one stage, and return their outcomes in the order they ended.
 
-    `given` are outputs of an earlier stage. What is not done after `within_s` seconds is a timeout. Raises nothing
-    but `CancelledError`, and then every step has been cancelled.
+    `given` are outputs of an earlier stage. A step that is not done after `within_s` seconds is a timeout. Raises
+    nothing but `CancelledError`, and then every step has been cancelled.
     """
-    if not steps:
-        return []
-    ends_at = None if within_s is None else time.monotonic() + within_s
-    return await _Run(steps, call, dict(given or {}), ends_at).all()
+    ends_at = float("inf") if within_s is None else time.monotonic() + within_s
+    by_name = {step.name: step for step in steps}
+    outputs, outcomes = dict(given or {}), list[StepOutcome]()
 
-
-class _Run:
-    """One stage under way."""
-
-    def __init__(
-        self, steps: Sequence[MiddlewareStep], call: Call, given: dict[str, Output], ends_at: float | None
-    ) -> None:
-        self._by_name = {step.name: step for step in steps}
-        self._call = call
-        self._outputs = given
-        self._ends_at = ends_at
-        self._outcomes: list[StepOutcome] = []
-
-    async def all(self) -> list[StepOutcome]:
-        sorter = TopologicalSorter(graph_of(self._by_name.values()))
-        sorter.prepare()
-        working: dict[asyncio.Task[StepOutcome], str] = {}
-        try:
-            while sorter.is_active():
-                for name in sorter.get_ready():
-                    working[asyncio.create_task(self._one(self._by_name[name]), name=f"step {name}")] = name
-                done, _ = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    self._note(task.result())
-                    sorter.done(working.pop(task))
-        finally:
-            for task in working:
-                task.cancel()
-        return self._outcomes
-
-    async def _one(self, step: MiddlewareStep) -> StepOutcome:
+    async def run(step: MiddlewareStep) -> StepOutcome:
         began = time.monotonic()
-        left_s = step.deadline_s if self._ends_at is None else min(step.deadline_s, self._ends_at - began)
+        left_s = min(step.deadline_s, ends_at - began)
         if left_s <= 0:
             return StepOutcome(step.name, "timeout", 0.0)
-        earlier = {name: self._outputs[name] for name in step.depends_on if name in self._outputs}
-        kind, output = await _finished(step, self._call(step, earlier), left_s)
+        earlier = {name: outputs[name] for name in step.depends_on if name in outputs}
+        kind, output = await _finished(step, call(step, earlier), left_s)
         return StepOutcome(step.name, kind, time.monotonic() - began, output)
 
-    def _note(self, outcome: StepOutcome) -> None:
-        self._outcomes.append(outcome)
-        if outcome.output is not None:
-            self._outputs[outcome.name] = outcome.output
+    sorter = TopologicalSorter(graph_of(steps))
+    sorter.prepare()
+    running: dict[asyncio.Task[StepOutcome], str] = {}
+    try:
+        while sorter.is_active():
+            for name in sorter.get_ready():
+                running[asyncio.create_task(run(by_name[name]), name=f"step {name}")] = name
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                outcome = task.result()
+                outcomes.append(outcome)
+                if outcome.output is not None:
+                    outputs[outcome.name] = outcome.output
+                sorter.done(running.pop(task))
+    finally:
+        for task in running:
+            task.cancel()
+    return outcomes
 
 
 async def _finished(step: MiddlewareStep, work: Any, within_s: float) -> tuple[Kind, Output | None]:
-    """The step's output; of a step that is late, that it is, even if it will not stop."""
+    """Return the step's output, or that it is late, even if it does not stop."""
     task: asyncio.Task[Any] = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task}, timeout=within_s)
     except asyncio.CancelledError:
         task.cancel()
-        _hold(task)
+        _leave_behind(task)
         raise
     if not task.done():
         task.cancel()
         await asyncio.wait({task}, timeout=STOP_WITHIN_S)
-        _hold(task)
+        _leave_behind(task)
         log.warning("step %s took longer than %.1f s and is skipped", step.name, within_s)
         return "timeout", None
     return _judged(step, task)
@@ -150,7 +133,7 @@ def _judged(step: MiddlewareStep, task: asyncio.Task[Any]) -> tuple[Kind, Output
 
 
 def output_fault(step: MiddlewareStep, output: object) -> str:
-    """Why this cannot be its output; '' when it can."""
+    """Return why this cannot be the step's output; an empty string when it can."""
     right = (Note, Exchange, Aside) if step.stage == "pre" else (Aside,) if step.detached else (Amended, Aside)
     if not isinstance(output, right):
         return f"a {'detached ' * step.detached}{step.stage}-step gives {' or '.join(kind.__name__ for kind in right)}"
@@ -171,22 +154,22 @@ def _size(data: Any) -> int:
         return OUTPUT_LIMIT + 1
 
 
-def _hold(task: asyncio.Task[Any]) -> None:
+def _leave_behind(task: asyncio.Task[Any]) -> None:
     _left_behind.add(task)
-    task.add_done_callback(_forgotten)
+    task.add_done_callback(_retrieve)
 
 
-def _forgotten(task: asyncio.Task[Any]) -> None:
+def _retrieve(task: asyncio.Task[Any]) -> None:
     _left_behind.discard(task)
     if not task.cancelled():
-        task.exception()  # looked at, so that asyncio does not report it as overlooked
+        task.exception()  # retrieved, so that asyncio does not report it
 
 
 BUCKETS_S = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)
 
 
 class StepMetrics:
-    """Counts outcomes; shown once `show_in` has been told where."""
+    """Counts the outcomes of steps, for the registry that `show_in` names."""
 
     def __init__(self) -> None:
         self._outcomes = Counter(
@@ -204,17 +187,17 @@ class StepMetrics:
         return f"StepMetrics({self.lost} turns lost)"
 
     def show_in(self, registry: CollectorRegistry) -> None:
-        """Have `/metrics` show them."""
+        """Show the counts in `registry`, and so in `/metrics`."""
         for metric in (self._outcomes, self._seconds, self._lost):
             registry.register(metric)
 
     def ran(self, outcomes: Iterable[StepOutcome]) -> None:
-        """These steps have run."""
+        """Count the outcomes of steps that have run."""
         for outcome in outcomes:
             self._outcomes.labels(outcome.name, outcome.kind).inc()
             self._seconds.labels(outcome.name).observe(outcome.elapsed_s)
 
     def dropped(self) -> None:
-        """A turn's post-steps will not run."""
+        """Count a turn whose post-steps will not run."""
         self.lost += 1
         self._lost.inc()

@@ -1,4 +1,4 @@
-"""What reasoning is asked, what it gives back, and what may be told of it meanwhile."""
+"""The types of reasoning: the request, its progress, the result, and the run that makes it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ NOT_FINISHED = "I did not get to the end of this."
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReasoningRequest:
-    """Something to think through."""
+    """A task to think through."""
 
     text: str
     strategy: Strategy = "mono"
     principal: Principal = field(default_factory=lambda: Principal(""))
     """On whose behalf tools run."""
     source_mode: Literal["voice", "chat"] = "chat"
-    """How the outcome is delivered."""
+    """How the result is delivered."""
     tools: tuple[str, ...] | None = None
     """Names of the tools it may use; None: all there are."""
     situation: Situation | None = None
     guidance: str = ""
-    """What whoever writes the outcome is told besides."""
+    """Further instructions for the model that words the result."""
 
     def __repr__(self) -> str:
         return f"ReasoningRequest({self.strategy}, {len(self.text)} characters)"
@@ -44,7 +44,7 @@ class ReasoningRequest:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What is being done: 'drafting', 'planning', 'calling clock'. Never anybody's words, nor a thought."""
+    """A stage worth showing: 'drafting', 'planning', 'calling clock'; never anybody's words, nor a thought."""
 
     detail: str
     round: int = 0
@@ -55,7 +55,7 @@ OnStage = Callable[[Stage], None]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reasoned:
-    """The outcome. Nothing of how it came about is in it but figures."""
+    """The result; of how it came about, it holds figures only."""
 
     text: str
     state: Literal["complete", "incomplete"]
@@ -79,7 +79,7 @@ class Reasoned:
 
 @dataclass(repr=False)
 class ReasoningRun:
-    """One task under way. Its sessions are private: what is thought in them is told to nobody."""
+    """One task under way. Its sessions are private: their words never leave the run."""
 
     agent: Agent
     task: ReasoningRequest
@@ -87,18 +87,18 @@ class ReasoningRun:
     round: int = 0
     responses: list[ThinkerResponse] = field(default_factory=list)
     best: str = ""
-    """The best there is to say so far, should the time run out."""
+    """The best result so far, should the time run out."""
 
     def __repr__(self) -> str:
         return f"ReasoningRun({self.task!r}, round {self.round}, {self.tokens} tokens)"
 
     @property
     def tokens(self) -> int:
-        """Spent so far."""
+        """Tokens used so far."""
         return sum(response.tokens_used for response in self.responses)
 
     def session(self, part: str, prompt: str, *, tools: bool, model: str = "", situated: bool = True) -> ThinkerSession:
-        """A conversation with one of the models, with the task's tools or none."""
+        """Open a conversation with one of the models, with the task's tools or none."""
         names = (self.task.tools if self.task.tools is not None else self.agent.toolbox.names) if tools else ()
         tools_ = self.agent.toolbox.only(names)
         agent = replace(self.agent, toolbox=tools_, model_name=model or self.agent.model_name, store=None)
@@ -106,7 +106,7 @@ class ReasoningRun:
             f"{self.task.principal.conversation_id}:{part}",
             system_prompt=prompt,
             user_id=self.task.principal.user_id,
-            on_event=self._tell,
+            on_event=self._on_agent_event,
             situation=self.task.situation if situated else None,
             private=True,
         )
@@ -114,7 +114,7 @@ class ReasoningRun:
     async def think(
         self, session: ThinkerSession, text: str, mode: Literal["voice", "chat"] = "chat"
     ) -> ThinkerResponse:
-        """One turn of it. Raises `NoAnswer` or `ModelUnavailable`."""
+        """Run one turn of `session`. Raises `NoAnswer` or `ModelUnavailable`."""
         response = await session.think(text, mode)
         response = replace(response, text=without_thoughts(response.text))
         self.responses.append(response)
@@ -123,11 +123,11 @@ class ReasoningRun:
         return response
 
     def stage(self, detail: str) -> None:
-        """Tell what is being done."""
+        """Show what is being done."""
         self.on_stage(Stage(detail, self.round))
 
     def reasoned(self, text: str, *, complete: bool) -> Reasoned:
-        """The outcome, with the figures of all turns."""
+        """Return the result with the figures of all turns."""
         sample = any(response.sample for response in self.responses)
         text = text if complete else f"{NOT_FINISHED} {text}".strip()
         return Reasoned(
@@ -143,7 +143,7 @@ class ReasoningRun:
             cacheable=complete and all(response.cacheable for response in self.responses),
         )
 
-    def _tell(self, event: AgentEvent) -> None:
+    def _on_agent_event(self, event: AgentEvent) -> None:
         match event:
             case ToolStarted(_, name) if name in self.agent.toolbox.names:
                 self.stage(f"calling {name}")
@@ -152,6 +152,6 @@ class ReasoningRun:
 
 
 def without_thoughts(text: str) -> str:
-    """`text` without what some models think aloud in front of it; of thoughts without beginning, too."""
+    """Return `text` without the thoughts some models write in front of it, also where their opening tag is missing."""
     behind = text.rpartition(THINK_END)[2]
     return behind.partition(THINK)[0].strip() if behind.strip() or THINK in text else text.strip()

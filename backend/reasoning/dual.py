@@ -4,9 +4,9 @@
        ▲                            │
        └───────── report ◀──────────┘        at most 20 rounds
 
-Both know the task. The planner sees reports, never raw tool results: that keeps it short of breath for the whole, and
-the executor free to be a small, quick model. A deliverable within its tags ends the work; when the rounds run out,
-what there is is told as what it is.
+Both know the task. The planner sees reports, never raw tool results: so it keeps the whole in view, and the executor
+may be a small, quick model. A deliverable within its tags ends the work; when the rounds run out, the latest report is
+given, and said to be unfinished.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ EXECUTOR = (
 BEGIN = "Give the first instruction."
 REPORT = "The executor reports (data):\n{report}\n\nGive the next instruction."
 BEST_LIMIT = 2_000
-"""Characters told of a report that is no deliverable."""
+"""Characters given of a report that is no deliverable."""
 
 
-async def think_dual(bench: ReasoningRun, *, planner: str, executor: str, rounds: int) -> Reasoned:
-    """`planner` and `executor` are models' names. Raises `NoAnswer` or `ModelUnavailable`."""
-    task = quoted(bench.task.text)
-    planning = bench.session("planner", PLANNER.format(task=task), tools=False, model=planner)
-    executing = f"{EXECUTOR.format(task=task)}\n\n{bench.task.guidance}".strip()
-    working = bench.session("executor", executing, tools=True, model=executor)
+async def think_dual(run: ReasoningRun, *, planner: str, executor: str, rounds: int) -> Reasoned:
+    """Think with two models, named by `planner` and `executor`. Raises `NoAnswer` or `ModelUnavailable`."""
+    task = quoted(run.task.text)
+    planning = run.session("planner", PLANNER.format(task=task), tools=False, model=planner)
+    executing = f"{EXECUTOR.format(task=task)}\n\n{run.task.guidance}".strip()
+    working = run.session("executor", executing, tools=True, model=executor)
     asked = BEGIN
-    for bench.round in range(1, rounds + 1):
-        bench.stage("planning")
-        instruction = (await bench.think(planning, asked)).text
-        bench.stage("carrying out")
-        report = await bench.think(working, instruction)
+    for run.round in range(1, rounds + 1):
+        run.stage("planning")
+        instruction = (await run.think(planning, asked)).text
+        run.stage("carrying out")
+        report = await run.think(working, instruction)
         if (result := deliverable(report.text)) is not None:
-            return bench.reasoned(_worded(bench, result), complete=not report.incomplete)
-        bench.best = _worded(bench, report.text[:BEST_LIMIT])
+            return run.reasoned(_worded(run, result), complete=not report.incomplete)
+        run.best = _worded(run, report.text[:BEST_LIMIT])
         asked = REPORT.format(report=quoted(report.text))
-    return bench.reasoned(bench.best, complete=False)
+    return run.reasoned(run.best, complete=False)
 
 
 def deliverable(text: str) -> str | None:
-    """What stands between the marks; None when there are none, or nothing between them. The closing one may be cut."""
+    """Return the text between the tags; None when there is none. The closing tag may be missing."""
     _, opened, rest = text.partition(OPEN)
     result = rest.partition(CLOSE)[0].strip()
     return result if opened and result else None
 
 
-def _worded(bench: ReasoningRun, text: str) -> str:
-    return speakable(text) if bench.task.source_mode == "voice" else text.strip()
+def _worded(run: ReasoningRun, text: str) -> str:
+    return speakable(text) if run.task.source_mode == "voice" else text.strip()

@@ -1,6 +1,6 @@
 """Tool calls for models that have none: one request by tags, and the calls in a text made.
 
-The agent's loop needs neither: it is served by `models.tagged`. These are for whoever drives such a model by hand.
+The agent's loop needs neither, since `models.tagged` serves it. These are for code that drives such a model itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from backend.tools.runner import Toolbox, ToolResult
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Generated:
-    """What a model said: its words, without calls, thoughts and made-up results, and the calls."""
+    """A model's words, without calls, thoughts and invented results, and its calls."""
 
     text: str
     calls: tuple[ToolCall, ...]
@@ -30,7 +30,7 @@ class Generated:
 async def generate(
     model: ChatModel, model_name: str, sys_prompt: str, messages: Sequence[dict[str, Any]], tools: Toolbox
 ) -> Generated:
-    """Ask once, telling of `tools` in words. Raises `ModelUnavailable`."""
+    """Ask once, with `tools` described in words. Raises `ModelUnavailable`."""
     asked = [{"role": "system", "content": sys_prompt}, *messages]
     stream = TaggedChatModel(model).stream(asked, model=model_name, tools=tools.schemas())
     async with aclosing(stream) as deltas:
@@ -40,7 +40,7 @@ async def generate(
 
 
 async def call_function(tools: Toolbox, text: str, principal: Principal | None = None) -> list[ToolResult]:
-    """Make the calls in `text`, side by side, and give their results in order; none when it holds none.
+    """Make the calls in `text` side by side, and return their results in order.
 
     A call that is unknown, malformed or fails comes back as a failed result that lists the tools.
     """

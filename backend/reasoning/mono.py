@@ -32,19 +32,19 @@ AGAIN = (
 _FINE = re.compile(r"\W*correct\b\W*", re.IGNORECASE)
 
 
-async def think_mono(bench: ReasoningRun, *, reflections: int) -> Reasoned:
-    """Raises `NoAnswer` or `ModelUnavailable`."""
-    task = bench.task
-    bench.stage("drafting")
-    drafter = bench.session("draft", f"{DRAFT} {task.guidance}".strip(), tools=True)
-    draft = await bench.think(drafter, task.text, task.source_mode)
-    for bench.round in range(1, reflections + 1):
-        bench.best = draft.text
-        bench.stage("checking the draft")
-        critic = bench.session("critic", CRITIC, tools=False, situated=False)
-        faults = (await bench.think(critic, f"{quoted({'task': task.text, 'answer': draft.text})}")).text
+async def think_mono(run: ReasoningRun, *, reflections: int) -> Reasoned:
+    """Think with one model. Raises `NoAnswer` or `ModelUnavailable`."""
+    task = run.task
+    run.stage("drafting")
+    drafter = run.session("draft", f"{DRAFT} {task.guidance}".strip(), tools=True)
+    draft = await run.think(drafter, task.text, task.source_mode)
+    for run.round in range(1, reflections + 1):
+        run.best = draft.text
+        run.stage("checking the draft")
+        critic = run.session("critic", CRITIC, tools=False, situated=False)
+        faults = (await run.think(critic, f"{quoted({'task': task.text, 'answer': draft.text})}")).text
         if _FINE.fullmatch(faults):
             break
-        bench.stage("mending the draft")
-        draft = await bench.think(drafter, AGAIN.format(faults=quoted(faults)), task.source_mode)
-    return bench.reasoned(draft.text, complete=not draft.incomplete)
+        run.stage("mending the draft")
+        draft = await run.think(drafter, AGAIN.format(faults=quoted(faults)), task.source_mode)
+    return run.reasoned(draft.text, complete=not draft.incomplete)

@@ -1,4 +1,4 @@
-"""The one door to reasoning: `infer`, within a deadline.
+"""Thinks tasks through, each within a deadline.
 
 reasoner = Reasoner(agent, settings.reasoning, advanced="…")
 reasoned = await reasoner.infer("A train leaves at nine …", strategy="dual")
@@ -30,11 +30,11 @@ from backend.settings.agent import ReasoningSettings
 TEXT_LIMIT = 8_000
 """Characters of a task."""
 AT_ONCE = 16
-"""Tasks being worked on at the same time."""
+"""Tasks under way at the same time; more are refused."""
 
 
 class Reasoner:
-    """Any number of tasks at once. `agent` holds the model and every tool there is."""
+    """Thinks any number of tasks through at once. `agent` holds the model and every tool there is."""
 
     def __init__(self, agent: Agent, settings: ReasoningSettings, *, fast: str, advanced: str) -> None:
         """`fast` and `advanced` are the models taken where the settings name none."""
@@ -51,7 +51,7 @@ class Reasoner:
 
     @property
     def models(self) -> tuple[str, str]:
-        """The planner's name, which also thinks alone, and the executor's."""
+        """The names of the planner's model, which also thinks alone, and of the executor's."""
         return self._planner, self._executor
 
     async def infer(
@@ -65,8 +65,8 @@ class Reasoner:
     ) -> Reasoned:
         """Think `task` through; `details` are further fields of `ReasoningRequest`.
 
-        When the time runs out, or a model goes away on the way, what there is is given as `incomplete`. Raises
-        `NoAnswer` or `ModelUnavailable` when there is nothing, `BadRequest` for a task that is empty or too long,
+        When the time runs out, or a model becomes unavailable, the best result so far is returned as `incomplete`.
+        Raises `NoAnswer` or `ModelUnavailable` when there is none, `BadRequest` for a task that is empty or too long,
         `TooMany` when as many are under way as may be.
         """
         if isinstance(task, str):
@@ -77,31 +77,31 @@ class Reasoner:
             raise TooMany("Too much is being thought about at once.", retry_after_s=10)
         self._working += 1
         try:
-            return await self._within(ReasoningRun(self._agent, task, on_stage or _nobody), deadline_s)
+            return await self._within(ReasoningRun(self._agent, task, on_stage or _ignore), deadline_s)
         finally:
             self._working -= 1
 
-    async def _within(self, bench: ReasoningRun, deadline_s: float | None) -> Reasoned:
+    async def _within(self, run: ReasoningRun, deadline_s: float | None) -> Reasoned:
         began = time.monotonic()
         within_s = self._deadline_s if deadline_s is None else min(deadline_s, self._deadline_s)
         try:
             async with asyncio.timeout(within_s):
-                reasoned = await self._think(bench)
+                reasoned = await self._think(run)
         except TimeoutError:
-            if not bench.best:
+            if not run.best:
                 raise NoAnswer(f"The reasoning took longer than {within_s:g} seconds.") from None
-            reasoned = bench.reasoned(bench.best, complete=False)
+            reasoned = run.reasoned(run.best, complete=False)
         except (NoAnswer, ModelUnavailable):
-            if not bench.best:
+            if not run.best:
                 raise
-            reasoned = bench.reasoned(bench.best, complete=False)
+            reasoned = run.reasoned(run.best, complete=False)
         return replace(reasoned, elapsed_ms=round((time.monotonic() - began) * 1000))
 
-    async def _think(self, bench: ReasoningRun) -> Reasoned:
-        if bench.task.strategy == "dual":
-            return await think_dual(bench, planner=self._planner, executor=self._executor, rounds=self._rounds)
-        return await think_mono(bench, reflections=self._reflections)
+    async def _think(self, run: ReasoningRun) -> Reasoned:
+        if run.task.strategy == "dual":
+            return await think_dual(run, planner=self._planner, executor=self._executor, rounds=self._rounds)
+        return await think_mono(run, reflections=self._reflections)
 
 
-def _nobody(_: Stage) -> None:
-    """Nobody wants to be told."""
+def _ignore(_: Stage) -> None:
+    """Show no stage."""

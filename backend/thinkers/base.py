@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from backend.agent.context import SourceMode
+from backend.conversation.page_events import ToolProgress
 from backend.errors import BadPlugin
 from backend.users.modes import Mode
 
@@ -51,21 +52,12 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolStep:
-    """The beginning or the end of a tool call; `id` joins the two."""
-
-    id: str
-    name: str
-    event: Literal["started", "finished", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
 class ThinkerProgress:
     """A step worth showing on the page, e.g. 'calling get_current_weather'. It never holds the user's words."""
 
     detail: str
     """Empty: the detail shown last still holds."""
-    tool: ToolStep | None = None
+    tool: ToolProgress | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +120,7 @@ class Checkpoints(Protocol):
 
     @property
     def hurried(self) -> bool:
-        """Whether time is short, so that the Thinker should answer from what it has."""
+        """True once time is short, so that the Thinker should answer from what it has."""
         ...
 
     def kept(self, name: str) -> Any | None:

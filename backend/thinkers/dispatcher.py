@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend.agent.context import local_day
-from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork, ToolProgress
+from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.tracing import current_span
 from backend.thinkers.base import Answer, Checkpoints, LocalCheckpoints, Manifest, Question, ThinkerProgress
@@ -84,12 +84,12 @@ class ThinkerCall:
 
     @property
     def has_outcome(self) -> bool:
-        """Whether there is an answer or an error; a cancelled call has neither."""
+        """True once there is an answer or an error; a cancelled call has neither."""
         return self.answer is not None or bool(self.error)
 
     @property
     def working(self) -> bool:
-        """Whether its Thinker is at work."""
+        """True while its Thinker is at work."""
         return self.task is not None and not self.task.done() and not self.has_outcome
 
     @property
@@ -115,9 +115,7 @@ class ThinkerCall:
         )
         if progress is None:
             return ThinkerChanged(self.id, stage, work)
-        step = progress.tool
-        tool = ToolProgress(step.id, step.name, step.event) if step else None
-        return ThinkerChanged(self.id, stage, work, progress.detail, tool)
+        return ThinkerChanged(self.id, stage, work, progress.detail, progress.tool)
 
 
 class ThinkerDispatcher:

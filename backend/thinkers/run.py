@@ -19,6 +19,7 @@ from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, Tool
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call
+from backend.conversation.page_events import ToolProgress
 from backend.errors import MemoryUnavailable, NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
@@ -33,7 +34,6 @@ from backend.thinkers.base import (
     Question,
     Source,
     ThinkerProgress,
-    ToolStep,
 )
 from backend.tools.base import Principal
 from backend.tools.registry import Registry
@@ -158,9 +158,9 @@ class ThinkerRun:
         box = self.dependencies.toolbox.only(self.manifest.tools)
         self._own_calls += 1
         call_id = f"own-{self._own_calls}"
-        self.progress("", ToolStep(call_id, tool, "started"))
+        self.progress("", ToolProgress(call_id, tool, "started"))
         result = await traced_call(box, tool, json.dumps(arguments), self.principal)
-        self.progress("", ToolStep(call_id, tool, "failed" if result.error else "finished"))
+        self.progress("", ToolProgress(call_id, tool, "failed" if result.error else "finished"))
         return result
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
@@ -171,7 +171,7 @@ class ThinkerRun:
         await self.checkpoints.keep(name, value)
         return value
 
-    def progress(self, detail: str, tool: ToolStep | None = None) -> None:
+    def progress(self, detail: str, tool: ToolProgress | None = None) -> None:
         """Show on the page what is being done, never with the user's words."""
         self.on_progress(ThinkerProgress(detail, tool))
 
@@ -247,10 +247,10 @@ class ThinkerRun:
     def _on_agent_event(self, event: AgentEvent) -> None:
         match event:
             case ToolStarted(id_, name):
-                self.progress(f"calling {name}", ToolStep(id_, name, "started"))
+                self.progress(f"calling {name}", ToolProgress(id_, name, "started"))
             case ToolFinished(id_, name, error=error) if error:
-                self.progress(f"{name}: {error.replace('_', ' ')}", ToolStep(id_, name, "failed"))
+                self.progress(f"{name}: {error.replace('_', ' ')}", ToolProgress(id_, name, "failed"))
             case ToolFinished(id_, name):
-                self.progress("", ToolStep(id_, name, "finished"))
+                self.progress("", ToolProgress(id_, name, "finished"))
             case StateChanged(TurnState.GENERATING):
                 self.progress("putting the answer into words")

@@ -15,7 +15,7 @@ from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ToolProgress
 from backend.errors import NoAnswer
 from backend.observability.call_metrics import Metrics
-from backend.thinkers.base import Answer, Question, ToolStep
+from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.run import ThinkerRun
 from tests.call.world import settle, think_at_once, thinkers
@@ -38,8 +38,8 @@ async def never(_: ThinkerRun) -> Answer:
 
 async def step_by_step(run: ThinkerRun) -> Answer:
     run.progress("looking it up")
-    run.progress("", ToolStep("t1", "atlas", "started"))
-    run.progress("", ToolStep("t1", "atlas", "finished"))
+    run.progress("", ToolProgress("t1", "atlas", "started"))
+    run.progress("", ToolProgress("t1", "atlas", "finished"))
     return Answer("Done.", "cache")
 
 

@@ -392,6 +392,6 @@ async def test_what_cannot_end_in_time_is_given_up_at_close() -> None:
 
 async def test_without_steps_a_turn_is_left_as_it_is() -> None:
     prepared = await NO_STEPS.before(ASKED)
-    assert (prepared.outputs, prepared.personal) == ({}, False)
+    assert prepared.outputs == {}
     turn = prepared.turn("Tea.")
     assert await NO_STEPS.after(turn) is turn

@@ -68,7 +68,6 @@ async def test_who_is_speaking_is_told() -> None:
         "default_location": "Bergen",
         "facts": ["has a cat called Rex", "plays the cello"],
     }
-    assert prepared.personal
     assert found(await asked(pipeline, "Hello?", user="cy"), "speaker_facts") is None
 
 

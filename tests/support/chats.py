@@ -8,6 +8,7 @@ import httpx2
 
 from backend.app.thinkers import build_thinkers
 from backend.chat.chat import Chat
+from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.base import ChatModel
@@ -30,6 +31,7 @@ def chat_over(
     folders: tuple[Path, ...] = (),
     tracer: Tracer = NO_TRACER,
     claims: TurnClaims | None = None,
+    profiles: ChatProfileUpdater | None = None,
 ) -> Chat:
     """A chat with all Thinkers, whose only model is `model`."""
     thinkers = build_thinkers(
@@ -41,4 +43,5 @@ def chat_over(
         pipeline=pipeline,
         modes_file=settings.modes_file,
     )
-    return Chat(ChatDependencies(thinkers, pipeline, memory, settings.chat_deadline_s, tracer=tracer, claims=claims))
+    deadline_s = settings.chat_deadline_s
+    return Chat(ChatDependencies(thinkers, pipeline, memory, deadline_s, profiles, tracer, claims))

@@ -1,4 +1,4 @@
-"""The user's notes that have come due: put into their next turn, once in each conversation, to be spoken of."""
+"""Puts the user's notes that have come due into their next turn, once in each conversation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TITLE = (
     deadline_s=0.5,
 )
 async def due_notes(asked: Asked, notes: Notes | None, memory: Memory, options: StepOptions) -> Note | None:
-    """Raises `MemoryUnavailable`. `limit` is how many come up in one turn; the others wait for the next."""
+    """Mention up to `limit` due notes; the others wait for the next turn. Raises `MemoryUnavailable`."""
     if notes is None or not asked.user_id or not asked.conversation_id:
         return None
     if not any(note.open and note.due for note in await notes.all(asked.user_id)):

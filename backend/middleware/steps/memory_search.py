@@ -1,6 +1,6 @@
-"""What of the user's own memories, facts and past conversations bears on the question.
+"""Finds what of the user's own memories, facts and past conversations bears on the question.
 
-By the words they share with it, or, where an embedding model is there, by meaning. Nothing that fits is nothing said.
+Texts are compared by the words they share with it or, where there is an embedding model, by meaning.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ TEXT_LIMIT = 400
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Candidate:
-    """A text that may fit, and where it is from."""
+    """A text that may bear on the question, and its source."""
 
     source: str
     text: str
 
     def shown(self) -> dict[str, Any]:
-        """For the model."""
+        """Return the text as the model is shown it."""
         return {"from": self.source, "text": self.text[:TEXT_LIMIT]}
 
 
@@ -53,7 +53,7 @@ class Candidate:
 async def memory_search(
     asked: Asked, memory: Memory, memories: Memories | None, embedder: Embedder | None, options: StepOptions
 ) -> Note | None:
-    """Raises `MemoryUnavailable`. `limit` is how many findings are shown."""
+    """Show up to `limit` findings. Raises `MemoryUnavailable`."""
     if not asked.user_id:
         return None
     kept, known, said = await asyncio.gather(
@@ -76,7 +76,7 @@ async def _facts(memory: Memory, user_id: str) -> list[Candidate]:
 
 
 async def _conversations(memory: Memory, asked: Asked) -> list[Candidate]:
-    """What the user said in other conversations than this one, oldest first."""
+    """Return what the user said in other conversations than this one, oldest first."""
     latest = await memory.latest_messages(
         asked.user_id, conversations=CONVERSATIONS, messages=MESSAGES, besides=asked.conversation_id
     )

@@ -1,4 +1,4 @@
-"""Who is speaking: their name, home and preferences, and what else is noted of them."""
+"""Shows who is speaking: their name, home and preferences, and the facts noted of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLE = "Who is speaking, as they have said of themselves"
     deadline_s=0.5,
 )
 async def speaker_facts(asked: Asked, memory: Memory, options: StepOptions) -> Note | None:
-    """Raises `MemoryUnavailable`. `facts` is how many of the newest facts are shown."""
+    """Show the profile with up to `facts` of the newest facts. Raises `MemoryUnavailable`."""
     if not asked.user_id:
         return None
     known = await load_profile(memory, asked.user_id)

@@ -1,4 +1,4 @@
-"""Tells the operator's own server of every finished turn, where one is set up."""
+"""Sends every finished turn to the operator's webhook, where one is set up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from backend.notifications.webhooks import WebhookClient
 
 @step("webhook", stage="post", options={"words": True}, deadline_s=30.0, detached=True)
 async def webhook(turn: WholeTurn, webhooks: WebhookClient | None, options: StepOptions) -> None:
-    """Raises `WebhookFailed`. Without `words` only labels and lengths are told."""
+    """Send the turn; without `words`, only its labels and lengths. Raises `WebhookFailed`."""
     if webhooks is None:
         return
     asked = turn.asked

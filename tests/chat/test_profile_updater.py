@@ -1,0 +1,50 @@
+"""Typed turns teach the profile what calls do, and an erased user's messages are held nowhere."""
+
+from __future__ import annotations
+
+from backend.chat.profile_updater import ChatProfileUpdater
+from backend.chat.turn import ChatRequest
+from backend.responders.base import PastMessage
+from backend.settings.settings import load_settings
+from backend.storage.memory import MemoryJob
+from backend.testing.memory import FakeMemory
+from backend.testing.model import ScriptedModel
+from backend.users.profile import load_profile
+from backend.users.profile_learner import SUMMARY_EVERY
+from tests.support.chats import chat_over
+
+
+class Requests:
+    """Summaries that only keep what was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, int]] = []
+
+    def request(self, conversation_id: str, user_id: str, messages: tuple[PastMessage, ...]) -> None:
+        self.asked.append((conversation_id, user_id, len(messages)))
+
+
+async def test_a_summary_is_asked_for_every_few_turns_and_not_of_an_erased_users_messages() -> None:
+    jobs: list[MemoryJob] = []
+    memory, requests = FakeMemory(), Requests()
+    updater = ChatProfileUpdater(jobs.append, requests)  # type: ignore[arg-type]
+    model = ScriptedModel(improvise=lambda messages, _: ["Good."])
+    chat = chat_over(load_settings(_env_file=None), memory, model, profiles=updater)
+
+    async def say(text: str, times: int) -> None:
+        for _ in range(times):
+            await (await chat.begin(ChatRequest("ada", text, "c1"))).wait()
+
+    try:
+        await say("My name is Ada.", SUMMARY_EVERY - 1)
+        assert requests.asked == []
+        await chat.settle("ada")
+        await say("Hello.", SUMMARY_EVERY - 1)
+        assert requests.asked == [], "turns before the erasure count no more"
+        await say("Hello.", 1)
+        assert requests.asked == [("c1", "ada", 2 * SUMMARY_EVERY)]
+        for job in jobs[:1]:
+            await job(memory)
+        assert (await load_profile(memory, "ada")).preferences.name == "Ada"
+    finally:
+        await chat.close()
