@@ -1,7 +1,4 @@
-"""The user's long work, asked about in conversation: what there is, what came of it, and stopping it.
-
-Where tasks live is not this tool's business: `UserTasks` is injected.
-"""
+"""The user's background tasks, in conversation: listing them, getting results, cancelling. `UserTasks` is injected."""
 
 from __future__ import annotations
 
@@ -15,20 +12,20 @@ class UserTasks(Protocol):
     """A user's background tasks, newest first, each as JSON data with `id`, `kind`, `instruction` and `state`."""
 
     async def newest(self, user_id: str) -> list[Json]:
-        """Open and ended ones, without their results. Raises `MemoryUnavailable`."""
+        """Return open and ended tasks, without their results. Raise `MemoryUnavailable`."""
         ...
 
     async def result(self, user_id: str, task_id: str) -> Json | None:
-        """One with its `result`, or why there is none yet; None when it is not the user's."""
+        """Return one task with its `result`, or why there is none yet; None when it is not the user's."""
         ...
 
     async def cancel(self, user_id: str, task_id: str) -> str:
-        """`canceled`, `already_done` or `not_found`."""
+        """Cancel a task and return `canceled`, `already_done` or `not_found`."""
         ...
 
 
 class NoTasks:
-    """`UserTasks` of a process that has none."""
+    """The `UserTasks` of a process that has no tasks."""
 
     async def newest(self, user_id: str) -> list[Json]:
         return []
@@ -54,7 +51,7 @@ async def background_tasks(
     action: Literal["list", "get", "cancel"],
     task_id: Annotated[str, "Its id, as listed; empty: the newest."] = "",
 ) -> Result:
-    """Raises `BadRequest` when there is no such task, `MemoryUnavailable`."""
+    """Raise `BadRequest` when there is no such task, or `MemoryUnavailable`."""
     newest = await tasks.newest(principal.user_id)
     if action == "list" or not newest:
         return Result({"tasks": newest})

@@ -1,4 +1,4 @@
-"""Arithmetic, exactly: what a model reckons in its head is sometimes wrong."""
+"""Exact arithmetic, since models calculate wrongly at times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from backend.tools.fetch import refused
 EXPRESSION_LIMIT = 200
 """Characters of an expression."""
 POWER_LIMIT = 64
-"""The largest exponent; with `SIZE_LIMIT`, what keeps a small expression from being a long computation."""
+"""The largest exponent; with `SIZE_LIMIT`, it keeps a small expression from becoming a long computation."""
 SIZE_LIMIT = 10**30
 Number = Fraction | float
 
@@ -44,29 +44,29 @@ _FUNCTIONS: dict[str, Callable[..., Number]] = {
     "calculate",
     "Computes an arithmetic expression exactly: numbers, + - * / // % **, parentheses, sqrt, abs, round, min, max.",
     guidance="Calculate: for any sum with more than one step, write the expression and call this, instead of "
-    "reckoning yourself.",
+    "calculating yourself.",
     clients=EVERYONE,
 )
 async def calculate(
     expression: Annotated[str, Field(min_length=1, max_length=EXPRESSION_LIMIT, description="E.g. '50 - 3 * 12'.")],
 ) -> Result:
-    """Raises `ToolFailed` that says what cannot be computed."""
+    """Raise `ToolFailed` that says what cannot be computed."""
     return Result({"expression": expression, "value": shown(computed(expression))})
 
 
 def computed(expression: str) -> Number:
-    """The value. Raises `ToolFailed`."""
+    """Return the value of an expression. Raise `ToolFailed`."""
     try:
         tree = ast.parse(expression.strip().replace("×", "*").replace("÷", "/").replace("^", "**"), mode="eval")
         return _value(tree.body)
     except ZeroDivisionError:
         raise refused("That divides by zero.") from None
     except (SyntaxError, ValueError, TypeError, OverflowError, RecursionError, MemoryError):
-        raise refused("That is no arithmetic expression this tool knows.") from None
+        raise refused("That is no arithmetic expression this tool supports.") from None
 
 
 def shown(value: Number) -> int | float:
-    """As JSON has it: whole where it is, else with at most ten significant digits."""
+    """Return the number for JSON: whole where it is, else with at most ten significant digits."""
     whole = int(value)
     return whole if value == whole else float(f"{float(value):.10g}")
 

@@ -1,4 +1,4 @@
-"""Finds the modules of a package, and of a folder that is none: how tools and Thinkers are picked up."""
+"""The discovery of tools, Thinkers and steps: the modules of a package, and the files of a folder that is none."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from backend.errors import BadPlugin, VoiceError
 
 
 def package_modules(package: str) -> list[ModuleType]:
-    """Every module of an importable package, by name. Raises `BadPlugin` when one cannot be imported."""
+    """Return every module of an importable package, by name. Raise `BadPlugin` when one cannot be imported."""
     home = importlib.import_module(package)
     names = sorted(info.name for info in pkgutil.iter_modules(home.__path__))
     return [_imported(f"{package}.{name}") for name in names]
 
 
 def folder_modules(folder: Path) -> list[ModuleType]:
-    """Return every `.py` file of `folder` but tests and names that begin with an underscore. Raises `BadPlugin`."""
+    """Return every `.py` file of `folder` but tests and names that begin with an underscore. Raise `BadPlugin`."""
     besides = ("_", "test_", "conftest.py")
     return [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith(besides)]
 
@@ -36,7 +36,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _loaded(path: Path) -> ModuleType:
-    """The file as a module of its own, loaded once per path and content."""
+    """Return the file as a module of its own, loaded once per path and content."""
     mark = hashlib.sha256(str(path.resolve()).encode() + path.read_bytes()).hexdigest()[:12]
     name = f"plugin_{path.stem}_{mark}"
     if name in sys.modules:

@@ -1,4 +1,4 @@
-"""Tells which mode is on and what it makes of the assistant: its manner, its model, its instructions."""
+"""The active mode, or a named one, described for the user: its manner, its model, its instructions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def get_personality(
     modes: Modes,
     mode: Annotated[str, Field(max_length=32, description="The mode to tell of; empty: the one that is on.")] = "",
 ) -> Result:
-    """Describe a mode. Raises `NotFound` for one that does not exist, or `MemoryUnavailable`."""
+    """Return the description of a mode. Raise `NotFound` for one that does not exist, or `MemoryUnavailable`."""
     on = modes.get(principal.mode) if principal.mode else modes.named("")
     if not principal.mode and principal.user_id:
         on = modes.chosen(await load_profile(memory, principal.user_id))

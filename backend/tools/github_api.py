@@ -1,7 +1,7 @@
-"""GitHub's REST API, as far as issues need it: one request, one list of pages, and failures in plain words.
+"""The part of GitHub's REST API that issues need: single requests, lists of pages, and failures in plain words.
 
 Documented at docs.github.com/rest, version 2022-11-28. Requests that change nothing are tried twice; one that posts is
-sent once, and when nobody knows whether it arrived that is said: `Unknown`.
+sent once, and raises `Unknown` when it is not known whether it arrived.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import httpx2
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from backend.errors import ToolFailed
 from backend.settings.github import GitHubSettings
@@ -24,10 +25,10 @@ from backend.tools.fetch import ServiceUnreachable, read_body, refused
 SERVICE = "GitHub"
 VERSION = "2022-11-28"
 LOOK_WITHIN_S = 5.0
-"""Seconds that asking may take, both tries together."""
+"""Seconds that reading may take, both attempts together."""
 ACT_WITHIN_S = 8.0
 """Seconds that posting may take."""
-AGAIN_AFTER_S = 0.3
+RETRY_AFTER_S = 0.3
 PAGES_LIMIT = 3
 """Pages of one list that are read, at most."""
 SAID_LIMIT = 200
@@ -38,14 +39,14 @@ _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 class Unknown(ToolFailed):
-    """Something was sent, and nobody knows whether it arrived."""
+    """Something was sent, and it is not known whether it arrived."""
 
     retryable = False
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answered:
-    """What GitHub answered: JSON, and the headers with lower-case names."""
+    """An answer of GitHub: JSON, and the headers with lower-case names."""
 
     status: int
     headers: Mapping[str, str]
@@ -55,7 +56,7 @@ class Answered:
         return f"Answered({self.status})"
 
     def link(self, rel: str) -> str:
-        """Where the `next`, `prev` or `last` page of a list is; empty: there is none."""
+        """Return the address of the `next`, `prev` or `last` page of a list; empty: there is none."""
         for part in self.headers.get("link", "").split(","):
             address, _, parameters = part.strip().partition(">")
             if f'rel="{rel}"' in parameters and address.startswith("<"):
@@ -64,32 +65,33 @@ class Answered:
 
 
 class GitHubAPI:
-    """The API with the operator's token. The HTTP client stays its owner's."""
+    """The API with the operator's token. The HTTP client's owner closes it."""
 
     def __init__(self, http: httpx2.AsyncClient, settings: GitHubSettings, clock: Clock) -> None:
         self._http = http
         self._base = settings.base_url
         self._token = settings.token
         self._clock = clock
+        self._twice = AsyncRetrying(
+            retry=retry_if_exception_type((ServiceUnreachable, Unknown)),
+            stop=stop_after_attempt(2),
+            wait=wait_fixed(RETRY_AFTER_S),
+            reraise=True,
+        )
 
     def __repr__(self) -> str:
         return f"GitHubAPI({self._base})"
 
     async def get(self, path: str, params: Mapping[str, Any] | None = None, *, what: str) -> Answered:
-        """`what` names what is asked for in errors. Raises `ServiceUnreachable`, or `ToolFailed` for a refusal."""
+        """Read; `what` names the object in errors. Raise `ServiceUnreachable`, or `ToolFailed` for a refusal."""
         try:
             async with asyncio.timeout(LOOK_WITHIN_S):
-                try:
-                    answered = await self._sent("GET", self._url(path), what, params=params)
-                except (ServiceUnreachable, Unknown):
-                    await asyncio.sleep(AGAIN_AFTER_S)
-                    answered = await self._sent("GET", self._url(path), what, params=params)
+                return await self._twice(self._sent, "GET", self._url(path), what, params=params)
         except (TimeoutError, Unknown) as error:
             raise ServiceUnreachable(f"{SERVICE} does not answer.") from error
-        return answered
 
     async def pages(self, path: str, params: Mapping[str, Any], *, what: str) -> AsyncIterator[Answered]:
-        """A list page by page, each a list of objects; as many as anybody should read. Raises as `get` does."""
+        """Yield a list page by page, each a list of objects, `PAGES_LIMIT` at most. Raise as `get` does."""
         answered = await self.get(path, params, what=what)
         for _ in range(PAGES_LIMIT - 1):
             yield _list(answered)
@@ -100,7 +102,7 @@ class GitHubAPI:
         yield _list(answered)
 
     async def send(self, method: Method, path: str, body: Mapping[str, Any], *, what: str) -> Json:
-        """One request that changes something, made once. Raises as `get` does, and `Unknown`."""
+        """Make one request that changes something, once. Raise as `get` does, and `Unknown`."""
         try:
             async with asyncio.timeout(ACT_WITHIN_S):
                 answered = await self._sent(method, self._url(path), what, body=body)
@@ -111,7 +113,7 @@ class GitHubAPI:
                 raise
             raise Unknown(str(error)) from error  # a 5xx, or an answer that makes no sense: it may have been done
         if not isinstance(answered.data, dict):
-            raise Unknown(f"{SERVICE} answers with something we cannot read.")
+            raise Unknown(f"{SERVICE} sent an answer that cannot be read.")
         return answered.data
 
     async def _sent(
@@ -156,7 +158,7 @@ class GitHubAPI:
         return headers
 
     def _url(self, path: str) -> str:
-        """The address of a path, or of another page: never anywhere else with our token."""
+        """Return the address of a path or of another page; the token is never sent anywhere else."""
         if not path.startswith(("http://", "https://")):
             return self._base + path
         if urlsplit(path)[:2] != urlsplit(self._base)[:2]:
@@ -165,10 +167,10 @@ class GitHubAPI:
 
 
 def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
-    """Why it was not done, in words for the user; `now` is Unix time in seconds."""
+    """Return the failure of a request, in words for the user; `now` is Unix time in seconds."""
     status, said = answered.status, _said(answered)
     if status in (403, 429) and (wait_s := _limited_for_s(answered, now)) is not None:
-        return refused(f"{SERVICE} takes no more requests from us for {_duration(wait_s)}.")
+        return refused(f"{SERVICE} accepts no more requests from us for {_duration(wait_s)}.")
     match status:
         case 401:
             return refused(f"{SERVICE} does not accept our token; the operator has to renew GITHUB__TOKEN.")
@@ -179,7 +181,7 @@ def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
         case 410:
             return refused(f"That is gone, or turned off: {what}.{said}")
         case 422:
-            return refused(f"{SERVICE} does not take it as it is.{said}")
+            return refused(f"{SERVICE} does not accept it as it is.{said}")
         case 301 | 302 | 307 | 308:
             return refused(f"The {what} has moved to another place.")
         case _ if status >= 500:
@@ -187,11 +189,11 @@ def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
         case _ if status >= 300:
             return refused(f"{SERVICE} refuses the request ({status}).{said}")
         case _:
-            return ServiceUnreachable(f"{SERVICE} answers with something that is not JSON.")
+            return ServiceUnreachable(f"{SERVICE} sent an answer that is not JSON.")
 
 
 def _limited_for_s(answered: Answered, now: float) -> float | None:
-    """Seconds until we may ask again; None when it is no matter of how often we ask."""
+    """Return the seconds until the next request is allowed; None when no rate limit is the cause."""
     headers = answered.headers
     if (after := _number(headers.get("retry-after"))) is not None:
         return after
@@ -209,7 +211,7 @@ def _duration(seconds: float) -> str:
 
 
 def _said(answered: Answered) -> str:
-    """GitHub's own words, as a sentence to be added: its message, and the fields it complains of."""
+    """Return GitHub's own words as a further sentence: its message and the invalid fields."""
     errors = answered.data.get("errors") if isinstance(answered.data, dict) else None
     told = [_message(answered), *(_complaint(each) for each in errors or [] if isinstance(each, dict))]
     words = "; ".join(" ".join(each.split()) for each in told if each)[:SAID_LIMIT]
@@ -217,7 +219,7 @@ def _said(answered: Answered) -> str:
 
 
 def _complaint(error: Mapping[str, Any]) -> str:
-    """{"field": "title", "code": "missing_field"} → 'title: missing field'."""
+    """Return an invalid field in words: {"field": "title", "code": "missing_field"} → 'title: missing field'."""
     message = error.get("message") or str(error.get("code") or "").replace("_", " ")
     return f"{error.get('field') or error.get('resource') or 'it'}: {message}"
 
@@ -233,12 +235,12 @@ def _number(text: str | None) -> float | None:
 
 def _list(answered: Answered) -> Answered:
     if not isinstance(answered.data, list) or not all(isinstance(each, dict) for each in answered.data):
-        raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+        raise ServiceUnreachable(f"{SERVICE} sent an answer that cannot be read.")
     return answered
 
 
 def _json(raw: bytes) -> Any:
-    """None for what is no JSON."""
+    """Return the parsed JSON; None for anything else."""
     try:
         return json.loads(raw)
     except ValueError:

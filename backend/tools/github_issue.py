@@ -1,7 +1,8 @@
-"""Issues on GitHub: seen by everybody who sees the repository, so each act needs the user's yes, and is done once.
+"""Issues on GitHub. Everybody who sees the repository sees them, so each change needs the user's consent and is made
+once.
 
-Before something is posted it is looked for: what was posted within the last hour is not posted again, whatever became
-of the answer to it. And when an answer does not come, it is looked for once more.
+Before something is posted, the tool looks for it: the same text of the last hour is not posted again, whatever became
+of the answer to it. When an answer does not come, the tool looks once more.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from backend.tools.github_api import SERVICE, GitHubAPI, Unknown
 
 TITLE_LIMIT = 256
 TEXT_LIMIT = 4_000
-"""Characters of an issue or a comment that we write."""
+"""Characters of an issue or a comment that is posted."""
 EXCERPT = 1_500
 """Characters shown of an issue's text; of a comment's, a third."""
 SAME_WITHIN = timedelta(hours=1)
-"""What was posted no longer ago than this is the same, if it says the same."""
+"""The same text posted within this time counts as the same post."""
 PER_PAGE = 30
-"""Asked for at once: even if each is as long as GitHub allows, the answer is one we read."""
+"""Objects per page: even the longest ones stay below the limit of an answer."""
 LIST_FIRST = "List the issues, or ask the user which is meant."
 
 
@@ -59,7 +60,7 @@ async def github_issue(
     reason: Annotated[Literal["completed", "not_planned"], "For close."] = "completed",
     count: Annotated[int, Field(ge=1, le=20, description="For list and list_comments.")] = 10,
 ) -> Result:
-    """Raises `BadRequest` for a call that lacks something, `ServiceUnreachable`, `ToolFailed` for a refusal."""
+    """Raise `BadRequest` for a call that lacks something, `ServiceUnreachable`, `ToolFailed` for a refusal."""
     name = _repository(settings.github, repo)
     issues = _Issues(GitHubAPI(http, settings.github, clock), name, clock)
     match action:
@@ -78,11 +79,11 @@ async def github_issue(
 
 
 Look = Callable[[], Awaitable[Json | None]]
-"""Gives what was posted already."""
+"""Returns what was posted already, if anything."""
 
 
 class _Issues:
-    """Those of one repository."""
+    """The issues of one repository."""
 
     def __init__(self, api: GitHubAPI, repo: str, clock: Clock) -> None:
         self._api = api
@@ -91,7 +92,7 @@ class _Issues:
         self._clock = clock
 
     async def list(self, state: str, count: int) -> Result:
-        """The newest; pull requests, which GitHub lists among them, are left out."""
+        """List the newest issues, without the pull requests that GitHub lists among them."""
         found: list[Json] = []
         params = {"state": state, "sort": "created", "direction": "desc", "per_page": PER_PAGE}
         async for page in self._api.pages(self._path, params, what=f"repository {self._repo}"):
@@ -104,12 +105,12 @@ class _Issues:
         return Result(data | ({"more": True} if more or len(shown) < len(found) else {}), citations=(self._source(),))
 
     async def view(self, number: int) -> Result:
-        """One with its text."""
+        """Show one issue with its text."""
         issue = (await self._api.get(f"{self._path}/{number}", what=self._what(number))).data
         return Result({"repo": self._repo, "issue": _whole(issue)}, citations=(_source(self._repo, issue),))
 
     async def comments(self, number: int, count: int) -> Result:
-        """The latest, oldest first."""
+        """Show the latest comments, oldest first."""
         path, params = f"{self._path}/{number}/comments", {"per_page": PER_PAGE}
         page = await self._api.get(path, params, what=self._what(number))
         latest, earlier = _objects(page.data), ""
@@ -124,7 +125,7 @@ class _Issues:
         return Result(data | ({"earlier_ones": True} if earlier or len(shown) < len(latest) else {}))
 
     async def create(self, title: str, text: str) -> Result:
-        """A new one, unless the same was opened a moment ago."""
+        """Open an issue, unless the same was opened within the last hour."""
 
         async def look() -> Json | None:
             params = {"state": "all", "sort": "created", "direction": "desc", "per_page": PER_PAGE}
@@ -136,7 +137,7 @@ class _Issues:
         return self._done("created", made, already=already)
 
     async def comment(self, number: int, text: str) -> Result:
-        """A new comment, unless we wrote the same a moment ago."""
+        """Write a comment, unless the same was written within the last hour."""
         path, what = f"{self._path}/{number}/comments", self._what(number)
 
         async def look() -> Json | None:
@@ -149,7 +150,7 @@ class _Issues:
         return self._done("commented", {**made, "number": number}, already=already)
 
     async def close(self, number: int, reason: str) -> Result:
-        """Closing what is closed changes nothing, so it is simply looked whether it was done."""
+        """Close an issue. Closing it twice changes nothing, so after a lost answer its state is read."""
         path, what = f"{self._path}/{number}", self._what(number)
         try:
             closed = await self._api.send("PATCH", path, {"state": "closed", "state_reason": reason}, what=what)
@@ -160,7 +161,7 @@ class _Issues:
         return self._done("closed", closed, already=False)
 
     async def _once(self, path: str, body: Mapping[str, Any], look: Look, what: str) -> tuple[Json, bool]:
-        """What was posted, and whether it had been before."""
+        """Return what was posted, and whether it had been posted before."""
         if (there := await look()) is not None:
             return there, True
         try:
@@ -172,12 +173,12 @@ class _Issues:
                 there = None
             if there is None:
                 raise refused(
-                    f"{error} It may have been posted all the same: look at {SERVICE} before posting it again."
+                    f"{error} It may have been posted nevertheless: look at {SERVICE} before posting it again."
                 ) from error
             return there, False
 
     def _same(self, found: Any, **said: str) -> Json | None:
-        """The one of the last hour that says the same."""
+        """Return the object of the last hour with the same texts."""
         since = self._clock.now() - SAME_WITHIN
         for each in _objects(found):
             fresh = (created := _moment(each.get("created_at"))) is not None and created >= since
@@ -186,7 +187,7 @@ class _Issues:
         return None
 
     async def _is_ours(self, comment: Mapping[str, Any]) -> bool:
-        """Whether the token's own user wrote it. An app's token has no user: then it is taken for ours."""
+        """Return True if the token's own user wrote it. An app's token has no user: then it counts as ours."""
         try:
             user = (await self._api.get("/user", what="user")).data
         except ServiceUnreachable:
@@ -209,7 +210,7 @@ class _Issues:
 
 
 def _repository(settings: GitHubSettings, asked: str) -> str:
-    """The one that is meant, as the settings write it. Raises `BadRequest`."""
+    """Return the repository that is meant, as the settings write it. Raise `BadRequest`."""
     allowed = settings.allowed
     wanted = asked.strip().casefold()
     if not wanted and (settings.repo or len(allowed) == 1):

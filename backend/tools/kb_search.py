@@ -27,7 +27,7 @@ FILE_LIMIT = 5_000_000
 """Bytes of a file; larger ones are refused."""
 SUFFIXES = frozenset({".md", ".markdown", ".txt"})
 BUSY_S = 2.0
-"""Seconds to wait while somebody else writes."""
+"""Seconds to wait while another process writes."""
 
 
 @tool(
@@ -41,7 +41,7 @@ async def kb_search(
     query: Annotated[str, Field(min_length=1, max_length=500, description="Keywords or a question.")],
     count: Annotated[int, Field(ge=1, le=8, description="How many passages.")] = 4,
 ) -> Result:
-    """No match is an empty list, with a note when there are no documents at all."""
+    """Return an empty list when nothing matches, with a note when there are no documents at all."""
     path = kb_path(settings)
     note = "" if path.exists() else "No documents have been added to this service."
     found = await asyncio.to_thread(KnowledgeBase(path).search, query, count)
@@ -50,14 +50,14 @@ async def kb_search(
 
 
 def _citation(section: Section) -> str:
-    """The document and section; never the path, which is nobody's business."""
+    """Return the document and section; never the path, which stays private."""
     return (
         f"{section.document}, {section.heading}" if section.heading not in ("", section.document) else section.document
     )
 
 
 def kb_path(settings: Settings) -> Path:
-    """Where the index lives."""
+    """Return the path of the index."""
     return settings.data_dir / "kb.sqlite3"
 
 
@@ -73,7 +73,7 @@ class Section:
 
 
 class KnowledgeBase:
-    """The index at `path`. Methods block; a connection lives for one call, so any thread may make it."""
+    """The index at `path`. Methods block; each opens a connection of its own, so any thread may call them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -82,7 +82,7 @@ class KnowledgeBase:
         return f"KnowledgeBase({self._path})"
 
     def add(self, source: Path) -> int:
-        """Index a file, or all of a folder; gives the number of documents. Raises `SetupError`."""
+        """Index a file, or all of a folder; return the number of documents. Raise `SetupError`."""
         source = source.resolve()
         if not source.exists():
             raise SetupError(f"There is nothing at {source}.", hint="Name a Markdown or text file, or a folder.")
@@ -101,7 +101,7 @@ class KnowledgeBase:
         return len(files)
 
     def search(self, query: str, limit: int) -> list[Section]:
-        """The best sections for any of the query's words. Empty without an index. Raises `ToolFailed`."""
+        """Return the best sections for any of the query's words; none without an index. Raise `ToolFailed`."""
         words = list(dict.fromkeys(re.findall(r"\w+", query)))[:32]
         if not words or not self._path.exists():
             return []
@@ -127,7 +127,7 @@ class KnowledgeBase:
 
 
 def sections_of(file: Path) -> Iterator[Section]:
-    """The sections of one document, in order."""
+    """Yield the sections of one document, in order."""
     text = file.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
     title = heading = ""
     for block in re.split(r"^(?=#{1,6} )", text, flags=re.MULTILINE):
@@ -140,7 +140,7 @@ def sections_of(file: Path) -> Iterator[Section]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """`text` in pieces within the limit, cut between paragraphs where that is possible."""
+    """Yield `text` in pieces within the limit, cut between paragraphs where possible."""
     piece = ""
     for paragraph in re.split(r"\n\s*\n", text):
         while len(paragraph) > SECTION_LIMIT:
@@ -157,7 +157,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _documents(source: Path) -> Iterator[Path]:
-    """The documents at `source`, hidden ones and other kinds of file left out. Raises `SetupError`."""
+    """Yield the documents at `source`, without hidden ones and other kinds of file. Raise `SetupError`."""
     for file in source.rglob("*") if source.is_dir() else [source]:
         relative = file.relative_to(source) if source.is_dir() else Path(file.name)
         if any(part.startswith(".") for part in relative.parts) or file.suffix.lower() not in SUFFIXES:

@@ -1,7 +1,7 @@
-"""How the user always wants to be answered: "in one sentence", "call me captain". Added, deleted and listed.
+"""The user's standing instructions ("in one sentence", "call me captain"): added, deleted and listed.
 
-These standing instructions are part of what is known of a user (`users.profile`), and with it are kept, exported,
-erased, and told to their live calls. They stand in every prompt as the user's preference: see `agent.prompt.standing`.
+They are part of the profile (`users.profile`), and with it are kept, exported, erased, and passed to live calls. They
+stand in every prompt as the user's preference: see `agent.context.standing`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ async def manage_prompt(
     text: Annotated[str, Field(max_length=INSTRUCTION_CHARS, description="add: the instruction, one sentence.")] = "",
     instruction_id: Annotated[str, Field(max_length=20, description="delete: its id, as listed.")] = "",
 ) -> Result:
-    """Raises `BadRequest`, `NotFound`, or `MemoryUnavailable`."""
+    """Raise `BadRequest`, `NotFound`, or `MemoryUnavailable`."""
     _check(action, text, instruction_id)
     user = principal.user_id
     match action:
@@ -54,7 +54,7 @@ async def manage_prompt(
 
 
 def _check(action: str, text: str, id_: str) -> None:
-    """Raises `BadRequest` that says what the action takes."""
+    """Raise `BadRequest` that lists the action's arguments."""
     if action == "add" and (not text.strip() or id_):
         raise BadRequest("add takes the text of a new instruction, and nothing else.")
     if action == "delete" and (not id_ or text):
@@ -68,7 +68,7 @@ async def _known(store: Memory, user_id: str) -> tuple[str, ...]:
 
 
 def _named(kept: Sequence[str], id_: str) -> str:
-    """Raises `NotFound`, which lists all."""
+    """Return the instruction of this id. Raise `NotFound`, which lists all ids."""
     found = next((text for text in kept if id_of(text) == id_), None)
     if found is None:
         there = ", ".join(map(id_of, kept)) or "none"

@@ -1,4 +1,4 @@
-"""Clinical scores by name; the formulas stand in `medical_scores`."""
+"""Clinical scores by name; the formulas are in `medical_scores`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def medical_calculator(
     score: Annotated[str, Field(max_length=64, description="The score's name, as listed.")],
     values: Annotated[dict[str, float | bool | str], "The inputs by name."],
 ) -> Result:
-    """Raises `ToolFailed` that says what is missing, unknown or out of range."""
+    """Raise `ToolFailed` that says what is missing, unknown or out of range."""
     chosen = SCORES.get(score.strip().lower())
     if chosen is None:
         raise refused(f"There is no score {score!r}. The scores are: {', '.join(SCORES)}.")

@@ -15,12 +15,12 @@ Values = Mapping[str, Any]
 
 
 class BadInput(ValueError):
-    """The values do not fit the score; `str(error)` says which and why."""
+    """The values do not fit the score; `str(error)` names the value and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One value a score needs: a number with unit and range, a yes or no, or one of some words."""
+    """One input of a score: a number with unit and range, a yes or no, or one of some words."""
 
     name: str
     kind: Literal["number", "yes_no", "choice"]
@@ -31,7 +31,7 @@ class Input:
     choices: tuple[str, ...] = ()
 
     def checked(self, value: Any) -> Value:
-        """`value` as this input takes it. Raises `BadInput`."""
+        """Return `value` converted and checked for this input. Raise `BadInput`."""
         match self.kind:
             case "yes_no" if isinstance(value, bool):
                 return value
@@ -44,7 +44,7 @@ class Input:
 
     @property
     def wanted(self) -> str:
-        """What it takes, in words."""
+        """Return the expected value in words."""
         if self.kind == "yes_no":
             return "true or false"
         if self.kind == "choice":
@@ -54,7 +54,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One calculator. `compute` takes checked values and gives the number and what it means."""
+    """One score. `compute` receives checked values and returns the number and its meaning."""
 
     name: str
     title: str
@@ -64,7 +64,7 @@ class Score:
     source: str
 
     def calculate(self, values: Values) -> tuple[float, str]:
-        """The result. Raises `BadInput` for values that are missing, unknown or out of range."""
+        """Return number and meaning. Raise `BadInput` for values that are missing, unknown or out of range."""
         known = {one.name for one in self.inputs}
         if missing := [f"{one.name} ({one.wanted})" for one in self.inputs if values.get(one.name) is None]:
             raise BadInput(f"missing: {', '.join(missing)}")
@@ -92,7 +92,7 @@ BREATHS = _number("breaths_per_minute", "per minute", 0, 90)
 
 
 def _band(value: float, bands: tuple[tuple[float, str], ...], beyond: str) -> str:
-    """The meaning of the first band whose (exclusive) upper end is above `value`."""
+    """Return the meaning of the first band whose (exclusive) upper end is above `value`."""
     return next((meaning for end, meaning in bands if value < end), beyond)
 
 

@@ -1,10 +1,10 @@
-"""What the user has asked to have remembered: found again, added to, corrected and forgotten.
+"""The user's memories: what they asked to have remembered, to be searched, added to, corrected and deleted.
 
-The words lie in `users.memories`, each user's apart; what fits a question is decided where it is decided for every
-turn (`users.ranking`), so that a search finds what an answer would have rested on.
+`users.memories` stores them, each user's apart; `users.ranking` decides what fits a question, here as for every turn,
+so that a search finds what an answer would be based on.
 
-Forgetting one needs no second consent: the user has asked for it, nobody else sees these words, and the deleted text
-comes back with the result, so that it can be said and kept anew. Forgetting all at once is not to be had here.
+Deleting one needs no second consent: the user has asked for it, nobody else sees these words, and the deleted text
+comes back with the result, so that it can be restored. All memories cannot be deleted at once here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NEEDS: dict[Action, tuple[str, ...]] = {
     "list": (),
     "get": ("memory_id",),
 }
-"""What an action cannot be done without."""
+"""The required arguments of each action."""
 TAKES: dict[Action, tuple[str, ...]] = {
     "search": ("limit",),
     "create": ("tags",),
@@ -39,7 +39,7 @@ TAKES: dict[Action, tuple[str, ...]] = {
     "list": ("limit",),
     "get": (),
 }
-"""What it takes besides. Anything else is refused: a model that sends it means another action."""
+"""The optional arguments of each action. Others are refused: a model that sends them means another action."""
 SHOWN = 300
 """Characters shown of a memory among others; `get` shows the whole."""
 USUAL = 10
@@ -73,7 +73,7 @@ async def memory(
     ] = None,
     limit: Annotated[int | None, Field(ge=1, le=50, description=f"search, list: at most so many; {USUAL}.")] = None,
 ) -> Result:
-    """Raises `BadRequest`, `NotFound`, `ToolFailed` where no memories are kept, or `MemoryUnavailable`."""
+    """Raise `BadRequest`, `NotFound`, `ToolFailed` where no memories are kept, or `MemoryUnavailable`."""
     if memories is None:
         raise refused("Nothing can be remembered on this server.")
     _check(action, query=query, memory_id=memory_id, text=text, tags=tags, limit=limit)
@@ -95,7 +95,7 @@ async def memory(
 
 
 def _check(action: Action, **given: Any) -> None:
-    """Raises `BadRequest` that says what the action takes."""
+    """Raise `BadRequest` that lists the action's arguments."""
     sent = {name for name, value in given.items() if value is not None and str(value).strip()}
     needed, taken = NEEDS[action], NEEDS[action] + TAKES[action]
     if missing := [name for name in needed if name not in sent]:
@@ -139,7 +139,7 @@ async def _delete(memories: Memories, user: str, memory_id: str) -> Result:
 
 
 def _there(found: StoredMemory | None) -> StoredMemory:
-    """Raises `NotFound`."""
+    """Return the memory. Raise `NotFound` for None."""
     if found is None:
         raise NotFound("The user has no memory of this id.", hint="Search or list to get the ids there are.")
     return found

@@ -1,6 +1,6 @@
 """The user's notes: things to come back to, which come up by themselves once they are due and the user talks.
 
-Where notes are kept is `users.notes`; how they come up is the step `due_notes`.
+`users.notes` stores them; the step `due_notes` brings them up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
 
 SPOKEN_OF_S = 1_800.0
 """Seconds for which "it" means the note that was last spoken of."""
-LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask the user if it is not plain."
+LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask the user if it is not clear."
 
 
 @tool(
@@ -52,7 +52,7 @@ async def notes(
     resolved: Annotated[bool, "For list: resolved ones, too."] = False,
     time_zone: Zone = "",
 ) -> Result:
-    """Raises `BadRequest` for what cannot be done as it is, `BadEvent` for a time, `MemoryUnavailable`."""
+    """Raise `BadRequest` for an action that lacks something, `BadEvent` for a time, or `MemoryUnavailable`."""
     if kept is None:
         raise refused("Notes cannot be kept here.")
     user, now = principal.user_id, clock.now()
@@ -60,7 +60,7 @@ async def notes(
     match action:
         case "create":
             made = await kept.add(user, text, _due(due, now, zone) if due else "")
-            return _told("created", made, zone)
+            return _result_of("created", made, zone)
         case "list":
             return _listed(await kept.all(user), query, now, zone, resolved=resolved)
         case "snooze":
@@ -72,11 +72,11 @@ async def notes(
             note = await kept.resolve(user, await _meant(kept, user, note_id, now))
     if note is None:
         raise BadRequest("The user has no such note.", hint=LIST_FIRST)
-    return _told("snoozed" if action == "snooze" else "resolved", note, zone)
+    return _result_of("snoozed" if action == "snooze" else "resolved", note, zone)
 
 
 def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) -> Json:
-    """A note as a model is shown it, empty things left out; with `now`, whether it is due."""
+    """Return a note as the model sees it, without empty fields; with `now`, also whether it is due."""
     data: Json = {"id": note.id, "text": note.text}
     if note.due:
         moment = _moment(note.due)
@@ -89,7 +89,7 @@ def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) 
 
 
 def _due(text: str, now: datetime, zone: ZoneInfo | None) -> str:
-    """A time that is still to come, as it is kept. Raises `BadEvent`."""
+    """Return a future time as it is stored. Raise `BadEvent`."""
     moment = parse_when(text, now, zone)
     here = now.astimezone(zone or UTC)
     if isinstance(moment, datetime):
@@ -102,7 +102,7 @@ def _due(text: str, now: datetime, zone: ZoneInfo | None) -> str:
 
 
 async def _meant(kept: Notes, user_id: str, note_id: str, now: datetime) -> str:
-    """The id of the note that is meant. Raises `BadRequest` when that is not plain."""
+    """Return the id of the note that is meant. Raise `BadRequest` when that is not clear."""
     if note_id:
         return note_id
     open_ones = [note for note in await kept.all(user_id) if note.open]
@@ -114,11 +114,11 @@ async def _meant(kept: Notes, user_id: str, note_id: str, now: datetime) -> str:
         return just_now[0].id
     if len(open_ones) == 1:
         return open_ones[0].id
-    raise BadRequest("It is not plain which note is meant.", hint=LIST_FIRST)
+    raise BadRequest("It is not clear which note is meant.", hint=LIST_FIRST)
 
 
 def _listed(kept: Sequence[StoredNote], query: str, now: datetime, zone: ZoneInfo | None, *, resolved: bool) -> Result:
-    """The soonest due first, then those without a time, the newest first."""
+    """Return the notes: the soonest due first, then those without a time, the newest first."""
     wanted = [note for note in kept if (resolved or note.open) and _matches(note, query)]
     wanted.sort(key=lambda note: (note.due_at(zone) or float("inf"), -note.created))
     matching = [shown(note, zone, now) for note in wanted]
@@ -132,7 +132,7 @@ def _matches(note: StoredNote, query: str) -> bool:
     return all(word in note.text.casefold() for word in query.casefold().split())
 
 
-def _told(done: str, note: StoredNote, zone: ZoneInfo | None) -> Result:
+def _result_of(done: str, note: StoredNote, zone: ZoneInfo | None) -> Result:
     timed = bool(note.due) and isinstance(_moment(note.due), datetime)
     return Result({done: shown(note, zone)}, note=NO_ZONE if timed and note.open and zone is None else "")
 

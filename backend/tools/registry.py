@@ -1,7 +1,7 @@
-"""All the tools there are, and how each kind of client is shown them.
+"""The registry: all tools, and the forms in which each kind of client sees them.
 
-Found by walking this package and extra folders: every `@tool` function of every module. Other servers' tools join from
-their sources while the server runs.
+They are found in this package and in extra folders: every `@tool` function of every module. Other servers' tools join
+from their sources while the server runs.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from backend.tools.discovery import folder_modules, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
 OURSELVES = Principal("", client="internal")
-"""The server's own work, on behalf of nobody."""
+"""The principal of the server's own work, on behalf of no user."""
 
 
 class Registry(Toolbox):
-    """The box that holds everything."""
+    """The toolbox with every tool."""
 
     def get_tool(self, name: str) -> Tool | None:
-        """The tool of that name, our own first, if it is there now."""
+        """Return the tool of that name, if it is available now; an own tool takes precedence."""
         return self._tools().get(name)
 
     def get_openai_tools(self, client: Client) -> list[Json]:
-        """What `client` may use, in the chat completions API's form."""
+        """Return the tools `client` may use, in the form of the chat completions API."""
         return self.schemas(client)
 
     def get_mcp_tools(self, client: Client) -> list[Json]:
-        """What `client` may use, in the Model Context Protocol's JSON form."""
+        """Return the tools `client` may use, in the form of the Model Context Protocol."""
         return [
             {
                 "name": tool.name,
@@ -46,20 +46,20 @@ class Registry(Toolbox):
         ]
 
     def get_always_tools(self, client: Client) -> list[Tool]:
-        """Those that `client` is offered in every turn."""
+        """Return the tools that `client` is offered in every turn."""
         return [tool for tool in self.offered(client) if tool.always]
 
     def get_routed_tools_catalog(self, client: Client | None = None) -> dict[str, str]:
-        """What a router chooses from: the name and description of every tool that is not always offered."""
+        """Return what a router chooses from: name and description of every tool that is not always offered."""
         return {tool.name: tool.description for tool in self.offered(client) if not tool.always}
 
     def get_openai_tools_by_names(self, names: Iterable[str], client: Client) -> list[Json]:
-        """Of these, the ones that are there and that `client` may use, in the order asked for."""
+        """Return those of the named tools that `client` may use now, in the order given."""
         offered = {tool.name: tool for tool in self.offered(client)}
         return [offered[name].schema() for name in dict.fromkeys(names) if name in offered]
 
     def described(self, client: Client) -> list[Json]:
-        """What `client` may use, for people and pages: flags and source beside what a model is told."""
+        """Return the tools `client` may use, for pages: with flags and source."""
         return [
             {
                 "name": tool.name,
@@ -77,12 +77,13 @@ class Registry(Toolbox):
         ]
 
     async def call_tool(self, name: str, params: Mapping[str, Any], principal: Principal = OURSELVES) -> ToolResult:
-        """One call under all the rules; a tool of ours goes before another server's of the same name."""
+        """Make one call under all the rules; an own tool takes precedence over another server's of the same name."""
         return await self.run(name, json.dumps(params, ensure_ascii=False, default=str), principal)
 
 
 def discover(services: Mapping[Any, Any], folders: Iterable[Path] = (), sources: Iterable[ToolSource] = ()) -> Registry:
-    """All tools that are set up. Raises `BadPlugin` on a broken file, a name twice, or a service nobody provides."""
+    """Return all tools that are set up. Raise `BadPlugin` on a broken file, a name twice, or a service nobody
+    provides."""
     found: dict[str, Tool] = {}
     settings = services.get(Settings)
     modules = [*package_modules("backend.tools"), *(m for folder in folders for m in folder_modules(folder))]
@@ -97,7 +98,7 @@ def discover(services: Mapping[Any, Any], folders: Iterable[Path] = (), sources:
 
 
 def tools_of(module: ModuleType) -> list[Tool]:
-    """The tools declared in `module` itself, not those it imports."""
+    """Return the tools declared in `module` itself, not those it imports."""
     declared = (
         getattr(value, "__tool__", None)
         for value in vars(module).values()

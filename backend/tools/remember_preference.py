@@ -1,6 +1,6 @@
-"""Keeps what users say of themselves: their home, their temperature unit, the shares they watch.
+"""The preferences that users state: their home, their temperature unit, the shares they watch.
 
-What a value may be is said in `users.profile_updates`, since it will stand in prompts and steer other tools.
+`users.profile_updates` checks the values, since they will stand in prompts and steer other tools.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ async def remember_preference(
     value: Annotated[str, Field(min_length=1, max_length=100, description="Its value; an IANA name for time_zone.")],
     forget: Annotated[bool, "True to drop it instead; for watched_tickers, that symbol."] = False,
 ) -> Result:
-    """Raises `ToolFailed` for a value that cannot be one, `MemoryUnavailable` when it cannot be kept."""
+    """Raise `ToolFailed` for an invalid value, `MemoryUnavailable` when it cannot be stored."""
     try:
         update = _update(name, value, forget=forget)
     except BadRequest as error:
@@ -51,7 +51,7 @@ async def remember_preference(
 
 
 def _update(name: PreferenceName, value: str, *, forget: bool) -> ProfileUpdate:
-    """Raises `BadRequest`."""
+    """Return the update. Raise `BadRequest`."""
     if name == "watched_tickers":
         return WatchTicker(value, watched=not forget)
     return DropPreference(name) if forget else SetPreference(name, value)

@@ -1,7 +1,4 @@
-"""Reminders at a time, set and called off in conversation: told in a call, on the page, or wherever the user is then.
-
-Where they are kept, and how they reach the user, is not this tool's business: `UserReminders` is injected.
-"""
+"""Reminders, set, listed and cancelled in conversation. `UserReminders` is injected."""
 
 from __future__ import annotations
 
@@ -14,22 +11,23 @@ from backend.errors import BadRequest
 from backend.tools.base import Json, Principal, Result, tool
 
 LISTED = 8
-"""Reminders a list shows; more than anybody wants to hear."""
+"""Reminders that a list shows; more would be tedious to hear."""
 
 
 class UserReminders(Protocol):
-    """A user's reminders, each as JSON data with `id`, `text`, `at`, `repeat`. May raise `MemoryUnavailable`."""
+    """A user's reminders, each as JSON data with `id`, `text`, `at`, `repeat`. Methods may raise
+    `MemoryUnavailable`."""
 
     async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> Json:
-        """Raises `BadRequest` for a time that cannot be, `TooMany`."""
+        """Set a reminder and return it. Raise `BadRequest` for an impossible time, or `TooMany`."""
         ...
 
     async def all_of(self, owner: str) -> list[Json]:
-        """The next one first."""
+        """Return the user's reminders, the next one first."""
         ...
 
     async def cancel(self, owner: str, reminder_id: str) -> Json | None:
-        """What it was; None when there is no such one."""
+        """Cancel a reminder and return it; None when there is no such one."""
         ...
 
 
@@ -60,7 +58,7 @@ async def reminders(
         str, Field(max_length=64, description="IANA name, only if the user means another place's time than their own.")
     ] = "",
 ) -> Result:
-    """Raises `BadRequest` for a time that cannot be and for no such reminder, `TooMany`, `MemoryUnavailable`."""
+    """Raise `BadRequest` for an impossible time or an unknown reminder, `TooMany`, or `MemoryUnavailable`."""
     if kept is None:
         raise BadRequest("Nobody can be reminded here.")
     owner = principal.user_id
@@ -79,7 +77,7 @@ async def reminders(
 
 
 def _only_one(reminders: list[Json], text: str) -> str:
-    """The id of the one that holds the words; of the only one there is, without words. Raises `BadRequest`."""
+    """Return the id of the one reminder with these words; without words, of the only one. Raise `BadRequest`."""
     words = set(re.findall(r"\w+", text.lower()))
     fitting = [each for each in reminders if words <= set(re.findall(r"\w+", each["text"].lower()))]
     if not fitting:

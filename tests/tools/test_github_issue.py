@@ -230,7 +230,7 @@ async def test_an_act_whose_answer_is_lost_is_found_again_and_not_repeated(actio
 async def test_when_nobody_knows_whether_it_was_posted_that_is_said(reply: Reply) -> None:
     async with desk(lambda request: reply if request.method == "POST" else None) as d:
         result = await d.agreed("create", title="The gate is stuck")
-        assert "may have been posted all the same" in result["error"]["message"]
+        assert "may have been posted nevertheless" in result["error"]["message"]
         assert not result["error"]["retryable"]
         assert len(d.asked("POST")) == 1
 
@@ -245,7 +245,7 @@ async def test_looking_is_tried_twice() -> None:
 
 async def test_a_server_that_is_silent_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(github_api, "LOOK_WITHIN_S", 0.5)
-    monkeypatch.setattr(github_api, "AGAIN_AFTER_S", 0.0)
+    monkeypatch.setattr(github_api, "RETRY_AFTER_S", 0.0)
     async with desk(lambda request: Reply(delay_s=30.0)) as d:
         result = await d.run("list")
         assert result.retryable and "GitHub does not answer." in result.content
@@ -257,7 +257,7 @@ async def test_a_server_that_is_silent_is_given_up_in_time(monkeypatch: pytest.M
 
 @every_trouble
 async def test_no_usable_answer_is_a_failure_in_plain_words(trouble: Reply, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(github_api, "AGAIN_AFTER_S", 0.0)
+    monkeypatch.setattr(github_api, "RETRY_AFTER_S", 0.0)
     async with desk(lambda request: trouble) as d:
         for action, more in LOOKS:
             result = await d.run(action, **more)
@@ -268,10 +268,10 @@ async def test_no_usable_answer_is_a_failure_in_plain_words(trouble: Reply, monk
 async def test_a_limit_is_told_with_how_long_it_lasts() -> None:
     async with desk() as d:
         d.hub.remaining = 0
-        assert await d.trouble("list") == "GitHub takes no more requests from us for about 60 minutes."
+        assert await d.trouble("list") == "GitHub accepts no more requests from us for about 60 minutes."
         assert len(d.server.requests) == 1  # and is not tried again
         d.hub.remaining, d.hub.retry_after_s = 10, 30
-        assert await d.trouble("view", number=1) == "GitHub takes no more requests from us for about 30 seconds."
+        assert await d.trouble("view", number=1) == "GitHub accepts no more requests from us for about 30 seconds."
     for reply in (json_reply({"message": "Too many"}, 429), json_reply({"message": "A secondary rate limit."}, 403)):
         async with desk(lambda request, reply=reply: reply) as d:  # type: ignore[misc]
             assert "for about 60 seconds" in await d.trouble("list")

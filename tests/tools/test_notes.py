@@ -92,12 +92,12 @@ async def test_where_it_is_not_plain_the_model_is_told_what_to_do() -> None:
     await desk.call("create", text="buy milk")
     await desk.call("create", text="call the plumber")
     desk.now += SPOKEN_OF_S
-    assert "not plain which note is meant. List the notes" in await desk.trouble("resolve")
+    assert "not clear which note is meant. List the notes" in await desk.trouble("resolve")
     await desk.store.add("ada", "third", "2026-11-21T13:00:00")
     await desk.store.add("ada", "fourth", "2026-11-21T13:00:00")
     desk.now += 3_600
     assert len(await desk.store.bring_up("ada", "c1", zone=None, limit=3)) == 2
-    assert "not plain" in await desk.trouble("resolve")
+    assert "not clear" in await desk.trouble("resolve")
 
 
 async def test_a_note_that_has_come_up_is_the_one_meant() -> None:
