@@ -211,8 +211,13 @@ class Coordinator:
         for user in waiting:
             if len(self._working) >= CONCURRENCY:
                 break
-            if user not in self._working and user not in self._paused and await self._is_due(user, now):
-                self._working[user] = asyncio.create_task(self._work(user), name="digest")
+            if user in self._working or user in self._paused:
+                continue
+            try:
+                if await self._is_due(user, now):
+                    self._working[user] = asyncio.create_task(self._work(user), name="digest")
+            except MemoryUnavailable as error:  # perhaps of this user's data alone
+                self._pause(user, error)
         return bool(waiting)
 
     async def _is_due(self, user_id: str, now: float) -> bool:
@@ -233,13 +238,16 @@ class Coordinator:
             if not await self.run_digest(user_id):
                 self._paused[user_id] = self._clock() + POLL_S
         except VoiceError as error:
-            log.warning("a digest broke off, and is tried again: %s", type(error).__name__)
-            self._paused[user_id] = self._clock() + PAUSE_S
+            self._pause(user_id, error)
         except Exception as error:
             log.error("a digest failed: %s", type(error).__name__, exc_info=error)
             self._paused[user_id] = self._clock() + PAUSE_S
         finally:
             del self._working[user_id]
+
+    def _pause(self, user_id: str, error: VoiceError) -> None:
+        log.warning("a digest broke off, and is tried again: %s", type(error).__name__)
+        self._paused[user_id] = self._clock() + PAUSE_S
 
     # --- the digest -----------------------------------------------------------------------------------
 

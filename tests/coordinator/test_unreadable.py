@@ -115,6 +115,15 @@ async def test_a_channel_of_nothing_else_is_emptied_and_holds_nobody_up(redis: R
         assert not await rig.redis.xlen("user:ada:inbox") and len(rig.decider.asked) == 1
 
 
+async def test_a_channel_that_is_no_stream_costs_its_user_only(redis: Redis) -> None:
+    async with at_work(redis) as rig:
+        await rig.redis.set("user:ada:inbox", GARBAGE)
+        await rig.redis.zadd(ACTIVE, {"ada": 1.0})
+        await rig.channels.add_input("ben", "hello", "api")
+        await until(lambda: rig.notified == 1 and not rig.coordinator.working)
+        assert await rig.channels.users() == ["ada"]
+
+
 async def test_a_plan_that_cannot_be_decoded_is_decided_anew_and_its_user_notified(redis: Redis) -> None:
     async with at_work(redis) as rig:
         await rig.redis.hset("user:ada:digest", mapping={"plan": GARBAGE, "done:1-0:0": "1"})
