@@ -73,7 +73,7 @@ def main() -> None:
     for name, costs in costs_of_turns():
         table.add_row(name, f"{min(costs):.1f}", f"{median(costs):.1f}")
     console.print(table)
-    console.print(f"wording 50 spans, in the courier's thread: {wording_ms():.2f} ms at least")
+    console.print(f"wording 50 spans, in the exporter's thread: {wording_ms():.2f} ms at least")
     lags = Table("", "p50 ms", "p99 ms", "most ms", title="How late a loop was that wakes every 20 ms")
     for name, late in asyncio.run(latenesses()):
         lags.add_row(name, *(f"{value:.2f}" for value in (median(late), quantiles(late, n=100)[98], max(late))))
@@ -89,7 +89,7 @@ def costs_of_turns() -> Iterator[tuple[str, list[float]]]:
 
 
 def unsent(*, content: bool) -> LangSmithTracer:
-    """A tracer whose courier does not run: its queue fills up, and the oldest falls out."""
+    """A tracer whose exporter does not run: its queue fills up, and the oldest falls out."""
     return LangSmithTracer(endpoint="http://127.0.0.1:9", api_key="none", project="benchmark", content=content)
 
 
@@ -154,7 +154,7 @@ async def latenesses() -> list[tuple[str, list[float]]]:
     with receiving() as url:
         for name, endpoint in (("tracing on", url), ("tracing on, LangSmith gone", "http://127.0.0.1:9")):
             tracer = LangSmithTracer(endpoint=endpoint, api_key="none", project="benchmark")
-            tracer.begin()
+            tracer.start()
             measured.append((name, await watched(tracer)))
             await tracer.close()
     return measured

@@ -22,9 +22,9 @@ from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent
 from backend.errors import ResponderUnavailable
-from backend.http.page_streams import Pages
+from backend.http.page_streams import PageStreams
 from backend.media.endpointing import choose_engine, open_endpointing
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import Tracer
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
@@ -33,7 +33,7 @@ from backend.sessions.cluster.cluster import Cluster, ClusterRedis
 from backend.sessions.load import Load
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
-from backend.sessions.registry import QUEUES, Directory
+from backend.sessions.registry import QUEUES, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.client import or_default
 from backend.storage.memory import HISTORY_LIMIT, Memory, Message
@@ -78,11 +78,11 @@ class ResponderEndpoint:
 class CallSubsystem:
     """The calls of a process."""
 
-    directory: Directory
+    directory: SessionRegistry
     responder: ResponderEndpoint
     about: ResponderInfo
     accept_offer: AcceptOffer
-    pages: Pages
+    pages: PageStreams
     """The event streams of open pages, outside of calls."""
     cluster: Cluster | None
     """The other processes; None when this one serves alone."""
@@ -94,7 +94,7 @@ async def open_calls(
     stores: Stores,
     thinkers: ThinkerSubsystem,
     tasks: TaskSubsystem,
-    metrics: Metrics,
+    metrics: CallMetrics,
     tracer: Tracer,
 ) -> AsyncIterator[CallSubsystem]:
     """Open the calls. At the end of the block calls are ended first; then the other processes hear of it."""
@@ -106,8 +106,8 @@ async def open_calls(
         offers = partial(accept_offer, config=_ice_config(settings))
         cluster = await _cluster(settings, stores, directory, offers, load, metrics, stack)
         stack.push_async_callback(directory.close)
-        pages = Pages(tasks.notifications.presence)
-        metrics.watch_queue("open_pages", lambda: pages.open)
+        pages = PageStreams(tasks.notifications.presence)
+        metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(stores, tasks, directory, pages, stack)
         yield CallSubsystem(directory, responder, line.about, offers, pages, cluster)
 
@@ -118,7 +118,7 @@ def _dependencies(
     thinkers: ThinkerSubsystem,
     tasks: TaskSubsystem,
     responder: ResponderEndpoint,
-    metrics: Metrics,
+    metrics: CallMetrics,
     tracer: Tracer,
 ) -> CallDependencies:
     registry, modes = thinkers.registry, thinkers.registry.dependencies.modes
@@ -177,8 +177,8 @@ async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[M
     return await or_default(memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT), None, MEMORY_WITHIN_S)
 
 
-def _directory(settings: Settings, line: CallDependencies, load: Load, metrics: Metrics) -> Directory:
-    directory = Directory(
+def _directory(settings: Settings, line: CallDependencies, load: Load, metrics: CallMetrics) -> SessionRegistry:
+    directory = SessionRegistry(
         partial(run_call, line),
         cap=settings.session_cap,
         responder=line.about.responder,
@@ -191,7 +191,7 @@ def _directory(settings: Settings, line: CallDependencies, load: Load, metrics: 
 
 
 async def _listen(
-    stores: Stores, tasks: TaskSubsystem, directory: Directory, pages: Pages, stack: AsyncExitStack
+    stores: Stores, tasks: TaskSubsystem, directory: SessionRegistry, pages: PageStreams, stack: AsyncExitStack
 ) -> None:
     """Pass on what other processes publish for the calls and pages of this one."""
 
@@ -217,10 +217,10 @@ async def _listen(
 async def _cluster(
     settings: Settings,
     stores: Stores,
-    directory: Directory,
+    directory: SessionRegistry,
     offers: AcceptOffer,
     load: Load,
-    metrics: Metrics,
+    metrics: CallMetrics,
     stack: AsyncExitStack,
 ) -> Cluster | None:
     """The other processes this one serves with, if any. Closed after its calls, so that all learn of their end."""

@@ -11,7 +11,7 @@ from backend.app.thinkers import ThinkerSubsystem
 from backend.chat.chat import Chat
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.turn_runner import ChatDependencies
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import Tracer
 from backend.settings.settings import Settings
 
@@ -22,7 +22,7 @@ async def open_chat(
     stores: Stores,
     thinkers: ThinkerSubsystem,
     tasks: TaskSubsystem,
-    metrics: Metrics,
+    metrics: CallMetrics,
     tracer: Tracer,
 ) -> AsyncIterator[Chat]:
     """Open the chat; turns that still run at the end of the block are cancelled."""

@@ -24,8 +24,8 @@ from backend.http.app import build_app
 from backend.http.context import Services, UserDataStore
 from backend.http.limits import Buckets
 from backend.mcp.endpoint import Tokens
-from backend.observability.call_metrics import Metrics
-from backend.sessions.handles import LocalSwitchboard
+from backend.observability.call_metrics import CallMetrics
+from backend.sessions.handles import LocalSessions
 from backend.settings.settings import Settings
 from backend.transports.websocket import WebSocketTransport
 
@@ -44,7 +44,7 @@ class Subsystems:
     tasks: TaskSubsystem
     calls: CallSubsystem
     chat: Chat
-    metrics: Metrics
+    metrics: CallMetrics
     demo: Demo | None
     """The offline demonstration; None when the operator's API answers."""
 
@@ -60,7 +60,7 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
         services = Services(
             settings=settings,
             directory=calls.directory,
-            sessions=calls.cluster or LocalSwitchboard(calls.directory),
+            sessions=calls.cluster or LocalSessions(calls.directory),
             memory=stores.memory,
             chat=subsystems.chat,
             embedder=subsystems.models.embedder,

@@ -30,8 +30,8 @@ from backend.app.stores import open_stores, retention_s
 from backend.app.tasks import open_task_store, open_tasks
 from backend.app.thinkers import open_thinkers
 from backend.call.prompts import load_clips
-from backend.http.page_streams import Pages
-from backend.sessions.registry import Directory
+from backend.http.page_streams import PageStreams
+from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.embedded import open_memory
 
@@ -41,8 +41,8 @@ class App:
     """A running server, for the process that serves it."""
 
     asgi: FastAPI
-    directory: Directory
-    pages: Pages
+    directory: SessionRegistry
+    pages: PageStreams
     drain_s: float
     """Seconds calls may go on once the server is to end."""
     banner: tuple[str, ...]

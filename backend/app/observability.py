@@ -9,7 +9,7 @@ from functools import partial
 
 from backend.app.stores import Stores
 from backend.app.thinkers import ThinkerSubsystem
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.observability.langsmith import LangSmithTracer
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.runtime.supervisor import supervised
@@ -17,10 +17,10 @@ from backend.sessions.load import Load, watch
 from backend.settings.settings import Settings
 
 
-def open_metrics(stores: Stores, thinkers: ThinkerSubsystem, tracer: Tracer) -> Metrics:
+def open_metrics(stores: Stores, thinkers: ThinkerSubsystem, tracer: Tracer) -> CallMetrics:
     """Return the metrics of `/metrics`; a subsystem opened later adds its own queue."""
     outbox, pipeline, summaries = stores.outbox, thinkers.pipeline, thinkers.summaries
-    metrics = Metrics(manifest.domain for manifest in thinkers.registry.manifests)
+    metrics = CallMetrics(manifest.domain for manifest in thinkers.registry.manifests)
     metrics.watch_queue("outbox", lambda: outbox.depth)
     metrics.watch_losses(lambda: outbox.dropped + outbox.failed)
     metrics.watch_queue("summaries", lambda: summaries.depth)
@@ -45,7 +45,7 @@ async def open_tracer(settings: Settings) -> AsyncIterator[Tracer]:
         project=settings.langsmith_project,
         content=settings.trace_content,
     )
-    tracer.begin()
+    tracer.start()
     try:
         yield tracer
     finally:

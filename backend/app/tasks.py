@@ -15,7 +15,7 @@ from backend.app.thinkers import ThinkerSubsystem
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import Tracer
 from backend.runtime.supervisor import supervised
 from backend.settings.settings import Settings
@@ -95,7 +95,7 @@ async def open_tasks(
     models: Models,
     store: TaskStore,
     thinkers: ThinkerSubsystem,
-    metrics: Metrics,
+    metrics: CallMetrics,
     tracer: Tracer,
 ) -> AsyncIterator[TaskSubsystem]:
     """Open background tasks and the coordinator; they are ended after the block."""

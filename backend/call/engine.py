@@ -40,7 +40,7 @@ from backend.errors import BadRequest, MediaFailed, NeverConnected, ResponderUna
 from backend.media.endpointing import Endpointing
 from backend.media.frame import Frame
 from backend.notifications.dispatcher import Subscribe, Subscription
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing, ResponderFactory
 from backend.runtime.timer import Alarm
@@ -98,7 +98,7 @@ class CallDependencies:
     max_s: float
     """Seconds a call may last; 0: any."""
     about: ResponderInfo
-    metrics: Metrics
+    metrics: CallMetrics
     tracer: Tracer = NO_TRACER
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""

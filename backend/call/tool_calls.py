@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage
 from backend.errors import BadRequest, NotFound
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 
@@ -52,7 +52,7 @@ class CallView:
 class ToolCallDispatcher:
     """Starts, cancels and remembers the Thinker calls of one voice call."""
 
-    def __init__(self, thinkers: ThinkerDispatcher, call: CallView, metrics: Metrics) -> None:
+    def __init__(self, thinkers: ThinkerDispatcher, call: CallView, metrics: CallMetrics) -> None:
         self._thinkers = thinkers
         self._call = call
         self._metrics = metrics

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Request
 from backend.errors import NotAdmitted, NotFound
 from backend.http.context import Here, bearer, context_of
 from backend.http.limits import address_key
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.sessions.registry import SessionDescription
 
 SHOWN = 200
@@ -63,7 +63,7 @@ async def end_session(session_id: str, here: Here) -> dict[str, Any]:
     return {"ok": True}
 
 
-def figures(metrics: Metrics) -> dict[str, Any]:
+def figures(metrics: CallMetrics) -> dict[str, Any]:
     """Return the numbers of `/metrics` that fit the admin page."""
     samples = [sample for metric in metrics.registry.collect() for sample in metric.samples]
     named = {sample.name: sample.value for sample in samples if not sample.labels}

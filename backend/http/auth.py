@@ -17,7 +17,7 @@ from typing import TypeGuard
 
 from itsdangerous import BadSignature, TimestampSigner
 
-from backend.sessions.handles import Handle, Switchboard, no_session
+from backend.sessions.handles import Handle, SessionLocator, no_session
 from backend.settings.settings import Settings
 
 Clock = Callable[[], float]
@@ -95,7 +95,7 @@ class Signatures:
 class Access:
     """Finds a session for somebody who may see it."""
 
-    def __init__(self, sessions: Switchboard, signatures: Signatures) -> None:
+    def __init__(self, sessions: SessionLocator, signatures: Signatures) -> None:
         self._sessions = sessions
         self._signatures = signatures
 

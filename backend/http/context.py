@@ -16,16 +16,16 @@ from backend.coordinator.service import CoordinatorService
 from backend.http.auth import Access, Signatures
 from backend.http.identity import Identity
 from backend.http.limits import Buckets
-from backend.http.page_streams import Pages
+from backend.http.page_streams import PageStreams
 from backend.mcp.endpoint import Bearer
 from backend.models.embedding import Embedder
 from backend.notifications.notices import Notice
 from backend.notifications.service import ReminderService
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.reasoning.reasoner import Reasoner
-from backend.sessions.handles import Handle, Switchboard
+from backend.sessions.handles import Handle, SessionLocator
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import Directory
+from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.tasks.model_call_log import ModelCallLog
@@ -110,9 +110,9 @@ class Services:
     """The subsystems a route may reach."""
 
     settings: Settings
-    directory: Directory
+    directory: SessionRegistry
     """The sessions of this process: where new ones begin."""
-    sessions: Switchboard
+    sessions: SessionLocator
     """All sessions, wherever they are."""
     memory: Memory
     chat: Chat
@@ -139,7 +139,7 @@ class Services:
     """User id → the notices that wait to be delivered, oldest first."""
     mark_seen: Callable[[str, str], Awaitable[bool]] = _unseen
     """User id and notice id of a notice that a page shows → whether it still waited."""
-    pages: Pages | None = None
+    pages: PageStreams | None = None
     """The event streams of open pages, outside of calls; None: there are none."""
     reminders: ReminderService | None = None
     """Reminders; None: this server has none."""
@@ -149,7 +149,7 @@ class Services:
     """The kind of client → the answer of `GET /api/tools`."""
     endpoints: Mapping[str, ASGIApp] = field(default_factory=dict)
     """The MCP endpoints, by path."""
-    metrics: Metrics = field(default_factory=Metrics)
+    metrics: CallMetrics = field(default_factory=CallMetrics)
     """The numbers of `/metrics`."""
     reasoner: Reasoner | None = None
     """Answers `POST /api/reasoning`."""

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Response
 from backend.conversation.page_events import NoticeChanged, NoticeContent, UserContextChanged
 from backend.errors import MemoryUnavailable
 from backend.http.context import Caller, Context, Here
-from backend.http.page_streams import Page
+from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events
 
 router = APIRouter(tags=["events"])
@@ -24,7 +24,7 @@ async def my_events(here: Here, caller: Caller) -> Response:
     """
     if here.services.pages is None:
         return Response(status_code=204)
-    page = here.services.pages.stream(caller.user)
+    page = here.services.pages.reserve(caller.user)
     return EventStream(_stream(page, here))
 
 
@@ -35,24 +35,24 @@ async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bo
     return {"still_waited": await here.services.mark_seen(caller.user, notice_id[:200])}
 
 
-async def _stream(page: Page, here: Context) -> AsyncGenerator[bytes, None]:
+async def _stream(page: PageStream, here: Context) -> AsyncGenerator[bytes, None]:
     unwatch = here.services.memory.watch_user(page.user_id, lambda _: page.event_log.publish(UserContextChanged()))
     try:
-        await page.enter()
+        await page.open()
         yield RETRY
         for notice in await _waiting(page, here):
             page.event_log.publish(notice)
         async with aclosing(page.event_log.follow(quiet_s=here.heartbeat_s)) as stream:
             async for events in stream:
                 if not events:
-                    await page.still_open()
+                    await page.renew()
                 yield encode_events(events)
     finally:
         unwatch()
-        await page.leave()
+        await page.close()
 
 
-async def _waiting(page: Page, here: Context) -> list[NoticeChanged]:
+async def _waiting(page: PageStream, here: Context) -> list[NoticeChanged]:
     try:
         waiting = await here.services.notices(page.user_id)
     except MemoryUnavailable:

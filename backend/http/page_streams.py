@@ -1,7 +1,7 @@
-"""What open pages are told outside of calls: one stream each, bounded, gone with the page.
+"""The event streams of open pages outside of calls: one each, bounded, and gone with the page.
 
-Within a call its own feed tells the page everything, in order and numbered; here is what happens to a *user*: notices,
-reminders, tasks, decisions. Nothing is kept for a page that comes later, since it asks how things stand when it comes.
+Within a call its own event log shows the page everything, in order and numbered; here is what happens to a *user*:
+notices, reminders, tasks, decisions. Nothing is kept for a page that opens later, since it asks for the state then.
 """
 
 from __future__ import annotations
@@ -13,96 +13,93 @@ from backend.notifications.presence import Presence
 from backend.sessions.event_log import EventLog
 from backend.sessions.page_json import PageMessage
 
-PAGES_OF_ONE = 8
-"""Streams one user may have in this process."""
-PAGES = 2_000
-"""And all together."""
+STREAMS_PER_USER = 8
+STREAMS_LIMIT = 2_000
+"""Streams of all users together in this process."""
 EVENTS_KEPT = 200
-"""Of one stream, while its reader is slow."""
+"""Events kept of one stream while its reader is slow."""
 RETRY_S = 15
 
 
-class Pages:
-    """The open pages of this process."""
+class PageStreams:
+    """The streams of the pages that this process serves."""
 
     def __init__(self, presence: Presence) -> None:
         self._presence = presence
-        self._feeds: dict[str, dict[str, EventLog]] = {}
+        self._open: dict[str, dict[str, PageStream]] = {}
         self._closing = False
 
     def __repr__(self) -> str:
-        return f"Pages({self.open})"
+        return f"PageStreams({self.count})"
 
     @property
-    def open(self) -> int:
-        """How many there are."""
-        return sum(map(len, self._feeds.values()))
+    def count(self) -> int:
+        """The number of open streams."""
+        return sum(map(len, self._open.values()))
 
     def is_here(self, user_id: str) -> bool:
-        """Whether that user has one open in this process."""
-        return user_id in self._feeds
+        """Return whether this process serves a page of that user."""
+        return user_id in self._open
 
     def show(self, user_id: str, message: PageMessage) -> None:
         """Send `message` to each open page of that user in this process."""
-        for event_log in self._feeds.get(user_id, {}).values():
-            event_log.append(message)
+        for stream in self._open.get(user_id, {}).values():
+            stream.event_log.append(message)
 
-    def stream(self, user_id: str) -> Page:
-        """For a new one, which `enter`s when it is read. Raises `TooMany`."""
-        own = self._feeds.get(user_id, {})
-        if self._closing or len(own) >= PAGES_OF_ONE or self.open >= PAGES:
+    def reserve(self, user_id: str) -> PageStream:
+        """Return a stream for a new page, to be opened when it is read. Raises `TooMany`."""
+        if self._closing or len(self._open.get(user_id, ())) >= STREAMS_PER_USER or self.count >= STREAMS_LIMIT:
             raise TooMany("Too many pages are open.", retry_after_s=RETRY_S, hint="Close one of them.")
-        return Page(self, user_id)
+        return PageStream(self, user_id)
 
     def close(self) -> None:
-        """Every stream ends; there are no new ones."""
+        """End every stream; new ones are refused."""
         self._closing = True
-        for feeds in self._feeds.values():
-            for feed in feeds.values():
-                feed.close()
+        for streams in self._open.values():
+            for stream in streams.values():
+                stream.event_log.close()
 
-    async def enter(self, page: Page) -> None:
-        """The page is there."""
-        self._feeds.setdefault(page.user_id, {})[page.id] = page.event_log
+    async def add(self, stream: PageStream) -> None:
+        """Show events on `stream` from now on."""
+        self._open.setdefault(stream.user_id, {})[stream.id] = stream
         if self._closing:
-            page.event_log.close()
-        await self.still_open(page)
+            stream.event_log.close()
+        await self.renew(stream)
 
-    async def still_open(self, page: Page) -> None:
-        """For all processes: that page is open."""
-        await self._presence.mark_open(page.user_id, page.id)
+    async def renew(self, stream: PageStream) -> None:
+        """Let all processes know that the page is still open."""
+        await self._presence.mark_open(stream.user_id, stream.id)
 
-    async def left(self, page: Page) -> None:
-        """The page is gone."""
-        feeds = self._feeds.get(page.user_id, {})
-        feeds.pop(page.id, None)
-        if not feeds:
-            self._feeds.pop(page.user_id, None)
-        await self._presence.mark_closed(page.user_id, page.id)
+    async def remove(self, stream: PageStream) -> None:
+        """Show nothing on `stream` any more."""
+        stream.event_log.close()
+        streams = self._open.get(stream.user_id, {})
+        streams.pop(stream.id, None)
+        if not streams:
+            self._open.pop(stream.user_id, None)
+        await self._presence.mark_closed(stream.user_id, stream.id)
 
 
-class Page:
-    """One open page's stream."""
+class PageStream:
+    """One open page's stream. Its reader calls `open` first, `renew` again and again, and `close` whatever happens."""
 
-    def __init__(self, pages: Pages, user_id: str) -> None:
-        self._pages = pages
+    def __init__(self, streams: PageStreams, user_id: str) -> None:
+        self._streams = streams
         self.user_id = user_id
         self.id = secrets.token_hex(6)
         self.event_log = EventLog(EVENTS_KEPT)
-        """What it is told, until it is left."""
 
     def __repr__(self) -> str:
-        return f"Page({self.id}, {self.event_log})"
+        return f"PageStream({self.id}, {self.event_log})"
 
-    async def enter(self) -> None:
-        """From now on it is told what happens. `leave` it whatever comes."""
-        await self._pages.enter(self)
+    async def open(self) -> None:
+        """Receive events from now on."""
+        await self._streams.add(self)
 
-    async def still_open(self) -> None:
-        """Say so, again and again."""
-        await self._pages.still_open(self)
+    async def renew(self) -> None:
+        """Report that the page is still open."""
+        await self._streams.renew(self)
 
-    async def leave(self) -> None:
-        """Its reader is gone."""
-        self.event_log.close()
-        await self._pages.left(self)
+    async def close(self) -> None:
+        """Receive nothing any more: the reader has left."""
+        await self._streams.remove(self)

@@ -16,7 +16,7 @@ from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_
 from backend.http.context import Caller, Context, Here, context_of, own_session_or_query
 from backend.http.identity import Identity, note_fingerprint, note_time_zone, restore
 from backend.http.limits import address_key
-from backend.sessions.offers import NobodyWaits, connect_offer
+from backend.sessions.offers import CallerLeft, connect_offer
 from backend.sessions.registry import Session, SessionState
 
 router = APIRouter(tags=["signalling"])
@@ -39,7 +39,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
         answer = await connect_offer(
             services.directory, session, services.accept_offer, body.sdp, has_left=request.is_disconnected
         )
-    except NobodyWaits:
+    except CallerLeft:
         raise ClientDisconnect from None
     await services.sessions.announce(session)
     return {"sdp": answer} | ticket(here, session)

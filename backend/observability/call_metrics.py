@@ -1,13 +1,17 @@
-"""What the server counts about its calls, in Prometheus's terms.
+"""The metrics of calls, for Prometheus and, of the newest ones, for the operator's page.
 
-One `Metrics` belongs to the process and has a registry of its own, so that two servers in one test do not
+One `CallMetrics` belongs to the process and has a registry of its own, so that two servers in one test do not
 share figures. Every label has a closed set of values (anything else is counted as `other`): a caller or a
 model can never grow the table. Nothing here waits, and nothing here holds a caller's words.
 """
 
 from __future__ import annotations
 
+import math
+from collections import Counter as Tally
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics_core import CounterMetricFamily
@@ -16,11 +20,12 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from backend.conversation.page_events import TurnMeasured
-from backend.observability.recent import Recent
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.runtime.supervisor import restarts
 
 OTHER = "other"
+KEPT = 500
+"""Turns, and answers of each Thinker, that medians are taken over."""
 END_REASONS = frozenset(
     {
         "disconnected",
@@ -44,12 +49,12 @@ TURN_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
 THINKER_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 
-class Metrics:
+class CallMetrics:
     """Figures about calls. `domains` are the Thinkers that exist, the only ones counted by name."""
 
     def __init__(self, domains: Iterable[str] = (), registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
-        self.recent = Recent()
+        self.recent = RecentMetrics()
         self._domains = frozenset(domains)
         self._define(self.registry)
         ProcessCollector(registry=self.registry)
@@ -57,7 +62,7 @@ class Metrics:
         self.registry.register(_Faults())
 
     def __repr__(self) -> str:
-        return f"Metrics({len(self._domains)} domains)"
+        return f"CallMetrics({len(self._domains)} domains)"
 
     def watch_sessions(self, live: Callable[[], int]) -> None:
         """Read the number of live sessions from `live` at every scrape."""
@@ -149,3 +154,47 @@ class _Losses(Collector):
 
 def _known(value: str, known: frozenset[str]) -> str:
     return value if value in known else OTHER
+
+
+class RecentMetrics:
+    """The newest turns and Thinkers of all calls, for medians: Prometheus's buckets are too coarse for a glance."""
+
+    def __init__(self) -> None:
+        self._turns: deque[dict[str, float]] = deque(maxlen=KEPT)
+        self._seconds: dict[str, deque[float]] = {}
+        self._outcomes: dict[str, Tally[str]] = {}
+
+    def __repr__(self) -> str:
+        return f"RecentMetrics({len(self._turns)} turns, {len(self._seconds)} Thinkers)"
+
+    def turn(self, legs: Mapping[str, float]) -> None:
+        """A turn's legs by name, in milliseconds."""
+        self._turns.append(dict(legs))
+
+    def thinker(self, domain: str, outcome: str, seconds: float) -> None:
+        """A Thinker's work ended. `domain` and `outcome` are of closed sets: the table does not grow."""
+        self._outcomes.setdefault(domain, Tally())[outcome] += 1
+        self._seconds.setdefault(domain, deque(maxlen=KEPT)).append(seconds)
+
+    def turns(self) -> dict[str, Any]:
+        """`{count, legs: {name: {p50_ms, p95_ms}}}` of the newest turns."""
+        names = dict.fromkeys(name for legs in self._turns for name in legs)
+        return {
+            "count": len(self._turns),
+            "legs": {name: middle(legs[name] for legs in self._turns if name in legs) for name in names},
+        }
+
+    def thinkers(self) -> list[dict[str, Any]]:
+        """`{domain, outcomes, p50_ms, p95_ms}` of each Thinker that has worked; outcomes since the start."""
+        return [
+            {"domain": domain, "outcomes": dict(self._outcomes[domain])} | middle(1000 * each for each in seconds)
+            for domain, seconds in sorted(self._seconds.items())
+        ]
+
+
+def middle(values: Iterable[float]) -> dict[str, int]:
+    """Median and 95th percentile by nearest rank. Raises `ValueError` when there are none."""
+    ordered = sorted(values)
+    if not ordered:
+        raise ValueError("there is no middle of nothing")
+    return {f"p{share}_ms": round(ordered[math.ceil(share / 100 * len(ordered)) - 1]) for share in (50, 95)}

@@ -14,8 +14,8 @@ import httpx2
 
 from backend.errors import TracingUnavailable
 from backend.observability.langsmith_runs import payload
-from backend.observability.trace_exporter import Courier, Pace
-from backend.observability.trace_records import KeptSpan, Record
+from backend.observability.trace_exporter import ExportLimits, TraceExporter
+from backend.observability.trace_records import Record, RecordedSpan
 from backend.observability.tracing import Kind
 
 TIMEOUT = httpx2.Timeout(5.0, connect=3.0)
@@ -28,7 +28,7 @@ PASSING = frozenset({408, 425, 429})
 
 
 class LangSmithTracer:
-    """`Tracer` to a LangSmith server. Its thread runs from `begin` to `close`."""
+    """`Tracer` to a LangSmith server. Its thread runs from `start` to `close`."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class LangSmithTracer:
         api_key: str,
         project: str,
         content: bool = False,
-        pace: Pace | None = None,
+        limits: ExportLimits | None = None,
         timeout: httpx2.Timeout = TIMEOUT,
     ) -> None:
         self._url = f"{endpoint.rstrip('/')}/runs/batch"
@@ -45,38 +45,38 @@ class LangSmithTracer:
         self._content = content
         headers = {"x-api-key": api_key, "content-type": "application/json"}
         self._http = httpx2.Client(headers=headers, timeout=timeout)
-        self._courier = Courier(self._send, pace=pace, finish=self._http.close)
+        self._exporter = TraceExporter(self._send, limits=limits, finish=self._http.close)
 
     def __repr__(self) -> str:
-        return f"LangSmithTracer({self._url}, {self._courier!r})"
+        return f"LangSmithTracer({self._url}, {self._exporter!r})"
 
     @property
     def depth(self) -> int:
         """Spans waiting to be sent."""
-        return self._courier.depth
+        return self._exporter.depth
 
     @property
     def lost(self) -> int:
         """Spans given up: dropped from a full queue, or refused."""
-        return self._courier.lost
+        return self._exporter.lost
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start sending."""
-        self._courier.begin()
+        self._exporter.start()
 
-    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> KeptSpan:
+    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> RecordedSpan:
         """See `base.Tracer`."""
-        keep = self._courier.put
-        span = KeptSpan(kind, name, session_id=session_id, keep=keep, content=self._content)
+        keep = self._exporter.enqueue
+        span = RecordedSpan(kind, name, session_id=session_id, keep=keep, content=self._content)
         span.announce()
         return span
 
     async def close(self) -> None:
         """See `base.Tracer`."""
-        await self._courier.close()
+        await self._exporter.close()
 
     def _send(self, records: Sequence[Record]) -> None:
-        """One request, in the courier's thread."""
+        """One request, in the exporter's thread."""
         try:
             status = self._posted(payload(records, self._project))
         except httpx2.HTTPError as error:

@@ -1,6 +1,6 @@
-"""The way out of the process: a bounded queue, and one thread that empties it in batches.
+"""The exporter of traces: a bounded queue, and one thread that empties it in batches.
 
-`put` is an append and nothing else: it never waits and never fails. When the queue is full the oldest record is
+`enqueue` is an append: it never waits and never fails. When the queue is full the oldest record is
 dropped and counted. While the far end fails, it is left alone for a growing pause, and the batch it did not take is
 kept for a few more attempts. A thread, and not a task, since connecting, encrypting and encoding must not take the
 audio's time; a daemon, since a far end that hangs must not keep the process alive.
@@ -23,12 +23,12 @@ from backend.observability.trace_records import Record
 log = logging.getLogger(__name__)
 
 Send = Callable[[Sequence[Record]], None]
-"""Hands a batch over, in the courier's thread. Raises `TracingUnavailable`."""
+"""Hands a batch over, in the exporter's thread. Raises `TracingUnavailable`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How a courier goes about it; times in seconds."""
+class ExportLimits:
+    """How a exporter goes about it; times in seconds."""
 
     limit: int = 1_000
     """Records waiting at most: about a megabyte, or some ten with everybody's words."""
@@ -43,13 +43,15 @@ class Pace:
     close_within_s: float = 2.0
 
 
-class Courier:
-    """Takes records to `send`; `begin` starts its thread, `close` ends it."""
+class TraceExporter:
+    """Hands records to `send` in a thread that `start` starts and `close` ends."""
 
-    def __init__(self, send: Send, *, pace: Pace | None = None, finish: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, send: Send, *, limits: ExportLimits | None = None, finish: Callable[[], None] = lambda: None
+    ) -> None:
         self._send = send
         self._finish = finish
-        self._pace = pace or Pace()
+        self._limits = limits or ExportLimits()
         self._waiting: deque[Record] = deque()
         self._batch: list[Record] = []
         self._attempts = 0
@@ -65,7 +67,7 @@ class Courier:
 
     def __repr__(self) -> str:
         state = f"resting {self._rest_s:g} s" if self._rest_s else "well"
-        return f"Courier({self.depth} waiting, {self.delivered} delivered, {self.lost} lost, {state})"
+        return f"TraceExporter({self.depth} waiting, {self.delivered} delivered, {self.lost} lost, {state})"
 
     @property
     def depth(self) -> int:
@@ -77,26 +79,26 @@ class Courier:
         """Records given up."""
         return self.dropped + self.failed
 
-    def put(self, record: Record) -> None:
+    def enqueue(self, record: Record) -> None:
         """Have `record` delivered soon. Called from one thread only."""
-        if len(self._waiting) >= self._pace.limit:
-            with suppress(IndexError):  # the courier may just have taken them all
+        if len(self._waiting) >= self._limits.limit:
+            with suppress(IndexError):  # the exporter may just have taken them all
                 self._waiting.popleft()
                 self.dropped += 1
         self._waiting.append(record)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start delivering."""
-        self._thread = threading.Thread(target=self._work, name="trace courier", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="trace exporter", daemon=True)
         self._thread.start()
 
     async def close(self) -> None:
         """Deliver what waits, within `close_within_s`; what a failing far end would not take is not tried again."""
         if self._thread is None:
             return
-        self._stop_by = time.monotonic() + self._pace.close_within_s
+        self._stop_by = time.monotonic() + self._limits.close_within_s
         self._stop.set()
-        await asyncio.to_thread(self._thread.join, self._pace.close_within_s)
+        await asyncio.to_thread(self._thread.join, self._limits.close_within_s)
         if left := len(self._waiting) + len(self._batch):
             self.failed += left
             log.warning("%d spans of the trace were not delivered before the end.", left)
@@ -104,7 +106,7 @@ class Courier:
 
     def _work(self) -> None:
         try:
-            while not self._stop.wait(max(self._pace.every_s, self._rest_s)):
+            while not self._stop.wait(max(self._limits.every_s, self._rest_s)):
                 self._deliver()
             if not self._rest_s:
                 self._deliver()
@@ -127,7 +129,7 @@ class Courier:
 
     def _take(self) -> bool:
         with suppress(IndexError):
-            while len(self._batch) < self._pace.batch:
+            while len(self._batch) < self._limits.batch:
                 self._batch.append(self._waiting.popleft())
         self._attempts = 0
         return bool(self._batch)
@@ -142,7 +144,7 @@ class Courier:
     def _failed(self, why: str, *, for_good: bool) -> None:
         if not self._rest_s:
             log.warning("Traces cannot be delivered, calls go on without: %s", why)
-        self._rest_s = min(max(self._pace.rest_s, 2 * self._rest_s), self._pace.longest_rest_s)
-        if for_good or self._attempts >= self._pace.attempts:
+        self._rest_s = min(max(self._limits.rest_s, 2 * self._rest_s), self._limits.longest_rest_s)
+        if for_good or self._attempts >= self._limits.attempts:
             self.failed += len(self._batch)
             self._batch = []

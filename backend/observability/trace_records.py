@@ -45,7 +45,7 @@ Keep = Callable[[Record], None]
 """Takes a record; returns at once."""
 
 
-class KeptSpan:
+class RecordedSpan:
     """See `base.Span`."""
 
     __slots__ = (
@@ -61,7 +61,7 @@ class KeptSpan:
         session_id: str,
         keep: Keep,
         content: bool,
-        under: KeptSpan | None = None,
+        under: RecordedSpan | None = None,
         ago_ms: float = 0,
     ) -> None:
         self._kind = kind
@@ -81,15 +81,15 @@ class KeptSpan:
         self._over = False
 
     def __repr__(self) -> str:
-        return f"KeptSpan({self._kind} {self._name}, {'over' if self._over else 'open'})"
+        return f"RecordedSpan({self._kind} {self._name}, {'over' if self._over else 'open'})"
 
     def announce(self) -> None:
         """Keep a record of its beginning."""
         self._record(None, None)
 
-    def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> KeptSpan:
+    def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> RecordedSpan:
         """See `base.Span`."""
-        return KeptSpan(
+        return RecordedSpan(
             kind,
             name,
             session_id=self._session_id,
@@ -117,7 +117,7 @@ class KeptSpan:
 
     def spent(self, tokens: int) -> None:
         """See `base.Span`."""
-        span: KeptSpan | None = self
+        span: RecordedSpan | None = self
         while span is not None:
             span._tokens += tokens
             span = span._under

@@ -1,6 +1,6 @@
 """Handles to sessions, wherever their calls live: in this process, or in another one that shares the load with it.
 
-Routes hold a `Handle` and never ask where. One process by itself has a `LocalSwitchboard`; several have a `Cluster`
+Routes hold a `Handle` and never ask where. One process by itself has a `LocalSessions`; several have a `Cluster`
 (`cluster/`), which answers for its own sessions in the same way and asks the others for theirs.
 """
 
@@ -12,7 +12,7 @@ from typing import Protocol, TypedDict
 
 from backend.errors import BadRequest, NotFound
 from backend.sessions.event_log import LoggedEvent
-from backend.sessions.registry import Directory, Session, SessionDescription, SessionState
+from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState
 from backend.sessions.transcript import TranscriptEntry
 
 NO_SESSION = "No such session."
@@ -77,7 +77,7 @@ class Handle(Protocol):
         ...
 
 
-class Switchboard(Protocol):
+class SessionLocator(Protocol):
     """Finds sessions, in whichever process they are."""
 
     async def find(self, session_id: str) -> Handle:
@@ -112,7 +112,7 @@ class Switchboard(Protocol):
 class LocalHandle:
     """A session of this process."""
 
-    def __init__(self, directory: Directory, session: Session) -> None:
+    def __init__(self, directory: SessionRegistry, session: Session) -> None:
         self._directory = directory
         self.session = session
 
@@ -169,14 +169,14 @@ class LocalHandle:
         return self.session.event_log.follow(after, quiet_s)
 
 
-class LocalSwitchboard:
+class LocalSessions:
     """The switchboard of a process that serves alone."""
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: SessionRegistry) -> None:
         self._directory = directory
 
     def __repr__(self) -> str:
-        return f"LocalSwitchboard({self._directory!r})"
+        return f"LocalSessions({self._directory!r})"
 
     async def find(self, session_id: str) -> Handle:
         """Return a handle to the session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable`."""
@@ -206,7 +206,7 @@ class LocalSwitchboard:
         return own
 
 
-def newest_of(directory: Directory, count: int) -> list[SessionDescription]:
+def newest_of(directory: SessionRegistry, count: int) -> list[SessionDescription]:
     """Return descriptions, with `owner`, of the newest sessions of one process."""
     return [{**session.describe(), "owner": session.owner} for session in directory.newest(count)]
 

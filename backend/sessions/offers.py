@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from backend.errors import TransportLost
-from backend.sessions.registry import Directory, Session
+from backend.sessions.registry import Session, SessionRegistry
 from backend.transports.base import Transport
 
 ANSWER_WITHIN_S = 10
@@ -16,12 +16,12 @@ AcceptOffer = Callable[[str], Awaitable[tuple[str, Transport]]]
 """SDP offer → (SDP answer, the transport it begins). Raises `BadOffer` or `TooMany`."""
 
 
-class NobodyWaits(Exception):
+class CallerLeft(Exception):
     """The client that made the offer has left."""
 
 
 async def connect_offer(
-    directory: Directory,
+    directory: SessionRegistry,
     session: Session,
     accept_offer: AcceptOffer,
     sdp: str,
@@ -33,10 +33,10 @@ async def connect_offer(
         async with asyncio.timeout(ANSWER_WITHIN_S):
             answer, transport = await accept_offer(sdp)
         if has_left is not None and await has_left():
-            raise NobodyWaits
+            raise CallerLeft
         directory.connect(session, transport, "webrtc")
     except BaseException as error:
-        await directory.end(session, "never_connected" if isinstance(error, NobodyWaits) else "error")
+        await directory.end(session, "never_connected" if isinstance(error, CallerLeft) else "error")
         if transport is not None:
             await transport.close()
         if isinstance(error, TimeoutError):

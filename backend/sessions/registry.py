@@ -189,7 +189,7 @@ RunCall = Callable[[Session, Transport], Awaitable[str]]
 """Runs a whole call and returns the reason it ended; sets and clears `call.engine`; closes the transport."""
 
 
-class Directory:
+class SessionRegistry:
     """Opens, finds and ends sessions. `cap` 0 means no limit."""
 
     def __init__(
@@ -215,7 +215,7 @@ class Directory:
         self._closing = False
 
     def __repr__(self) -> str:
-        return f"Directory({self.live} live, {len(self._sessions)} known)"
+        return f"SessionRegistry({self.live} live, {len(self._sessions)} known)"
 
     @property
     def live(self) -> int:

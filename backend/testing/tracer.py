@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.observability.trace_records import KeptSpan, Record
+from backend.observability.trace_records import Record, RecordedSpan
 from backend.observability.tracing import Kind
 
 
@@ -18,9 +18,9 @@ class FakeTracer:
     def __repr__(self) -> str:
         return f"FakeTracer({len(self.records)} records)"
 
-    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> KeptSpan:
+    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> RecordedSpan:
         """See `base.Tracer`."""
-        span = KeptSpan(kind, name, session_id=session_id, keep=self.records.append, content=self._content)
+        span = RecordedSpan(kind, name, session_id=session_id, keep=self.records.append, content=self._content)
         span.announce()
         return span
 

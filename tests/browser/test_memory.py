@@ -13,7 +13,7 @@ from fakeredis import FakeAsyncRedis
 from playwright.async_api import Browser
 
 from backend.http.auth import Signatures
-from backend.http.page_streams import Pages
+from backend.http.page_streams import PageStreams
 from backend.notifications.presence import Presence
 from backend.users.profile_updates import (
     AddFact,
@@ -177,7 +177,7 @@ async def test_erasing_asks_once_more_and_then_leaves_nothing(browser: Browser, 
 
 async def test_what_changes_elsewhere_is_shown_and_what_is_being_typed_stays(browser: Browser, tmp_path: Path) -> None:
     redis = FakeAsyncRedis()  # it keeps nothing here but which pages are open
-    pages = {"pages": Pages(Presence(redis))}
+    pages = {"pages": PageStreams(Presence(redis))}
     async with page_world(tmp_path, services_with=pages) as here, tab_in(browser, complaints="expected") as tab:
         await known_user(here, tab)
         await open_memory(here, tab)

@@ -14,7 +14,7 @@ from backend.call.tool_calls import CALL_LIMIT, REMEMBERED_LIMIT, CallView, Thin
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ToolProgress
 from backend.errors import NoAnswer
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.thinkers.base import Answer, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.run import ThinkerRun
@@ -49,7 +49,7 @@ class OneCall:
 
     outcomes: list[ThinkerEvent] = field(default_factory=list)
     shown: list[ThinkerChanged] = field(default_factory=list)
-    metrics: Metrics = field(default_factory=lambda: Metrics(["good", "slow"]))
+    metrics: CallMetrics = field(default_factory=lambda: CallMetrics(["good", "slow"]))
 
     turn: int = 1
 

@@ -18,7 +18,7 @@ from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import Frame
 from backend.media.segmenter import Segmenter
 from backend.models.base import ChatModel
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.responders.base import Briefing, PastMessage
 from backend.sessions.event_log import LoggedEvent
 from backend.sessions.registry import Session
@@ -185,7 +185,7 @@ async def placed_call(
         limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,
         about=ResponderInfo("fake", "fake", offline=True),
-        metrics=Metrics(manifest.domain for manifest in thinkers.registry.manifests),
+        metrics=CallMetrics(manifest.domain for manifest in thinkers.registry.manifests),
     )
     whole = replace(whole, **line)
     session, carrier = Session(user, "fake", conversation), transport or FakeTransport()

@@ -13,9 +13,9 @@ from backend.http.app import build_app
 from backend.http.context import Services
 from backend.media.frame import Frame
 from backend.models.embedding import NoEmbeddings
-from backend.sessions.handles import LocalSwitchboard
+from backend.sessions.handles import LocalSessions
 from backend.sessions.page_json import PageMessage
-from backend.sessions.registry import Directory, Session
+from backend.sessions.registry import Session, SessionRegistry
 from backend.settings.settings import Settings
 from backend.testing.memory import FakeMemory
 from backend.transports.base import Transport
@@ -85,7 +85,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
         finally:
             await transport.close()
 
-    directory = Directory(run, cap=cap, responder="parrot")
+    directory = SessionRegistry(run, cap=cap, responder="parrot")
     options: dict[str, Any] = {"_env_file": None, "data_dir": folder, "offers_per_minute": 0, "session_cap": cap}
     settings, memory = Settings(**options), FakeMemory()
     services = Services(
@@ -93,7 +93,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
         chat=chat_over(settings, memory),
         embedder=NoEmbeddings(),
         directory=directory,
-        sessions=LocalSwitchboard(directory),
+        sessions=LocalSessions(directory),
         memory=memory,
         accept_offer=partial(accept_offer, config=IceConfig()),
         attach_socket=WebSocketTransport,

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.observability.merged_metrics import merged
 from backend.sessions.cluster import cluster, replicator
 from backend.sessions.cluster.cluster import ClusterRedis
@@ -232,7 +232,7 @@ async def test_an_operator_sees_the_calls_of_all_servers_and_ends_any(redis: Red
 def test_figures_of_several_processes_become_one_page_that_prometheus_can_read() -> None:
     pages = []
     for process, ended in (("one", 2), ("two", 3)):
-        metrics = Metrics(["weather"])
+        metrics = CallMetrics(["weather"])
         for _ in range(ended):
             metrics.session_ended("idle")
         pages.append((process, generate_latest(metrics.registry).decode()))

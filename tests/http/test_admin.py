@@ -115,9 +115,9 @@ async def test_an_operator_ends_any_call(tmp_path: Path) -> None:
 
 
 async def test_what_is_kept_for_medians_is_bounded() -> None:
-    from backend.observability.recent import KEPT, Recent
+    from backend.observability.call_metrics import KEPT, RecentMetrics
 
-    recent = Recent()
+    recent = RecentMetrics()
     for n in range(3 * KEPT):
         recent.turn({"total": n})
         recent.thinker("weather", "complete", n)

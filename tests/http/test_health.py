@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.conversation.page_events import TurnMeasured
 from backend.http import health
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.runtime.faults import call_listener, decode_or_skip
 from backend.runtime.supervisor import supervised
 from tests.http.world import SDP, place_call, world
@@ -124,7 +124,7 @@ async def test_an_offer_refused_for_its_origin_is_counted_too(tmp_path: Path) ->
 
 
 def test_labels_nobody_foresaw_are_counted_as_other() -> None:
-    metrics = Metrics(domains=["weather"])
+    metrics = CallMetrics(domains=["weather"])
     for invented in ("weather", "one", "two", "three"):
         metrics.session_ended(invented)
         metrics.vad_decided(invented)
@@ -137,7 +137,7 @@ def test_labels_nobody_foresaw_are_counted_as_other() -> None:
 
 
 def test_a_turns_legs_are_observed_in_seconds() -> None:
-    metrics = Metrics()
+    metrics = CallMetrics()
     metrics.turn_measured(TurnMeasured(1, 300, 0, 400, 450, 50, 1200, 100))
     value = metrics.registry.get_sample_value
     assert value("voice_turn_leg_seconds_sum", {"leg": "hangover"}) == pytest.approx(0.3)
@@ -146,7 +146,7 @@ def test_a_turns_legs_are_observed_in_seconds() -> None:
 
 
 def test_queues_are_read_at_the_scrape_and_losses_counted() -> None:
-    metrics = Metrics()
+    metrics = CallMetrics()
     waiting = [1, 2, 3]
     metrics.watch_queue("outbox", lambda: len(waiting))
     lost = 0

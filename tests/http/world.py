@@ -24,10 +24,10 @@ from backend.http.context import Services, UserDataStore
 from backend.media.frame import Frame
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.sessions.cluster.cluster import Cluster, ClusterRedis
-from backend.sessions.handles import LocalSwitchboard
-from backend.sessions.registry import Directory, Session
+from backend.sessions.handles import LocalSessions
+from backend.sessions.registry import Session, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.storage.turn_claims import TurnClaims
@@ -127,9 +127,9 @@ class World:
 
     url: str
     settings: Settings
-    directory: Directory
+    directory: SessionRegistry
     memory: FakeMemory
-    metrics: Metrics
+    metrics: CallMetrics
     lines: list[Line]
     calls: dict[str, FakeCall]
     model: Any
@@ -204,10 +204,10 @@ async def world(
         (frontend / "index.html").write_text("<!doctype html><title>A page</title>")
         (frontend / "app.js").write_text("export const one = 1;")
     calls: dict[str, FakeCall] = {}
-    directory = Directory(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
+    directory = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
     own, model = FakeMemory(), ScriptedModel(*scenes)
     chat = chat_over(here, memory or own, model, pipeline=pipeline, folders=folders, claims=claims)
-    made = World("", here, directory, own, Metrics(["weather"]), [], calls, model, chat)
+    made = World("", here, directory, own, CallMetrics(["weather"]), [], calls, model, chat)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
         line = Line()
@@ -220,7 +220,7 @@ async def world(
     services = Services(
         settings=here,
         directory=directory,
-        sessions=cluster or LocalSwitchboard(directory),
+        sessions=cluster or LocalSessions(directory),
         memory=memory or own,
         chat=made.chat,
         embedder=embedder or NoEmbeddings(),

@@ -16,7 +16,7 @@ from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.app.notifications import Notifications, open_notifications
 from backend.http.context import UserDataStore
-from backend.http.page_streams import Pages
+from backend.http.page_streams import PageStreams
 from backend.mcp.endpoint import Tokens
 from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
@@ -50,7 +50,7 @@ async def server_with_reminders(folder: Path, **settings: Any) -> AsyncIterator[
     memory, pubsub = FakeMemory(), PubSub(redis, waiting)
     chosen = NotificationSettings.model_validate({"deliver": "when_asked", **settings})
     async with open_notifications(chosen, redis, pubsub, memory, clock=lambda: now[0]) as notifications:
-        pages = Pages(notifications.presence)
+        pages = PageStreams(notifications.presence)
         pubsub.on_page_event(lambda user, type_, data: pages.show(user, PageMessage(type_, data)))
         reminders, dispatcher = notifications.reminders, notifications.dispatcher
         services = {

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError, TracingUnavailable
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.observability.langsmith import LangSmithTracer
-from backend.observability.trace_exporter import Courier, Pace
+from backend.observability.trace_exporter import ExportLimits, TraceExporter
 from backend.observability.trace_records import Record
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.settings import load_settings
@@ -65,28 +65,30 @@ def records(number: int) -> list[Record]:
 
 async def test_a_full_queue_drops_the_oldest_and_counts() -> None:
     arrived: list[Record] = []
-    courier = Courier(arrived.extend, pace=Pace(limit=10, every_s=0.01))
+    exporter = TraceExporter(arrived.extend, limits=ExportLimits(limit=10, every_s=0.01))
     for record in records(25):
-        courier.put(record)
-    assert (courier.depth, courier.dropped) == (10, 15)
-    courier.begin()
-    await courier.close()
+        exporter.enqueue(record)
+    assert (exporter.depth, exporter.dropped) == (10, 15)
+    exporter.start()
+    await exporter.close()
     assert [record.name for record in arrived] == [str(number) for number in range(15, 25)]
 
 
 def test_what_was_lost_is_counted_in_the_metrics() -> None:
-    metrics = Metrics()
+    metrics = CallMetrics()
     metrics.watch_trace_losses(lambda: 15)
     assert metrics.registry.get_sample_value("voice_traces_dropped_total") == 15
 
 
 async def test_records_arrive_in_batches_and_in_order() -> None:
     batches: list[list[str]] = []
-    courier = Courier(lambda batch: batches.append([record.name for record in batch]), pace=Pace(batch=4, every_s=0.01))
+    exporter = TraceExporter(
+        lambda batch: batches.append([record.name for record in batch]), limits=ExportLimits(batch=4, every_s=0.01)
+    )
     for record in records(10):
-        courier.put(record)
-    courier.begin()
-    await courier.close()
+        exporter.enqueue(record)
+    exporter.start()
+    await exporter.close()
     assert [len(batch) for batch in batches] == [4, 4, 2]
     assert list(chain(*batches)) == [str(number) for number in range(10)]
 
@@ -111,35 +113,35 @@ class Flaky:
 
 async def test_a_batch_that_failed_is_tried_again_after_a_growing_pause(caplog: pytest.LogCaptureFixture) -> None:
     send = Flaky(2)
-    courier = Courier(send, pace=Pace(every_s=0.001, rest_s=0.04, longest_rest_s=1))
-    courier.put(records(1)[0])
-    courier.begin()
+    exporter = TraceExporter(send, limits=ExportLimits(every_s=0.001, rest_s=0.04, longest_rest_s=1))
+    exporter.enqueue(records(1)[0])
+    exporter.start()
     await until(lambda: len(send.arrived) == 1)
-    await courier.close()
+    await exporter.close()
     first, second, third = send.tries
     assert second - first >= 0.04 and third - second >= 0.08
-    assert courier.lost == 0
+    assert exporter.lost == 0
     assert [entry.levelname for entry in caplog.records] == ["WARNING", "WARNING"], "once gone, once back"
 
 
 async def test_a_batch_is_given_up_after_three_attempts_and_the_next_goes_on() -> None:
     send = Flaky(3)
-    courier = Courier(send, pace=Pace(batch=1, every_s=0.001, rest_s=0.005, longest_rest_s=0.005))
+    exporter = TraceExporter(send, limits=ExportLimits(batch=1, every_s=0.001, rest_s=0.005, longest_rest_s=0.005))
     for record in records(2):
-        courier.put(record)
-    courier.begin()
+        exporter.enqueue(record)
+    exporter.start()
     await until(lambda: len(send.arrived) == 1)
-    await courier.close()
-    assert (courier.failed, send.arrived[0].name) == (1, "1")
+    await exporter.close()
+    assert (exporter.failed, send.arrived[0].name) == (1, "1")
 
 
 async def test_a_batch_that_is_refused_for_good_is_not_tried_again() -> None:
     send = Flaky(1, retryable=False)
-    courier = Courier(send, pace=Pace(every_s=0.001, rest_s=0.005))
-    courier.put(records(1)[0])
-    courier.begin()
-    await until(lambda: courier.failed == 1)
-    await courier.close()
+    exporter = TraceExporter(send, limits=ExportLimits(every_s=0.001, rest_s=0.005))
+    exporter.enqueue(records(1)[0])
+    exporter.start()
+    await until(lambda: exporter.failed == 1)
+    await exporter.close()
     assert len(send.tries) == 1
 
 
@@ -151,12 +153,12 @@ async def test_a_fault_of_ours_does_not_end_the_thread(caplog: pytest.LogCapture
             raise ValueError("somebody's words")
         arrived.extend(batch)
 
-    courier = Courier(send, pace=Pace(batch=1, every_s=0.001, rest_s=0.001, longest_rest_s=0.001))
+    exporter = TraceExporter(send, limits=ExportLimits(batch=1, every_s=0.001, rest_s=0.001, longest_rest_s=0.001))
     for record in records(2):
-        courier.put(record)
-    courier.begin()
+        exporter.enqueue(record)
+    exporter.start()
     await until(lambda: len(arrived) == 1)
-    await courier.close()
+    await exporter.close()
     assert "ValueError" in caplog.text and "words" not in caplog.text
 
 
@@ -198,14 +200,14 @@ async def test_the_end_of_a_long_call_is_sent_whole_in_case_its_beginning_was_lo
 async def test_closing_a_tracer_whose_server_hangs_is_bounded_and_leaves_no_thread() -> None:
     before = threading.active_count()
     async with langsmith("hangs") as server:
-        tracer = tracer_to(server.url, pace=Pace(every_s=0.01, close_within_s=0.1))
+        tracer = tracer_to(server.url, limits=ExportLimits(every_s=0.01, close_within_s=0.1))
         tracer.session("s1").end()
         await until(lambda: server.asked == 1)
         began = time.perf_counter()
         await tracer.close()
         assert time.perf_counter() - began < 0.4
         assert tracer.lost == 2
-        await until(lambda: "trace courier" not in {thread.name for thread in threading.enumerate()})
+        await until(lambda: "trace exporter" not in {thread.name for thread in threading.enumerate()})
     assert threading.active_count() <= before + 1, "the loop keeps one helper"
 
 

@@ -12,7 +12,7 @@ import httpx2
 
 from backend.conversation import events as ev
 from backend.observability.langsmith import LangSmithTracer
-from backend.observability.trace_exporter import Pace
+from backend.observability.trace_exporter import ExportLimits
 from backend.observability.tracing import Tracer
 from backend.testing.memory import FakeMemory
 from tests.call.world import TONE, PlacedCall, placed_call, settle
@@ -20,15 +20,17 @@ from tests.support.langsmith_api import KEY
 from tests.support.waiting import until
 from tests.thinkers.world import world
 
-QUICK = Pace(every_s=0.02, rest_s=0.02, longest_rest_s=0.05, close_within_s=1.0)
+QUICK = ExportLimits(every_s=0.02, rest_s=0.02, longest_rest_s=0.05, close_within_s=1.0)
 IMPATIENT = httpx2.Timeout(0.3)
 SPOKEN = "my very private question about Seattle"
 
 
-def tracer_to(url: str, *, content: bool = False, pace: Pace = QUICK, key: str = KEY) -> LangSmithTracer:
+def tracer_to(url: str, *, content: bool = False, limits: ExportLimits = QUICK, key: str = KEY) -> LangSmithTracer:
     """A tracer whose thread runs."""
-    tracer = LangSmithTracer(endpoint=url, api_key=key, project="tests", content=content, pace=pace, timeout=IMPATIENT)
-    tracer.begin()
+    tracer = LangSmithTracer(
+        endpoint=url, api_key=key, project="tests", content=content, limits=limits, timeout=IMPATIENT
+    )
+    tracer.start()
     return tracer
 
 

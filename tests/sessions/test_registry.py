@@ -8,7 +8,7 @@ import pytest
 
 from backend.errors import BadRequest, NotFound, TooMany
 from backend.sessions import registry as directories
-from backend.sessions.registry import Directory, Session, SessionState
+from backend.sessions.registry import Session, SessionRegistry, SessionState
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
 from tests.call.world import settle
@@ -60,12 +60,12 @@ class Live:
             future.set_result(reason)
 
 
-def a_directory(cap: int = 0) -> tuple[Directory, Calls]:
+def a_directory(cap: int = 0) -> tuple[SessionRegistry, Calls]:
     calls = Calls()
-    return Directory(calls.run, cap=cap, responder="fake"), calls
+    return SessionRegistry(calls.run, cap=cap, responder="fake"), calls
 
 
-async def connected(directory: Directory, owner: str = "ada") -> Session:
+async def connected(directory: SessionRegistry, owner: str = "ada") -> Session:
     session = directory.reserve(owner)
     directory.connect(session, FakeTransport(), "webrtc")
     await settle()
@@ -98,7 +98,7 @@ async def test_a_cap_of_zero_is_no_cap() -> None:
 async def test_a_reservation_nobody_connects_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "CONNECT_WITHIN_S", 0.01)
     lapsed: list[str] = []
-    directory = Directory(Calls().run, cap=1, responder="fake", on_lapse=lambda: lapsed.append("lapsed"))
+    directory = SessionRegistry(Calls().run, cap=1, responder="fake", on_lapse=lambda: lapsed.append("lapsed"))
     session = directory.reserve("ada")
     assert await last_words(session) == [("session_ended", "never_connected")]
     assert lapsed == ["lapsed"]

@@ -12,7 +12,7 @@ from fakeredis import FakeAsyncRedis
 from backend.call.tool_calls import CallView, ThinkerEvent, ToolCallDispatcher
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged
-from backend.observability.call_metrics import Metrics
+from backend.observability.call_metrics import CallMetrics
 from backend.tasks.handoff import BackgroundHandoff
 from backend.tasks.repository import TaskRepository
 from backend.tasks.service import TaskService
@@ -57,7 +57,7 @@ class OneCall:
             dispatch=self.outcomes.append,
             publish=self.shown.append,
         )
-        self.calls = ToolCallDispatcher(self.thinkers.with_handoff(self.handoff), view, Metrics())
+        self.calls = ToolCallDispatcher(self.thinkers.with_handoff(self.handoff), view, CallMetrics())
 
     def ask(self, domain: str, **more: Any) -> None:
         arguments = json.dumps({"domain": domain, "query": "Why is the sky blue?", **more})

@@ -21,7 +21,7 @@ from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.handles import Handle, LocalHandle, PlacedCall, here, newest_of, no_session
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import Directory, Session, SessionDescription, SessionState
+from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState
 
 log = logging.getLogger(__name__)
 
@@ -44,12 +44,12 @@ class ClusterRedis:
 
 
 class Cluster:
-    """A `Switchboard` over all processes that share one Redis, within `async with`."""
+    """A `SessionLocator` over all processes that share one Redis, within `async with`."""
 
     def __init__(
         self,
         link: ClusterRedis,
-        directory: Directory,
+        directory: SessionRegistry,
         accept_offer: AcceptOffer,
         load: Load,
         *,

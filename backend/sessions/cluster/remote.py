@@ -17,7 +17,7 @@ from backend.sessions.event_log import EventLog, LoggedEvent
 from backend.sessions.handles import LocalHandle, PlacedCall, newest_of
 from backend.sessions.offers import AcceptOffer, connect_offer
 from backend.sessions.page_json import PageMessage
-from backend.sessions.registry import END_WITHIN_S, Directory, Session, SessionDescription, SessionState
+from backend.sessions.registry import END_WITHIN_S, Session, SessionDescription, SessionRegistry, SessionState
 from backend.sessions.transcript import TranscriptEntry
 
 log = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ class RpcMethods:
     """
 
     def __init__(
-        self, directory: Directory, accept_offer: AcceptOffer, announce: Announce, metrics: Callable[[], str]
+        self, directory: SessionRegistry, accept_offer: AcceptOffer, announce: Announce, metrics: Callable[[], str]
     ) -> None:
         self._directory = directory
         self._accept_offer = accept_offer
