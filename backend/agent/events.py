@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+
+from backend.models.base import Json
 
 
 class TurnState(StrEnum):
@@ -34,7 +35,7 @@ class ModelAsked:
     """A request was sent to `model`."""
 
     model: str
-    messages: Sequence[dict[str, Any]] = field(repr=False)
+    messages: Sequence[Json] = field(repr=False)
     tools: int
     """The number of tools it may call."""
 

@@ -53,7 +53,7 @@ _left_behind: set[asyncio.Task[Any]] = set()
 
 
 class ContextStore(Protocol):
-    """Keeps conversations beyond the process. A conversation belongs to one user: nobody else finds it."""
+    """Keeps conversations beyond the process. A conversation belongs to one user."""
 
     async def load(self, conversation_id: str, user_id: str) -> list[Message]:
         """Load the messages, oldest first; empty when there are none. Raises `MemoryUnavailable`."""

@@ -95,7 +95,7 @@ class ToolCallDispatcher:
         self._thinkers.start(call).add_done_callback(lambda task: self._count_cancelled(call, task))
 
     def cancel(self, call_id: str) -> None:
-        """Stop the model and the tools of a call: nobody waits for it any more."""
+        """Stop the model and the tools of a call whose answer is no longer wanted."""
         if (call := self._calls.get(call_id)) and call.task:
             call.task.cancel()
 
@@ -170,7 +170,7 @@ class ToolCallDispatcher:
         self._on_end(call)
 
     def _on_end(self, call: ThinkerCall) -> None:
-        """Dispatch the outcome; of an answer that is late, and that nobody wants then, only that it is not wanted."""
+        """Dispatch the outcome; of a late answer that its manifest drops, only that it is not wanted."""
         if call.answer is None:
             self._call.dispatch(ThinkerFailed(call.id, call.error))
             return

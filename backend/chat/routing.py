@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from backend.conversation.page_events import ThinkerChanged
 from backend.errors import NoAnswer
@@ -16,7 +15,7 @@ from backend.observability.tracing import opened
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL, Route, ThinkerRegistry
-from backend.tools.base import Principal, Result, Tool
+from backend.tools.base import Json, Principal, Result, Tool
 
 SLACK_S = 5.0
 """Seconds the tool has beyond the slowest Thinker's deadline, so that it is the Thinker that says what took long."""
@@ -35,7 +34,7 @@ class RouteArguments:
 
     registry: ThinkerRegistry
 
-    def read(self, text: str) -> dict[str, Any]:
+    def read(self, text: str) -> Json:
         """Read the model's JSON. Raises `BadRequest` with a message the model can act on."""
         return {"route": self.registry.parse(ROUTE_TOOL, text)}
 
@@ -55,7 +54,7 @@ class ThinkerRouting:
         return f"ThinkerRouting({', '.join(self.domains) or 'nothing asked'})"
 
     def tool(self) -> Tool:
-        """Return the tool `route_to_thinker`, to be put into the agent's toolbox."""
+        """Return the tool `route_to_thinker` for the agent's toolbox."""
         registry = self._thinkers.registry
         route = registry.route_tool()
         slowest = max(self._thinkers.deadline_s(replace(self._asked, domain=m.domain)) for m in registry.manifests)

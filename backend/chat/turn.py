@@ -1,8 +1,8 @@
 """One typed turn: the request, the reply, and the turn under way with its events and those who follow it.
 
-Any number of readers follow the same turn from its first event: a retry that comes while it runs joins it. A stream
-that everybody has left is a turn nobody wants, and is cancelled; a client that waits for the whole reply may come
-back for it, so its leaving cancels nothing.
+Any number of readers follow the same turn from its first event: a retry that comes while it runs joins it. When
+the last reader of a stream leaves, the turn is cancelled; a client that waits for the whole reply may come back for it,
+so its leaving cancels nothing.
 """
 
 from __future__ import annotations
@@ -149,6 +149,6 @@ class ChatTurn:
 
 
 def _retrieve(end: asyncio.Future[ChatReply]) -> None:
-    """Take note of an error nobody waits for, so that asyncio does not report it."""
+    """Retrieve an error that is not waited for, so that asyncio does not report it."""
     if not end.cancelled():
         end.exception()

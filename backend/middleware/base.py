@@ -57,9 +57,9 @@ class Asked:
     mode: str = ""
     """The name of the mode that is on; empty: none."""
     domain: str = ""
-    """The Thinker that is consulted, by voice; empty in a chat."""
+    """The domain of the Thinker that is asked, by voice; empty in a chat."""
     platform: str = ""
-    """Where it was typed, as the caller names it ("terminal", "phone"); empty by voice, and where nobody said."""
+    """Where it was typed, as the caller names it ("terminal", "phone"); empty by voice, and where it is not named."""
     earlier: Mapping[str, Output] = field(default_factory=dict)
     """The outputs of the steps this one depends on, by name. A step that failed or returned None is missing."""
 
@@ -78,7 +78,7 @@ class WholeTurn:
     tools: tuple[str, ...] = ()
     """Names of the tools that were used."""
     thinkers: tuple[str, ...] = ()
-    """Domains of the Thinkers that were consulted."""
+    """Domains of the Thinkers that were asked."""
     citations: tuple[str, ...] = ()
     earlier: Mapping[str, Output] = field(default_factory=dict)
     """The outputs of the steps this one depends on, pre-steps of the same turn included."""
@@ -177,7 +177,7 @@ def step(
     return declare
 
 
-def _parameters(name: str, stage: Stage, function: Function) -> dict[str, Any]:
+def _parameters(name: str, stage: Stage, function: Function) -> dict[str, object]:
     try:
         hints = get_type_hints(function)
     except (NameError, TypeError) as error:

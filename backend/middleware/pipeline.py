@@ -3,11 +3,11 @@
     asked = Asked(text, user_id, conversation_id, source_mode="chat", mode="work")
     prepared = await pipeline.before(asked, names=profile.steps)
     session = agent.create_session(…, situation=prepared.add_to(situation))
-    …                                                  # the turn itself, whoever makes it
+    …                                                  # the turn itself, voice or chat
     turn = await pipeline.after(prepared.turn(answer), names=profile.steps)
     turn.answer                                        # as amended
 
-A voice turn has its pre-steps run when a Thinker is consulted, which is beside the audio; its post-steps run when it
+The pre-steps of a voice turn run when a Thinker is asked, which is not on the audio path; its post-steps run when it
 is over, in a task of ours: `later` returns at once, and the call never waits for them.
 """
 
@@ -211,7 +211,7 @@ class Pipeline:
         self._waiting.append(later)
         self._work_on()
 
-    def _arguments(self, step: MiddlewareStep, turn: Asked | WholeTurn) -> dict[str, Any]:
+    def _arguments(self, step: MiddlewareStep, turn: Asked | WholeTurn) -> dict[str, object]:
         services = {**self._services, type(turn): turn, StepOptions: self._options[step.name]}
         return {name: injected(hint, services) for name, hint in step.parameters.items()}
 

@@ -9,10 +9,9 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
 
 from backend.agent.context import CALLS_LIMIT
-from backend.models.base import ChatModel, TextDelta, ToolCall
+from backend.models.base import ChatModel, Json, TextDelta, ToolCall
 from backend.models.tagged import FORM, MALFORMED, TaggedChatModel, call_of, failed_with_tools
 from backend.models.tags import TagReader, Words
 from backend.tools.base import Principal
@@ -28,7 +27,7 @@ class Generated:
 
 
 async def generate(
-    model: ChatModel, model_name: str, sys_prompt: str, messages: Sequence[dict[str, Any]], tools: Toolbox
+    model: ChatModel, model_name: str, sys_prompt: str, messages: Sequence[Json], tools: Toolbox
 ) -> Generated:
     """Ask once, with `tools` described in words. Raises `ModelUnavailable`."""
     asked = [{"role": "system", "content": sys_prompt}, *messages]

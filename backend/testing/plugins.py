@@ -77,7 +77,7 @@ async def run_thinker(
     pipeline = Pipeline([_step(function) for function in steps], world.known)
     agent = Agent(model, toolbox, world.settings.thinker_model, clock=world.clock)
     dependencies = ThinkerDependencies(agent, toolbox, world.memory, world.settings, pipeline, clock=world.clock)
-    thinkers = ThinkerRegistry([Thinker(thinker.MANIFEST, getattr(thinker, "think", ThinkerRun.consult))], dependencies)
+    thinkers = ThinkerRegistry([Thinker(thinker.MANIFEST, getattr(thinker, "think", ThinkerRun.answer))], dependencies)
     try:
         return await ThinkerDispatcher(thinkers).answer(
             Question(thinker.MANIFEST.domain, query, "test", world.user_id), progress

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 from backend.agent.context import SourceMode
 from backend.conversation.page_events import ToolProgress
 from backend.errors import BadPlugin
+from backend.models.base import Json
 from backend.users.modes import Mode
 
 Source = Literal["live", "cache", "sample", "model"]
@@ -136,7 +137,7 @@ class Checkpoints(Protocol):
 class LocalCheckpoints:
     """Checkpoints that last as long as this object."""
 
-    values: dict[str, Any] = field(default_factory=dict, repr=False)
+    values: Json = field(default_factory=dict, repr=False)
     hurried = False
 
     def kept(self, name: str) -> Any | None:

@@ -32,7 +32,7 @@ NO_DOCTOR = "I am not a doctor, so please check this with one."
 
 async def think(run: ThinkerRun) -> Answer:
     """Answer in the usual way, and always say that this is no doctor's advice."""
-    answer = await run.consult()
+    answer = await run.answer()
     if "doctor" in answer.text.lower():
         return answer
     return replace(answer, text=f"{answer.text} {NO_DOCTOR}")

@@ -1,4 +1,4 @@
-"""Questions to think hard about: puzzles, word problems, plans. The thinking is private; only its outcome is told."""
+"""Questions to think hard about: puzzles, word problems, plans. The thinking is private; only its outcome is given."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from backend.errors import BadPlugin, BadRequest
+from backend.models.base import Json
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.tools.discovery import folder_modules, package_modules
@@ -80,7 +80,7 @@ class ThinkerRegistry:
         """The manifests in the alphabetical order of their domains."""
         return tuple(self._by_domain[domain].manifest for domain in sorted(self._by_domain))
 
-    def route_tool(self) -> dict[str, Any]:
+    def route_tool(self) -> Json:
         """Return the function tool the Responder calls, in the Realtime API's JSON form."""
         return {
             "type": "function",
@@ -146,7 +146,7 @@ class ThinkerRegistry:
         """Return the manifest of the Thinker that serves `domain`. Raises `BadRequest`."""
         return self.serving(domain).manifest
 
-    def _background_parameter(self) -> dict[str, Any]:
+    def _background_parameter(self) -> Json:
         """Return the tool's third argument if there is a Thinker that can use it."""
         patient = [manifest.domain for manifest in self.manifests if manifest.background]
         if not patient:
@@ -176,4 +176,4 @@ def _thinker(module: ModuleType) -> Thinker:
     manifest = module.MANIFEST
     if not isinstance(manifest, Manifest):
         raise BadPlugin(f"MANIFEST in {module.__name__} is not a Manifest.")
-    return Thinker(manifest, getattr(module, "think", ThinkerRun.consult))
+    return Thinker(manifest, getattr(module, "think", ThinkerRun.answer))

@@ -99,7 +99,7 @@ class ThinkerRun:
     def __repr__(self) -> str:
         return f"ThinkerRun({self.manifest.domain}, {self.tokens} tokens)"  # without anybody's words
 
-    async def consult(self) -> Answer:
+    async def answer(self) -> Answer:
         """Answer in the usual way: one turn of the agent. Raises `NoAnswer` or `ModelUnavailable`."""
         response = await self.ask(self.manifest.prompt, self.question.query, situation=await self.situation())
         return self.answer_from(response)

@@ -169,4 +169,4 @@ def tips(steps: Pipeline, model: ScriptedModel | None = None, memory: FakeMemory
     dependencies = ThinkerDependencies(
         agent(model or ScriptedModel()), toolbox(), memory or FakeMemory(), load_settings(_env_file=None), steps
     )
-    return ThinkerDispatcher(ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], dependencies))
+    return ThinkerDispatcher(ThinkerRegistry([Thinker(manifest, ThinkerRun.answer)], dependencies))

@@ -58,4 +58,4 @@ async def test_any_other_thinker_without_its_tools_is_a_mistake() -> None:
     manifest = Manifest("moon", "Moon", "phases", "Is it full?", "You know the moon.", tools=("moon_phase",))
     async with world() as w:
         with pytest.raises(BadPlugin, match="moon_phase"):
-            ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], w.thinkers.registry.dependencies)
+            ThinkerRegistry([Thinker(manifest, ThinkerRun.answer)], w.thinkers.registry.dependencies)

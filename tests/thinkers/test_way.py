@@ -52,7 +52,7 @@ async def passed_by(manifest: Manifest, memory: Memory, user: str) -> set[str]:
     model = ScriptedModel([ToolCall("t1", "echo", '{"text": "Oslo"}')], ["Oslo is in Norway."])
     tools = toolbox(echo)
     dependencies = ThinkerDependencies(Agent(model, tools, "m"), tools, memory, load_settings(_env_file=None))
-    thinkers = ThinkerDispatcher(ThinkerRegistry([Thinker(manifest, ThinkerRun.consult)], dependencies))
+    thinkers = ThinkerDispatcher(ThinkerRegistry([Thinker(manifest, ThinkerRun.answer)], dependencies))
     async with placed_call(thinkers=thinkers, user=user) as call:
         call.live.type_text("Where is Oslo?")
         await settle()

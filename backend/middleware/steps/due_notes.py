@@ -17,7 +17,7 @@ TITLE = (
 @step(
     "due_notes",
     stage="pre",
-    # Not those that work in several rounds, or for long: what they are told may not be in what they answer.
+    # Not Thinkers that work in several rounds, or for long: their answers may leave out what their prompts hold.
     domains=("assistant", "engineering", "knowledge", "medical", "memory", "news", "stocks", "tasks", "weather"),
     options={"limit": 3},
     deadline_s=0.5,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
 
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
@@ -33,7 +32,7 @@ class Candidate:
     source: str
     text: str
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> dict[str, object]:
         """Return the text as the model is shown it."""
         return {"from": self.source, "text": self.text[:TEXT_LIMIT]}
 

@@ -12,7 +12,7 @@ async def webhook(turn: WholeTurn, webhooks: WebhookClient | None, options: Step
     if webhooks is None:
         return
     asked = turn.asked
-    told = {
+    body = {
         "user": asked.user_id,
         "conversation": asked.conversation_id,
         "source_mode": asked.source_mode,
@@ -25,5 +25,5 @@ async def webhook(turn: WholeTurn, webhooks: WebhookClient | None, options: Step
         "answer_characters": len(turn.answer),
     }
     if options.values["words"]:
-        told |= {"question": asked.text, "answer": turn.answer, "citations": list(turn.citations)}
-    await webhooks.send("turn", told)
+        body |= {"question": asked.text, "answer": turn.answer, "citations": list(turn.citations)}
+    await webhooks.send("turn", body)
