@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from backend.conversation.events import Heard
 from backend.errors import VoiceError
 from backend.media.frame import SILENCE, Frame
 from backend.media.playout import Playout
-from backend.transports.base import OnFrame, OnPlayback, ReceiveQueue
+from backend.transports.base import OnPlayback, ReceiveQueue
 
 
 class FakeTransport:
@@ -16,7 +15,10 @@ class FakeTransport:
         self.played: list[Frame] = []
         self.closed = False
         self._receive_queue = ReceiveQueue(limit=100_000)
-        self._playout = Playout()
+        self._playout = playout = Playout()
+        self.receive_frames = self._receive_queue.receive_frames  # see `Transport`: the queue and the playout do it all
+        self.play, self.flush = playout.push, playout.flush
+        self.hold, self.resume = playout.hold, playout.resume
 
     def __repr__(self) -> str:
         return f"FakeTransport({len(self.played)} frames played, {self._receive_queue!r}, {self._playout!r})"
@@ -35,29 +37,9 @@ class FakeTransport:
             self.played.append(self._playout.pull() or SILENCE)
         return self.played[-1]
 
-    async def receive_frames(self, on_frame: OnFrame) -> None:
-        """What is fed; see the protocol."""
-        await self._receive_queue.receive_frames(on_frame)
-
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         """Call `on_playback` when items start and when the queue drains."""
         self._playout.on_playback = on_playback
-
-    def play(self, item: str, pcm: bytes) -> bool:
-        """Queue reply audio; False when the queue is full."""
-        return self._playout.push(item, pcm)
-
-    def hold(self) -> None:
-        """Silence from the next tick on."""
-        self._playout.hold()
-
-    def resume(self) -> None:
-        """Go on from where it was held."""
-        self._playout.resume()
-
-    def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued."""
-        return self._playout.flush()
 
     def stats(self) -> dict[str, float]:
         """See the protocol."""

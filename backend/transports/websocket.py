@@ -20,7 +20,7 @@ from backend.media.frame import FRAME_BYTES, Frame
 from backend.media.playout import Playout
 from backend.media.receive import DtxSilence
 from backend.runtime.timer import Alarm
-from backend.transports.base import OnFrame, OnPlayback, ReceiveQueue
+from backend.transports.base import OnPlayback, ReceiveQueue
 from backend.transports.websocket_framing import (
     FLUSH,
     READY,
@@ -79,7 +79,9 @@ class WebSocketTransport:
         self._pending = bytearray()  # less than a frame
         self._dtx = DtxSilence(_now(), ahead_s=AHEAD_S)
         self._alarm = Alarm(self._fill)
-        self._playout = Playout(on_playback=self._played)
+        self._playout = playout = Playout(on_playback=self._played)
+        self.receive_frames = self._queue.receive_frames  # see `Transport`: the queue and the playout do it all
+        self.play, self.hold, self.resume = playout.push, playout.hold, playout.resume
         self._on_playback: OnPlayback | None = None
         self._item = ""
         self._flushed = False
@@ -96,25 +98,9 @@ class WebSocketTransport:
         state = "open" if self._open else "closed"
         return f"WebSocketTransport({state}, {self._queue!r}, {self._playout!r}, {self._slots!r})"
 
-    async def receive_frames(self, on_frame: OnFrame) -> None:
-        """Call `on_frame` with the caller's microphone; see the protocol."""
-        await self._queue.receive_frames(on_frame)
-
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         """Call `on_playback` when items start and when the queue drains."""
         self._on_playback = on_playback
-
-    def play(self, item: str, pcm: bytes) -> bool:
-        """Queue reply audio; False when the queue is full."""
-        return self._playout.push(item, pcm)
-
-    def hold(self) -> None:
-        """Send nothing from the next frame on."""
-        self._playout.hold()
-
-    def resume(self) -> None:
-        """Go on from where it was held."""
-        self._playout.resume()
 
     def flush(self) -> tuple[Heard, ...]:
         """Drop what is queued, and tell the client to drop what it has."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from backend.conversation.events import Heard
 from backend.errors import MediaFailed, NeverConnected, TransportLost, VoiceError
 from backend.media.clock import current_media_clock
 from backend.media.playout import Playout
 from backend.media.receive import ReceivePipeline
 from backend.media.send import SendPipeline
 from backend.runtime.timer import Alarm
-from backend.transports.base import OnFrame, OnPlayback, ReceiveQueue
+from backend.transports.base import OnPlayback, ReceiveQueue
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.offer import asks_for_pauses, sanitise_offer
 from backend.transports.webrtc.peer import AudioPeer, PeerState
@@ -48,7 +47,10 @@ class WebRTCTransport:
         self._config = config
         self._queue = ReceiveQueue()
         self._receiving: ReceivePipeline | None = None
-        self._playout = Playout()
+        self._playout = playout = Playout()
+        self.receive_frames = self._queue.receive_frames  # see `Transport`: the queue and the playout do it all
+        self.play, self.flush = playout.push, playout.flush
+        self.hold, self.resume = playout.hold, playout.resume
         self._sending = SendPipeline(self._playout)
         self._alarm = Alarm(self._on_alarm)
         self._now = asyncio.get_running_loop().time
@@ -73,29 +75,9 @@ class WebRTCTransport:
         self._alarm.set(self._now() + self._config.connect_within_s)
         return answer
 
-    async def receive_frames(self, on_frame: OnFrame) -> None:
-        """Call `on_frame` with the caller's microphone; see the protocol."""
-        await self._queue.receive_frames(on_frame)
-
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         """Call `on_playback` when items start and when the queue drains."""
         self._playout.on_playback = on_playback
-
-    def play(self, item: str, pcm: bytes) -> bool:
-        """Queue reply audio; False when the queue is full."""
-        return self._playout.push(item, pcm)
-
-    def hold(self) -> None:
-        """Play silence from the next frame on."""
-        self._playout.hold()
-
-    def resume(self) -> None:
-        """Go on from where it was held."""
-        self._playout.resume()
-
-    def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued."""
-        return self._playout.flush()
 
     async def close(self) -> None:
         """Hang up and release everything."""
