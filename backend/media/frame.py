@@ -1,4 +1,4 @@
-"""The one shape audio has inside the house.
+"""A frame is the one shape of audio inside the server.
 
 A `Frame` is 20 ms of 24 kHz mono PCM16, little-endian: 480 samples, 960 bytes. It is plain `bytes` under a
 name of its own, so that passing one on costs nothing and the type checker still tells it from other bytes.
@@ -27,5 +27,5 @@ SILENCE = Frame(bytes(FRAME_BYTES))
 
 
 def milliseconds(pcm_bytes: int) -> int:
-    """Whole milliseconds in `pcm_bytes` bytes of 24 kHz mono PCM16."""
+    """Return the whole milliseconds in `pcm_bytes` bytes of 24 kHz mono PCM16."""
     return pcm_bytes // BYTES_PER_MS

@@ -1,18 +1,18 @@
-"""Puts RTP audio packets back in order, and says what is missing, without delaying what is in order.
+"""The jitter buffer puts RTP packets back in order and reports what is missing, without delaying what is in order.
 
 Theory. On most networks most packets come in order, so a packet that is the next one is delivered at once: no
 delay is added as long as nothing is missing. When one is missing, later packets are held until it comes, or
 until it is declared lost: after `max_wait_ms` of media is held behind it, or that much time has passed since
 the first of them came. Then everything held is delivered together, and the delay is zero again. (A buffer that
-paces its output by a clock would keep the delay of its worst moment for the rest of the call. Ears need no
-pacing: what listens here is a detector and a model, not a loudspeaker.)
+paces its output by a clock would keep the delay of its worst moment for the rest of the call. No pacing
+is needed: what takes this is a detector and a model, not a loudspeaker.)
 
 What comes out, in the sender's order:
 
 - `Received(payload)`: one packet;
 - `Lost(samples)`: one packet that will not come, of the length its neighbours have;
 - `Silence(samples)`: time the sender did not describe (discontinuous transmission): the sequence goes on but
-  the timestamp jumps. At most one second of it is told, since a listener has nothing to learn from more.
+  the timestamp jumps. At most one second of it is reported, since nobody learns more from more.
 
 A jump of more than `MAX_GAP` packets, forward or back, is a sender that started anew: what was held is
 delivered and counting begins again at the new packet (`restarts`). Packets older than the last one delivered
@@ -95,7 +95,7 @@ class JitterBuffer:
         )
 
     def pass_on(self, sequence: int, timestamp: int, payload: bytes) -> bool:
-        """Whether this packet is just the next, with nothing held: it is delivered then, and not to be pushed."""
+        """Return True and count the packet when it is just the next and nothing is held; it need not be pushed then."""
         if sequence != self._next_sequence or timestamp != self._next_timestamp or self.held:
             return False
         self.received += 1
@@ -103,7 +103,7 @@ class JitterBuffer:
         return True
 
     def push(self, sequence: int, timestamp: int, payload: bytes, now: float) -> list[Delivery]:
-        """Take a packet in; tell what it makes ready."""
+        """Take a packet and return what it makes ready."""
         out: list[Delivery] = []
         if self._next_sequence is None:
             self._begin(sequence, timestamp)
@@ -121,14 +121,14 @@ class JitterBuffer:
         return out
 
     def expire(self, now: float) -> list[Delivery]:
-        """Declare lost what `deadline` has passed for; tell what that makes ready."""
+        """Declare lost what `deadline` has passed for; return what that makes ready."""
         out: list[Delivery] = []
         while (deadline := self.deadline()) is not None and deadline <= now:
             self._give_up(out)
         return out
 
     def deadline(self) -> float | None:
-        """When to call `expire`: None while nothing is missing."""
+        """Return when to call `expire`; None while nothing is missing."""
         if not self.held:
             return None
         return min(held.arrived_at for held in self.held.values()) + self._max_wait_s
@@ -154,7 +154,7 @@ class JitterBuffer:
         return old
 
     def _deliver(self, out: list[Delivery]) -> None:
-        """Everything that is next in order."""
+        """Append everything that is next in order."""
         while self._next_sequence is not None and (held := self.held.pop(self._next_sequence, None)) is not None:
             gap = _difference(held.timestamp, self._next_timestamp, 32)
             if gap > 0:
@@ -163,7 +163,7 @@ class JitterBuffer:
             self._count(self._next_sequence, held.timestamp, held.payload)
 
     def _count(self, sequence: int, timestamp: int, payload: bytes) -> None:
-        """A packet was delivered: what must come next?"""
+        """Note a delivered packet, and what must come next."""
         duration = packet_samples(payload)
         self._last_duration = duration or self._last_duration
         self._next_timestamp = (timestamp + duration) & 0xFFFFFFFF
@@ -184,7 +184,7 @@ class JitterBuffer:
                 return
 
     def _timestamp_after_loss(self, packets: int, timestamp: int) -> int:
-        """Where the lost packets end by our guess; where the next one begins, if our guess goes beyond it."""
+        """Return where the lost packets end by our guess, at most where the next one begins."""
         guess = (self._next_timestamp + packets * self._last_duration) & 0xFFFFFFFF
         return guess if _difference(timestamp, guess, 32) > 0 else timestamp
 
@@ -197,7 +197,7 @@ class JitterBuffer:
 
 
 def packet_samples(payload: bytes) -> int:
-    """Length of an Opus packet in samples at 48 kHz, from its first bytes; 0 if it is empty or cut short."""
+    """Return the length of an Opus packet in samples at 48 kHz, from its first bytes; 0 if it is empty or cut short."""
     if not payload:
         return 0
     frames = _FRAMES_BY_CODE[payload[0] & 0b11]
@@ -207,6 +207,6 @@ def packet_samples(payload: bytes) -> int:
 
 
 def _difference(value: int, reference: int, bits: int) -> int:
-    """`value - reference` on a circle of 2^bits, from -2^(bits-1) to 2^(bits-1) - 1."""
+    """Return `value - reference` on a circle of 2^bits, from -2^(bits-1) to 2^(bits-1) - 1."""
     half = 1 << (bits - 1)
     return ((value - reference + half) & ((1 << bits) - 1)) - half

@@ -28,7 +28,7 @@ class BadModel(BadRequest):
 
 
 def read_weights(model: bytes, branch: str) -> Weights:
-    """Every named float tensor inside the graphs called `branch` (of an `If` node), by its name. Raises `BadModel`."""
+    """Return every named float tensor in the graphs called `branch` (of an `If` node), by name. Raises `BadModel`."""
     try:
         graph = dict(_fields(memoryview(model)))[7]
         return dict(_of_branch(graph, branch))
@@ -40,7 +40,7 @@ Value = int | memoryview
 
 
 def _of_branch(graph: Value, branch: str) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """An `If` node keeps each of its branches as an attribute that is a graph."""
+    """Yield the tensors of a branch, which an `If` node keeps as an attribute that is a graph."""
     for attribute in _attributes(graph):
         if 6 in attribute:
             inside = _tensors(attribute[6]) if bytes(_view(attribute[1])) == branch.encode() else ()
@@ -48,7 +48,7 @@ def _of_branch(graph: Value, branch: str) -> Iterator[tuple[str, NDArray[np.floa
 
 
 def _tensors(graph: Value) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """The constants of a graph and of the graphs within it."""
+    """Yield the constants of a graph and of the graphs within it."""
     for attribute in _attributes(graph):
         if 5 in attribute:
             yield from _tensor(attribute[5])
@@ -111,7 +111,7 @@ def _packed(message: memoryview) -> list[int]:
 
 
 def _varint(message: memoryview, at: int) -> tuple[int, int]:
-    """Seven bits a byte, the lowest first; the highest bit says that more follow."""
+    """Read seven bits a byte, the lowest first; the highest bit says that more follow."""
     number = shift = 0
     while True:
         byte = message[at]

@@ -2,7 +2,7 @@
 
 Theory. libopus encodes and decodes 24 kHz mono PCM16 directly, whatever the peer's own rate is, so nothing
 needs resampling and one frame costs tens of microseconds. An encoder and a decoder each hold state that runs
-from packet to packet: use one pair per call, feed it in order, and tell the decoder of every lost packet:
+from packet to packet: use one pair per call, in order, and report every lost packet to the decoder:
 
 - `recover(next_packet)` rebuilds the packet lost just before `next_packet` from the redundant copy that the
   peer's encoder put into it (in-band FEC); without such a copy libopus conceals instead;
@@ -95,7 +95,7 @@ class OpusEncoder:
     def __init__(
         self, bitrate: int = 40_000, complexity: int = 0, expected_loss_percent: int = 5, *, pauses: bool = False
     ) -> None:
-        """`bitrate` in bit/s; `complexity` 0–10; redundancy (FEC) is sized for the expected loss.
+        """Take `bitrate` in bit/s and `complexity` 0–10; redundancy (FEC) is sized for the expected loss.
 
         With `pauses`, packets of 1 or 2 bytes come out while nobody speaks: the first says so, others need not be sent.
         """
@@ -117,7 +117,7 @@ class OpusEncoder:
         self.close()
 
     def set_fec(self, wanted: bool) -> None:
-        """Whether packets carry what is needed to rebuild the one before. At first they do; may change at any time."""
+        """Switch redundancy: whether packets carry what is needed to rebuild the one before. At first they do."""
         if self._state is None:
             raise CodecFailed("the encoder is closed")
         self._set(_SET_SIGNAL, _SIGNAL_VOICE if wanted else _SIGNAL_MUSIC)
@@ -127,7 +127,7 @@ class OpusEncoder:
         self._silent_frames = 0  # both ends have to go over to it
 
     def encode(self, frame: Frame) -> bytes:
-        """The packet of one 20 ms frame."""
+        """Return the packet of one 20 ms frame."""
         if self._state is None or len(frame) != 2 * FRAME_SAMPLES:
             raise CodecFailed("the encoder is closed" if self._state is None else "a frame is 960 bytes")
         size = self._opus.opus_encode(self._state, frame, FRAME_SAMPLES, self._packet, MAX_PACKET_BYTES)
@@ -136,7 +136,7 @@ class OpusEncoder:
         return self._written[:size].tobytes()
 
     def rest(self) -> bytes:
-        """The packet of 20 ms in which nothing plays: encoded for the first 100 ms, then the prepared one."""
+        """Return the packet of 20 ms in which nothing plays: encoded for the first 100 ms, then the prepared one."""
         if self._silent_frames >= RESTING_AFTER:
             return self._silence
         silent_frames = self._silent_frames
@@ -170,19 +170,19 @@ class OpusDecoder:
         self.close()
 
     def decode(self, packet: bytes) -> bytes:
-        """The packet's sound: 2.5 to 120 ms, stereo mixed down. Raises `BadPacket`."""
+        """Return the packet's sound: 2.5 to 120 ms, stereo mixed down. Raises `BadPacket`."""
         if not packet:
             raise BadPacket("an empty packet is not Opus")
         return self._decode(packet, MAX_DECODED_SAMPLES, recover=0)
 
     def recover(self, next_packet: bytes, samples: int = FRAME_SAMPLES) -> bytes:
-        """`samples` of the packet lost just before `next_packet`; call it before decoding `next_packet`."""
+        """Return `samples` of the packet lost just before `next_packet`; call it before decoding `next_packet`."""
         if not next_packet:
             return self.conceal(samples)
         return self._decode(next_packet, _whole_steps(samples), recover=1)
 
     def conceal(self, samples: int = FRAME_SAMPLES) -> bytes:
-        """A plausible continuation of what was decoded last, `samples` long, fading when repeated."""
+        """Return a plausible continuation of what was decoded last, `samples` long, fading when repeated."""
         return self._decode(None, _whole_steps(samples), recover=0)
 
     def close(self) -> None:
@@ -203,7 +203,7 @@ class OpusDecoder:
 
 @cache
 def load_opus() -> ctypes.PyDLL:
-    """The library, found once. Raises `MissingLibrary`."""
+    """Return the library, found once. Raises `MissingLibrary`."""
     for candidate in _candidates():
         try:
             return _declare(ctypes.PyDLL(candidate))
@@ -216,7 +216,7 @@ def load_opus() -> ctypes.PyDLL:
 
 
 def _candidates() -> list[str]:
-    """File names to try, the system's own library first."""
+    """Return file names to try, the system's own library first."""
     found = ctypes.util.find_library("opus")
     names = [found] if found else []
     names += ["libopus.so.0", "libopus.0.dylib"]

@@ -1,6 +1,6 @@
-"""Reply audio on its way to the caller: a queue that is emptied by the clock, one 20 ms frame a tick.
+"""The playout is the queue of reply audio on its way to the caller, emptied by the media clock, a frame each 20 ms.
 
-Theory. The provider sends audio much faster than it is heard, in pieces of any length; the caller hears
+Theory. The provider sends audio much faster than it is heard, in pieces of any length; the caller gets
 exactly 50 frames a second. In between the conversation must be able to fall silent within a frame, go on
 without losing a sample, or throw everything away and know to the sample how much was heard. So:
 
@@ -30,7 +30,7 @@ class Playout:
     """One caller's queue. Not thread-safe: everything happens on the event loop."""
 
     def __init__(self, limit_ms: int = 300_000, on_playback: Callable[[PlaybackEvent], None] | None = None) -> None:
-        """At most `limit_ms` of audio is kept; `on_playback` is called from within `pull`."""
+        """Keep at most `limit_ms` of audio; `on_playback` is called from within `pull`."""
         self.on_playback = on_playback
         self._limit = limit_ms * BYTES_PER_MS
         self._pieces: deque[tuple[str, bytes]] = deque()
@@ -51,7 +51,7 @@ class Playout:
 
     @property
     def held(self) -> bool:
-        """Whether `hold` is in force."""
+        """True while `hold` is in force."""
         return self._held
 
     def push(self, item: str, pcm: bytes) -> bool:
@@ -65,7 +65,7 @@ class Playout:
         return True
 
     def pull(self) -> Frame | None:
-        """The next 20 ms, None for silence. Call it once a tick."""
+        """Return the next 20 ms, None for silence. Call it once a slot."""
         if self._held or not self._queued:
             return None
         if self._queued < FRAME_BYTES and not self._waited:
@@ -80,7 +80,7 @@ class Playout:
         return Frame(frame if len(frame) == FRAME_BYTES else frame.ljust(FRAME_BYTES, b"\0"))
 
     def hold(self) -> None:
-        """Fall silent from the next tick on, keeping what is queued."""
+        """Fall silent from the next slot on, keeping what is queued."""
         self._held = True
 
     def resume(self) -> None:
@@ -88,7 +88,7 @@ class Playout:
         self._held = False
 
     def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued and end a hold. Tells, oldest first, of each item not played to its end."""
+        """Drop what is queued and end a hold; return, oldest first, each item not played to its end."""
         unfinished = dict.fromkeys(item for item, _ in self._pieces)
         heard = tuple(Heard(item, milliseconds(self._played.get(item, 0))) for item in unfinished)
         self._pieces.clear()
@@ -109,7 +109,7 @@ class Playout:
         return pcm
 
     def _take(self, size: int, news: list[PlaybackEvent]) -> bytes:
-        """The next `size` bytes (at least one, at most what is queued), counted as played."""
+        """Return the next `size` bytes (at least one, at most what is queued), counted as played."""
         parts: list[bytes] = []
         while size:
             item, piece = self._pieces[0]

@@ -76,7 +76,7 @@ class ReceivePipeline:
 
     @property
     def lost_at(self) -> float:
-        """When to give the caller up, if no packet comes before."""
+        """The moment to give the caller up, if no packet comes before."""
         return self._last_packet + self._lost_after_s
 
     def expire(self, now: float) -> list[Frame]:
@@ -114,7 +114,7 @@ class ReceivePipeline:
         self.due = -inf if self._decoder.jitter.held else self._dtx.due
 
     def _without_filled(self, frames: list[Frame]) -> list[Frame]:
-        """After a pause the decoder reports its silence once more; leave out what has been put in already."""
+        """Leave out silence that has been put in already: after a pause the decoder reports it once more."""
         repeated = 0
         while repeated < min(self._filled, len(frames)) and frames[repeated] == SILENCE:
             repeated += 1
@@ -230,7 +230,7 @@ class DtxSilence:
 
     @property
     def stalled(self) -> bool:
-        """Whether what is missing now has been held up: the sender announces its pauses, and is not in one."""
+        """True when what is missing has been held up: the sender announces its pauses, and is not in one."""
         return self._wait_s == STALLED_AFTER_S and not self._early
 
     def delivered(self, frames: int, now: float) -> None:

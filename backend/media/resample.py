@@ -1,4 +1,4 @@
-"""Changes the sample rate of a stream of mono PCM16, chunk by chunk, without a click at the seams.
+"""A resampler changes the sample rate of mono PCM16, chunk by chunk, without a click at the seams.
 
 Theory. A rate change by the fraction L/M is a low-pass filter (a windowed sinc, cut off below the lower of the
 two Nyquist frequencies) evaluated at the target's instants: each output sample is a dot product of the input
@@ -47,7 +47,7 @@ class Resampler:
         self._taken = self._given = 0  # samples, of this stream
 
     def push(self, pcm: bytes) -> bytes:
-        """PCM16 in, whole samples; whatever is ready out."""
+        """Take PCM16 in whole samples and return what is ready."""
         if self._passes:
             return pcm
         new = np.frombuffer(pcm, dtype="<i2").astype(np.float32)
@@ -58,7 +58,7 @@ class Resampler:
         return _pcm(ready)
 
     def flush(self) -> bytes:
-        """What is left at the end of the stream; the next push begins a new one."""
+        """Return what is left at the end of the stream; the next push begins a new one."""
         if self._passes:
             return b""
         missing = -(-self._taken * self._up // self._down) - self._given
@@ -82,14 +82,14 @@ class Resampler:
 
 
 def resample(pcm: bytes, source_rate: int, target_rate: int) -> bytes:
-    """A whole recording at once."""
+    """Resample a whole recording at once."""
     resampler = Resampler(source_rate, target_rate)
     return resampler.push(pcm) + resampler.flush()
 
 
 @cache
 def _filter(up: int, down: int) -> tuple[Samples, int, int]:
-    """The block matrix (inputs × outputs), inputs a block moves on, and inputs it reaches to either side."""
+    """Return the block matrix (inputs × outputs), inputs a block moves on, and inputs it reaches to either side."""
     repeat = -(-BLOCK // down)
     step, outputs = down * repeat, up * repeat
     cutoff = min(1.0, up / down) * (1 + PASSBAND) / 2  # as a share of the source's Nyquist frequency

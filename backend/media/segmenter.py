@@ -1,4 +1,4 @@
-"""Cuts a stream of scored frames into utterances: which frames go to the Responder, and when one begins and ends.
+"""The segmenter cuts scored frames into utterances: what goes to the Responder, and when one begins and ends.
 
 Theory. A detector says of every 20 ms frame whether it is speech. Forwarding only those frames would lose the
 first syllable (detectors need some of it to decide) and chop words at every short pause. So three things are
@@ -59,7 +59,7 @@ Edge = Onset | Paused | Resumed | Ended
 
 
 class SegmenterState(Enum):
-    """Where the segmenter is; see the table above."""
+    """The states of the table above."""
 
     SILENCE = "silence"
     SPEECH = "speech"
@@ -70,7 +70,7 @@ class Segmenter:
     """Pure: no clock but the frames themselves, 20 ms each."""
 
     def __init__(self, pre_roll_ms: int, post_roll_ms: int, hangover_frames: int) -> None:
-        """The pre-roll is rounded up to whole frames (it keeps at least that), the post-roll down (at most)."""
+        """Round the pre-roll up to whole frames (it keeps at least that), and the post-roll down (at most)."""
         self._ring: deque[Frame] = deque(maxlen=-(-pre_roll_ms // FRAME_MS))
         self._post_roll_frames = post_roll_ms // FRAME_MS
         self._hangover_frames = max(1, hangover_frames)
@@ -83,11 +83,11 @@ class Segmenter:
 
     @property
     def state(self) -> SegmenterState:
-        """Where it is now."""
+        """The current state."""
         return self._state
 
     def push(self, frame: Frame, is_speech: bool) -> list[Frame | Edge]:
-        """What to forward and what happened, in order."""
+        """Return what to forward and what happened, in order."""
         return self._speech(frame) if is_speech else self._silence(frame)
 
     def _speech(self, frame: Frame) -> list[Frame | Edge]:

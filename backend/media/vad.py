@@ -147,7 +147,7 @@ class RestingVad:
     """A detector that rests while its caller's microphone is no louder than the room, and where the answer is known.
 
     When somebody speaks it first catches up with the last of what it has not heard: pauses within a word are as if it
-    had never rested, and an onset is met with the same recent past. Of what it skips within speech it hears no more.
+    had never rested, and an onset is met with the same recent past. What it skips within speech it never gets.
     """
 
     def __init__(self, vad: Skipper, gate: RoomGate) -> None:
@@ -191,7 +191,7 @@ class HopVad:
     """A detector made of an engine: gives frames the engine's rate and cuts them into its hops.
 
     Hops do not end where frames do. Between utterances each frame therefore also gets a look at the hop that ends with
-    it: an onset is told up to a hop earlier, and depends less on where the hops happen to lie.
+    it: an onset is found up to a hop earlier, and depends less on where the hops happen to lie.
     """
 
     def __init__(self, engine: Engine, sure: float = 1.0) -> None:

@@ -35,7 +35,7 @@ class TenEngine:
     context_bytes = 0
 
     def __init__(self, hop_ms: int) -> None:
-        """`hop_ms` of 10 to 100; longer hops cost less and notice later."""
+        """Take hops of 10 to 100 ms; longer ones cost less and notice later."""
         self._handle = ctypes.c_void_p()
         self._hop_samples = hop_ms * _SAMPLES_PER_MS
         self.hop_bytes = 2 * self._hop_samples

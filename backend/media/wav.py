@@ -37,7 +37,7 @@ class _Format:
 
 
 def read_wav(path: str | Path) -> bytes:
-    """The file's sound as 24 kHz mono PCM16. Raises `BadWav`."""
+    """Return the file's sound as 24 kHz mono PCM16. Raises `BadWav`."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -65,7 +65,7 @@ def write_wav(path: str | Path, pcm: bytes, rate: int = SAMPLE_RATE) -> None:
 
 
 def _chunks(content: bytes, path: str) -> Iterator[tuple[bytes, bytes]]:
-    """Each chunk's name and bytes; a last one cut short (a recording that was interrupted) is taken as it is."""
+    """Yield each chunk's name and bytes; a last one cut short (a recording that was interrupted) is taken as it is."""
     if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
         raise BadWav(f"{path} is not a WAV file.")
     at = 12
@@ -99,7 +99,7 @@ def _mono(data: bytes, form: _Format) -> bytes:
 
 
 def _sixteen_bits(data: bytes, bits: int) -> NDArray[np.int16]:
-    """The upper sixteen bits of each sample; eight-bit samples are unsigned by the standard, others signed."""
+    """Return the upper sixteen bits of each sample; eight-bit samples are unsigned by the standard, others signed."""
     if bits == 8:
         return (np.frombuffer(data, np.uint8).astype(np.int16) - 128) << 8
     if bits == 16:

@@ -1,4 +1,4 @@
-"""The Realtime API's messages, to and from our own: pure, text in and events out.
+"""The codec of the Realtime API's messages: commands of ours to text, text to events of ours. Pure.
 
 Written against the GA protocol (`openai.types.realtime` has its types, against which the tests check every
 message). Parsing goes through one `msgspec` structure instead of the SDK's typed models: an audio delta comes
@@ -26,7 +26,7 @@ FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated
 EXPIRED = "session_expired"
 """The provider ends a connection after an hour; a new one goes on."""
 BENIGN = frozenset({"response_cancel_not_active", "input_audio_buffer_commit_empty"})
-"""Races that are nobody's fault and cost nothing: both sides were right when they spoke."""
+"""Races that are nobody's fault and cost nothing: both sides were right when they sent."""
 QUIET_PURPOSES = frozenset({Purpose.NOTICE, Purpose.FILLER, Purpose.NUDGE, Purpose.GOODBYE, Purpose.GREETING})
 """Replies that must not call a tool."""
 
@@ -38,7 +38,7 @@ words_of = msgspec.json.Decoder(str).decode
 
 
 class Voice(msgspec.Struct, frozen=True):
-    """What the provider is asked for, beside the briefing."""
+    """The model and voice asked of the provider, beside the briefing."""
 
     model: str
     name: str
@@ -46,7 +46,7 @@ class Voice(msgspec.Struct, frozen=True):
 
 
 class ServerEvent(msgspec.Struct):
-    """Every field we read of any server event; the rest is skipped while parsing."""
+    """The fields read of any server event; the rest is skipped while parsing."""
 
     type: str
     response_id: str = ""
@@ -62,7 +62,7 @@ class ServerEvent(msgspec.Struct):
 
 
 class RealtimeCodec:
-    """One connection's worth of translation: numbers our events, and knows when the caller's speech began."""
+    """Translates for one connection: numbers our events, and knows when the caller's speech began."""
 
     def __init__(self, voice: Voice) -> None:
         self._voice = voice
@@ -73,13 +73,13 @@ class RealtimeCodec:
 
     @property
     def endpointing(self) -> str:
-        """Who finds the end of speech, as briefed: 'local' (we) or 'provider'."""
+        """The side that finds the end of speech, as briefed: 'local' (we) or 'provider'."""
         return self._briefing.endpointing
 
     # --- ours to theirs --------------------------------------------------------------------------------
 
     def brief(self, briefing: Briefing, *, first: bool) -> bytes:
-        """`session.update`. The voice and formats are fixed by the first one; later ones change the rest."""
+        """Return a `session.update`. The voice and formats are fixed by the first one; later ones change the rest."""
         self._briefing = briefing
         session: dict[str, Any] = {"type": "realtime", "instructions": briefing.instructions}
         if first:
@@ -88,15 +88,15 @@ class RealtimeCodec:
         return self._event("session.update", session=session)
 
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:
-        """What was said before, as text: assistant audio cannot be put back."""
+        """Return what was said before, as text: assistant audio cannot be put back."""
         return [self._message(said.role, said.text) for said in history]
 
     def append(self, pcm: bytes | bytearray) -> bytes:
-        """`input_audio_buffer.append` of 24 kHz mono PCM16, by template: this runs for every tenth of a second."""
+        """Return an `input_audio_buffer.append` of 24 kHz mono PCM16, made by template: it runs every 200 ms of speech."""
         return APPEND % (next(self._ids), sound_to_json(pcm))
 
     def encode(self, command: ResponderCommand) -> bytes:
-        """One command as one client event."""
+        """Return one command as one client event."""
         match command:
             case do.CommitInput():
                 return self._event("input_audio_buffer.commit")
@@ -154,7 +154,7 @@ class RealtimeCodec:
     # --- theirs to ours --------------------------------------------------------------------------------
 
     def decode(self, text: str | bytes | bytearray | memoryview) -> list[ResponderEvent]:
-        """One server event as none, one or several of ours. Unknown types are none.
+        """Return one server event as none, one or several of ours; unknown types are none.
 
         Raises `ResponderUnavailable` when it says that the connection is over, `ResponderRejected` for good.
         """
@@ -165,7 +165,7 @@ class RealtimeCodec:
             return [ev.ProviderComplained("unreadable_event", f"An event could not be read ({type(error).__name__}).")]
 
     def type_of(self, text: str | bytes) -> str:
-        """The event's type, for the handshake. Errors raise as in `decode`."""
+        """Return the event's type, for the handshake. Raises as `decode` does."""
         event = self._parse(text)
         if event.type == "error":
             self._on_error(event.error or {})

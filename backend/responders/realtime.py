@@ -52,7 +52,7 @@ OnMessage = Callable[[Message], None]
 
 @dataclass(frozen=True, slots=True)
 class RealtimeEndpoint:
-    """Where the Realtime API is, and which voice is asked for there."""
+    """The address and key of a Realtime API, and the voice asked for there."""
 
     url: str
     """ws:// or wss://, without the model."""

@@ -26,14 +26,14 @@ TOO_BIG = 1009
 
 @dataclass(frozen=True, slots=True)
 class Audio:
-    """Some of the caller's microphone."""
+    """A piece of the caller's microphone, as PCM16."""
 
     pcm: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """The caller is there, silent."""
+    """A sign that the caller is there, silent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Bye:
 
 @dataclass(frozen=True, slots=True)
 class MessageRefused:
-    """Not a message of ours: close with `code` and say why."""
+    """A message that is not allowed: close with `code` and say why."""
 
     code: int
     reason: str
@@ -58,14 +58,14 @@ _decoder = msgspec.json.Decoder(_Text)
 
 
 def read_binary(data: bytes) -> Audio | MessageRefused:
-    """A binary message."""
+    """Read a binary message."""
     if len(data) > MAX_PCM_BYTES:
         return MessageRefused(TOO_BIG, "send at most one second of audio in a message")
     return Audio(data)
 
 
 def read_text(text: str) -> Audio | Ping | Bye | MessageRefused:
-    """A JSON message."""
+    """Read a JSON message."""
     if len(text) > MAX_TEXT_CHARS:
         return MessageRefused(TOO_BIG, "send at most one second of audio in a message")
     try:
@@ -84,7 +84,7 @@ def read_text(text: str) -> Audio | Ping | Bye | MessageRefused:
 
 
 def write_audio(item: str, frame: Frame) -> str:
-    """One frame of a reply."""
+    """Write one frame of a reply."""
     return msgspec.json.encode({"type": "audio", "item": item, "pcm": base64.b64encode(frame).decode()}).decode()
 
 
@@ -93,5 +93,5 @@ FLUSH = '{"type":"flush"}'
 
 
 def write_bye(reason: str) -> str:
-    """The last message."""
+    """Write the last message."""
     return msgspec.json.encode({"type": "bye", "reason": reason}).decode()

@@ -48,11 +48,11 @@ class WebRTCCaller:
         return f"WebRTCCaller({self.peer.state}, {self.received!r}, {len(self._speech)} packets to say)"
 
     async def offer(self) -> str:
-        """The SDP to send to the server."""
+        """Return the SDP to send to the server."""
         return await self.peer.offer()
 
     async def accept(self, answer: str) -> None:
-        """The server's SDP. Raises `BadOffer` if it is not an answer."""
+        """Take the server's SDP. Raises `BadOffer` if it is not an answer."""
         await self.peer.accept(answer)
 
     async def connected(self, within_s: float = 10.0) -> None:

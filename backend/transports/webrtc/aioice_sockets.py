@@ -49,7 +49,7 @@ DATAGRAM_BYTES = 2048
 """More than any network carries without cutting it up."""
 AT_ONCE = 8
 """Sockets read, a datagram of each, between two looks at the clock: about a millisecond when all their callers speak.
-The system tells of the others first the next time, so that none is forgotten; a flood waits in the kernel's buffer,
+The system reports the others first the next time, so that none is forgotten; a flood waits in the kernel's buffer,
 which drops what it cannot hold."""
 
 

@@ -144,7 +144,7 @@ class PacketSender(RTCRtpSender):
         try:
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
-            pass  # this is how `stop` ends it, and waits for the next line
+            pass  # this is how `stop` ends it, and waits for `rtp_exited`
         finally:
             self._slot.leave()
             _inside(self, RTCRtpSender, "rtp_exited").set()

@@ -1,4 +1,4 @@
-"""Judging a caller's SDP offer before anything is opened for it. Pure.
+"""A caller's SDP offer is checked and cleaned before anything is opened for it. Pure.
 
 We answer exactly one shape: one audio section that sends and receives, with Opus. Everything else (video, data
 channels, more sections) would cost sockets, threads and decoders that a voice call has no use for.
@@ -31,7 +31,7 @@ _CANDIDATE_TYPES = frozenset({"host", "srflx", "relay"})
 
 
 def sanitise_offer(sdp: str) -> str:
-    """The offer as we let it in. Raises `BadOffer` saying what is wrong with it."""
+    """Return the offer with what is allowed of it. Raises `BadOffer` saying what is wrong with it."""
     lines = _lines(sdp)
     _check_sections(lines)
     _check_credentials(lines)
@@ -39,12 +39,12 @@ def sanitise_offer(sdp: str) -> str:
 
 
 def asks_for_pauses(offer: str) -> bool:
-    """Whether the caller wants to be sent next to nothing while there is nothing to hear (RFC 7587, 7.1)."""
+    """Return whether the caller wants to be sent next to nothing while there is nothing to hear (RFC 7587, 7.1)."""
     return _PAUSES.search(offer) is not None
 
 
 def allow_candidate(value: str) -> bool:
-    """Whether to try a candidate, given as the text after `candidate:`.
+    """Return whether to try a candidate, given as the text after `candidate:`.
 
     Private and loopback addresses are allowed: callers on the same network, or on this very machine, are the
     common case of a first try, and a check is one small STUN packet to a port that either answers in kind or not.
@@ -58,7 +58,7 @@ def allow_candidate(value: str) -> bool:
 
 
 def allow_address(host: str) -> bool:
-    """Whether packets may be sent to `host`: a single machine's own IP address (no name, group or link-local one)."""
+    """Return whether packets may be sent to `host`: one machine's own IP address, no name, group or link-local one."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 CLOSE_WITHIN_S = 4.0
 """Seconds an orderly close may take before the sockets are closed over its head."""
 OPUS_WISHES = {"minptime": 10, "useinbandfec": 1}
-"""What we ask of the other side's encoder: repair data inside the packets; mono is the default."""
+"""The parameters we ask of the other side's encoder: repair data inside the packets; mono is the default."""
 PAUSES_WISH = {"usedtx": 1}
 """And that it sends next to nothing while nobody speaks (RFC 7587, 7.1)."""
 SDP_FAULTS = (
@@ -49,11 +49,11 @@ SDP_FAULTS = (
     InvalidStateError,
     OperationError,
 )
-"""What aiortc raises on descriptions it cannot use; it has no error of its own for them."""
+"""The errors aiortc raises on descriptions it cannot use; it has no error of its own for them."""
 
 
 class PeerState(StrEnum):
-    """How a connection stands. CLOSED: by the other side."""
+    """The state of a connection; CLOSED by the other side."""
 
     NEW = "new"
     CONNECTING = "connecting"
@@ -92,7 +92,7 @@ class AudioPeer:
 
     @property
     def state(self) -> PeerState:
-        """How the connection stands."""
+        """The state of the connection."""
         return PeerState(self._connection.connectionState)
 
     @property
@@ -111,7 +111,7 @@ class AudioPeer:
         return self._sender.worst_gap_ms
 
     async def answer(self, offer: str) -> str:
-        """Our answer to a sanitised offer, all candidates inside. Raises `BadOffer`, `TooMany`."""
+        """Return our answer to a sanitised offer, all candidates inside. Raises `BadOffer`, `TooMany`."""
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(offer, "offer"))
             aiortc_media.set_codec_parameters(self._transceiver, self._wishes)
@@ -121,19 +121,19 @@ class AudioPeer:
         return self._connection.localDescription.sdp
 
     async def offer(self) -> str:
-        """An offer of ours, all candidates inside."""
+        """Return an offer of ours, all candidates inside."""
         await self._connection.setLocalDescription()
         return self._connection.localDescription.sdp
 
     async def accept(self, answer: str) -> None:
-        """The other side's answer to our offer. Raises `BadOffer` when it is no answer."""
+        """Take the other side's answer to our offer. Raises `BadOffer` when it is no answer."""
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(answer, "answer"))
         except SDP_FAULTS as error:
             raise BadOffer("The answer cannot be understood.", hint="Is this the right server?") from error
 
     async def close(self) -> None:
-        """Say goodbye and release everything, within 5 s. Safe to call twice, and to cancel."""
+        """Close in order and release everything, within 5 s. Safe to call twice, and to cancel."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._close(), name="close peer")
         await asyncio.shield(self._closing)
