@@ -92,7 +92,7 @@ class RealtimeCodec:
         return [self._message(said.role, said.text) for said in history]
 
     def append(self, pcm: bytes | bytearray) -> bytes:
-        """Return an `input_audio_buffer.append` of 24 kHz mono PCM16, made by template: it runs every 200 ms of speech."""
+        """Return an `input_audio_buffer.append` of 24 kHz mono PCM16, by template: it runs every 200 ms."""
         return APPEND % (next(self._ids), sound_to_json(pcm))
 
     def encode(self, command: ResponderCommand) -> bytes:
