@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -216,11 +216,16 @@ class TaskRepository:
         """Claim the search for lost tasks for this process; False when another has claimed it within `seconds`."""
         return bool(await self._client.call(lambda redis: redis.set(SWEEP, "1", nx=True, px=round(seconds * 1000))))
 
-    async def forget(self, owner: str, forgotten: Iterable[Task]) -> None:
-        """Erase a user's tasks, which have been cancelled before."""
-        names = [name for task in forgotten for name in keys_of_task(task.id)]
-        folds = [fold_key(owner, task.kind, task.instruction) for task in forgotten]
-        await self._client.call(lambda redis: redis.delete(owned_key(owner), *names, *folds))
+    async def forget(self, owner: str) -> None:
+        """Erase a user's tasks, which have been cancelled before, those that cannot be decoded included."""
+
+        async def erase(redis: Redis) -> None:
+            names = [name.decode() for name in cast(list[bytes], await redis.zrange(owned_key(owner), 0, -1))]
+            known = [task for task in await _read(redis, names) if task is not None]
+            folds = [fold_key(owner, task.kind, task.instruction) for task in known]
+            await redis.delete(owned_key(owner), *folds, *(key for name in names for key in keys_of_task(name)))
+
+        await self._client.call(erase)
 
     # --- transactions ---------------------------------------------------------------------------------
 

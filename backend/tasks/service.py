@@ -118,11 +118,10 @@ class TaskService:
 
     async def erase(self, owner: str) -> None:
         """Cancel and erase all of a user's tasks."""
-        found = await self._repository.all_of(owner)
-        for task in found:
+        for task in await self._repository.all_of(owner):
             if task.open:
                 await self.cancel(owner, task.id)
-        await self._repository.forget(owner, found)
+        await self._repository.forget(owner)
 
     async def list(self, owner: str, limit: int = 20) -> list[Task]:
         """Return the owner's newest tasks, newest first."""

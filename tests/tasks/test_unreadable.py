@@ -87,6 +87,8 @@ async def test_a_record_that_cannot_be_decoded_hides_no_other_of_its_owner(redis
     assert skipped_records["task record"] >= 3
     with pytest.raises(Superseded):
         await service._repository.begin(bad.id)
+    await service.erase("ana")
+    assert not await redis.exists(record_key(bad.id), progress_key(bad.id)), "an erasure leaves it nowhere"
 
 
 async def test_lost_tasks_are_found_behind_any_number_of_records_that_cannot_be_decoded(
