@@ -23,13 +23,13 @@ class ServiceUnreachable(ToolFailed):
     """
 
 
-class Answer(BaseModel):
+class ServiceAnswer(BaseModel):
     """The documented form of a service's answer, as far as it is used; further fields are ignored."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=ServiceAnswer)
 
 
 async def fetch_answer(

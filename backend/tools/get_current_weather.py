@@ -15,41 +15,19 @@ from pydantic import Field
 
 from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Json, Result, tool
-from backend.tools.fetch import Answer, ServiceUnreachable, fetch_answer, refused
+from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer, refused
 
 SERVICE = "The weather service"
 FAHRENHEIT_COUNTRIES = frozenset({"US", "BS", "BZ", "KY", "PW", "FM", "MH", "LR"})
 
-CONDITIONS = {
-    0: "clear sky",
-    1: "mainly clear",
-    2: "partly cloudy",
-    3: "overcast",
-    45: "fog",
-    48: "freezing fog",
-    51: "light drizzle",
-    53: "drizzle",
-    55: "heavy drizzle",
-    56: "light freezing drizzle",
-    57: "freezing drizzle",
-    61: "light rain",
-    63: "rain",
-    65: "heavy rain",
-    66: "light freezing rain",
-    67: "freezing rain",
-    71: "light snow",
-    73: "snow",
-    75: "heavy snow",
-    77: "snow grains",
-    80: "light showers",
-    81: "showers",
-    82: "violent showers",
-    85: "light snow showers",
-    86: "heavy snow showers",
-    95: "thunderstorm",
-    96: "thunderstorm with light hail",
-    99: "thunderstorm with heavy hail",
-}
+_CODES = """
+0=clear sky, 1=mainly clear, 2=partly cloudy, 3=overcast, 45=fog, 48=freezing fog, 51=light drizzle, 53=drizzle,
+55=heavy drizzle, 56=light freezing drizzle, 57=freezing drizzle, 61=light rain, 63=rain, 65=heavy rain,
+66=light freezing rain, 67=freezing rain, 71=light snow, 73=snow, 75=heavy snow, 77=snow grains, 80=light showers,
+81=showers, 82=violent showers, 85=light snow showers, 86=heavy snow showers, 95=thunderstorm,
+96=thunderstorm with light hail, 99=thunderstorm with heavy hail
+"""
+CONDITIONS = {int(code): words for code, _, words in (pair.strip().partition("=") for pair in _CODES.split(","))}
 """WMO weather interpretation codes, as Open-Meteo documents them."""
 _STATES = """
 al=alabama, ak=alaska, az=arizona, ar=arkansas, ca=california, co=colorado, ct=connecticut, de=delaware, fl=florida,
@@ -94,7 +72,7 @@ async def get_current_weather(
         return Result(sample_report(location, _unit_for(unit, "")), sample=True, note=note)
 
 
-class Place(Answer):
+class Place(ServiceAnswer):
     """A place found by the geocoding API."""
 
     name: str = ""
@@ -106,11 +84,11 @@ class Place(Answer):
     country_code: str = ""
 
 
-class _Places(Answer):
+class _Places(ServiceAnswer):
     results: tuple[Place, ...] = ()
 
 
-class _Current(Answer):
+class _Current(ServiceAnswer):
     time: str
     temperature_2m: float
     apparent_temperature: float
@@ -120,7 +98,7 @@ class _Current(Answer):
     wind_speed_10m: float
 
 
-class _Daily(Answer):
+class _Daily(ServiceAnswer):
     time: list[date]
     weather_code: list[int]
     temperature_2m_max: list[float]
@@ -128,7 +106,7 @@ class _Daily(Answer):
     precipitation_probability_max: list[float | None]
 
 
-class _Forecast(Answer):
+class _Forecast(ServiceAnswer):
     current: _Current
     daily: _Daily
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Clock, Result, tool
-from backend.tools.fetch import Answer, ServiceUnreachable, fetch_answer
+from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer
 
 SERVICE = "The news service"
 WINDOW_DAYS = 3
@@ -59,11 +59,11 @@ def _request(topic: str | None, category: str | None, count: int, clock: Clock) 
     return "/top-headlines", {"category": category or "general", "country": "us", "pageSize": wanted}
 
 
-class _Source(Answer):
+class _Source(ServiceAnswer):
     name: str | None = None
 
 
-class _Article(Answer):
+class _Article(ServiceAnswer):
     title: str | None = None
     source: _Source = _Source()
     description: str | None = None
@@ -71,7 +71,7 @@ class _Article(Answer):
     url: str | None = None
 
 
-class _Articles(Answer):
+class _Articles(ServiceAnswer):
     articles: list[_Article]
 
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Json, Result, tool
-from backend.tools.fetch import A, Answer, ServiceUnreachable, fetch_answer, refused
+from backend.tools.fetch import A, ServiceAnswer, ServiceUnreachable, fetch_answer, refused
 
 SERVICE = "The stock service"
 TICKER = re.compile(r"[A-Z]{1,5}(?:\.[A-Z]{1,3})?")
@@ -46,7 +46,7 @@ async def get_stock_price(
         return _sample(company, str(error))
 
 
-class _Quote(Answer):
+class _Quote(ServiceAnswer):
     price: float = Field(alias="c")
     change: float | None = Field(None, alias="d")
     percent: float | None = Field(None, alias="dp")
@@ -57,13 +57,13 @@ class _Quote(Answer):
     traded_at: float | None = Field(None, alias="t")
 
 
-class _Profile(Answer):
+class _Profile(ServiceAnswer):
     name: str = ""
     currency: str = ""
     exchange: str = ""
 
 
-class Share(Answer):
+class Share(ServiceAnswer):
     """A search result of Finnhub."""
 
     symbol: str = Field(min_length=1)
@@ -71,7 +71,7 @@ class Share(Answer):
     type: str = ""
 
 
-class _Shares(Answer):
+class _Shares(ServiceAnswer):
     result: list[Share]
 
 

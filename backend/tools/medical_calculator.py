@@ -1,14 +1,279 @@
-"""Clinical scores by name; the formulas are in `medical_scores`."""
+"""The medical calculator: well-known clinical scores and formulas by name, with units, ranges, meaning and source.
+
+Every input of a score must be given: a finding that nobody mentioned is not the same as one that is absent.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import refused
-from backend.tools.medical_scores import SCORES, BadInput
+
+Value = float | bool | str
+Values = Mapping[str, Any]
+
+
+class BadInput(ValueError):
+    """The values do not fit the score; `str(error)` names the value and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a score: a number with unit and range, a yes or no, or one of some words."""
+
+    name: str
+    kind: Literal["number", "yes_no", "choice"]
+    unit: str = ""
+    low: float = 0.0
+    high: float = 0.0
+    whole: bool = False
+    choices: tuple[str, ...] = ()
+
+    def checked(self, value: Any) -> Value:
+        """Return `value` converted and checked for this input. Raise `BadInput`."""
+        match self.kind:
+            case "yes_no" if isinstance(value, bool):
+                return value
+            case "choice" if isinstance(value, str) and value.lower() in self.choices:
+                return value.lower()
+            case "number" if isinstance(value, (int, float)) and not isinstance(value, bool):
+                if self.low <= value <= self.high and (not self.whole or value == int(value)):
+                    return float(value)
+        raise BadInput(f"{self.name} must be {self.wanted}")
+
+    @property
+    def wanted(self) -> str:
+        """Return the expected value in words."""
+        if self.kind == "yes_no":
+            return "true or false"
+        if self.kind == "choice":
+            return " or ".join(self.choices)
+        return f"a {'whole ' if self.whole else ''}number from {self.low:g} to {self.high:g} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One score. `compute` receives checked values and returns the number and its meaning."""
+
+    name: str
+    title: str
+    unit: str
+    inputs: tuple[Input, ...]
+    compute: Callable[[Values], tuple[float, str]]
+    source: str
+
+    def calculate(self, values: Values) -> tuple[float, str]:
+        """Return number and meaning. Raise `BadInput` for values that are missing, unknown or out of range."""
+        known = {one.name for one in self.inputs}
+        if missing := [f"{one.name} ({one.wanted})" for one in self.inputs if values.get(one.name) is None]:
+            raise BadInput(f"missing: {', '.join(missing)}")
+        if unknown := sorted(set(values) - known):
+            raise BadInput(f"not an input of {self.title}: {', '.join(unknown)}")
+        return self.compute({one.name: one.checked(values[one.name]) for one in self.inputs})
+
+
+SCORES: dict[str, Score] = {}
+"""All scores by name."""
+Compute = Callable[[Values], tuple[float, str]]
+
+
+def _score(name: str, title: str, unit: str, *inputs: Input, source: str) -> Callable[[Compute], Compute]:
+    """Declare the function below as the computation of a score."""
+
+    def declare(compute: Compute) -> Compute:
+        SCORES[name] = Score(name, title, unit, inputs, compute, source)
+        return compute
+
+    return declare
+
+
+def _number(name: str, unit: str, low: float, high: float, *, whole: bool = False) -> Input:
+    return Input(name, "number", unit, low, high, whole)
+
+
+def _yes_no(*names: str) -> tuple[Input, ...]:
+    return tuple(Input(name, "yes_no") for name in names)
+
+
+def _band(value: float, bands: tuple[tuple[float, str], ...], beyond: str) -> str:
+    """Return the meaning of the first band whose (exclusive) upper end is above `value`."""
+    return next((meaning for end, meaning in bands if value < end), beyond)
+
+
+def _points(points: Mapping[str, float], v: Values) -> float:
+    return sum(worth for name, worth in points.items() if v[name])
+
+
+AGE = _number("age_years", "years", 18, 120)
+SEX = Input("sex", "choice", choices=("female", "male"))
+WEIGHT = _number("weight_kg", "kg", 2, 400)
+HEIGHT = _number("height_cm", "cm", 40, 250)
+CREATININE = _number("creatinine_mg_dl", "mg/dL", 0.1, 30)
+SODIUM = _number("sodium_mmol_l", "mmol/L", 90, 200)
+SYSTOLIC = _number("systolic_mmhg", "mmHg", 30, 300)
+DIASTOLIC = _number("diastolic_mmhg", "mmHg", 10, 200)
+BREATHS = _number("breaths_per_minute", "per minute", 0, 90)
+
+CHADS_POINTS = dict.fromkeys(("heart_failure", "hypertension", "diabetes", "vascular_disease"), 1)
+CHADS_POINTS["stroke_or_tia_or_embolism"] = 2
+_HAS_BLED = (
+    *("uncontrolled_hypertension", "abnormal_kidney_function", "abnormal_liver_function", "stroke_history"),
+    *("bleeding_history_or_tendency", "labile_inr", "antiplatelets_or_nsaids", "alcohol_excess"),
+)
+HAS_BLED_POINTS = dict.fromkeys(_HAS_BLED, 1)
+_WELLS_DVT = (
+    *("active_cancer", "paralysis_or_leg_immobilised", "bedridden_3_days_or_surgery_12_weeks"),
+    *("tenderness_along_deep_veins", "entire_leg_swollen", "calf_swelling_over_3_cm", "pitting_oedema"),
+    *("collateral_superficial_veins", "previous_dvt"),
+)
+WELLS_DVT_POINTS = dict.fromkeys(_WELLS_DVT, 1) | {"other_diagnosis_as_likely": -2}
+WELLS_PE_POINTS = {
+    **dict.fromkeys(("signs_of_dvt", "pe_most_likely_diagnosis"), 3.0),
+    **dict.fromkeys(("heart_rate_over_100", "immobilised_or_surgery_4_weeks", "previous_dvt_or_pe"), 1.5),
+    **dict.fromkeys(("coughing_blood", "cancer"), 1.0),
+}
+
+
+@_score("bmi", "Body mass index", "kg/m²", WEIGHT, HEIGHT, source="WHO Technical Report Series 894 (2000)")
+def _bmi(v: Values) -> tuple[float, str]:
+    bmi = v["weight_kg"] / (v["height_cm"] / 100) ** 2
+    return round(bmi, 1), _band(bmi, ((18.5, "underweight"), (25, "normal weight"), (30, "overweight")), "obesity")
+
+
+@_score("bsa", "Body surface area", "m²", WEIGHT, HEIGHT, source="Mosteller, N Engl J Med 1987;317:1098")
+def _bsa(v: Values) -> tuple[float, str]:
+    return round(math.sqrt(v["height_cm"] * v["weight_kg"] / 3600), 2), "body surface area"
+
+
+@_score(
+    "creatinine_clearance", "Creatinine clearance (Cockcroft-Gault)", "mL/min", AGE, SEX, WEIGHT, CREATININE,
+    source="Cockcroft and Gault, Nephron 1976;16:31-41",
+)  # fmt: skip
+def _creatinine_clearance(v: Values) -> tuple[float, str]:
+    clearance = (140 - v["age_years"]) * v["weight_kg"] / (72 * v["creatinine_mg_dl"])
+    return round(clearance * (0.85 if v["sex"] == "female" else 1), 1), "estimated creatinine clearance"
+
+
+@_score(
+    "egfr", "eGFR (CKD-EPI 2021)", "mL/min per 1.73 m²", AGE, SEX, CREATININE,
+    source="Inker et al., N Engl J Med 2021;385:1737-1749",
+)  # fmt: skip
+def _egfr(v: Values) -> tuple[float, str]:
+    female = v["sex"] == "female"
+    ratio = v["creatinine_mg_dl"] / (0.7 if female else 0.9)
+    egfr = 142 * min(ratio, 1) ** (-0.241 if female else -0.302) * max(ratio, 1) ** -1.2 * 0.9938 ** v["age_years"]
+    egfr = round(egfr * (1.012 if female else 1))
+    bands = ((15, "stage G5"), (30, "stage G4"), (45, "stage G3b"), (60, "stage G3a"), (90, "stage G2"))
+    return egfr, _band(egfr, bands, "stage G1")
+
+
+@_score(
+    "cha2ds2_vasc", "CHA2DS2-VASc", "points", AGE, SEX, *_yes_no(*CHADS_POINTS),
+    source="Lip et al., Chest 2010;137:263-272",
+)  # fmt: skip
+def _cha2ds2_vasc(v: Values) -> tuple[float, str]:
+    age = 2 if v["age_years"] >= 75 else 1 if v["age_years"] >= 65 else 0
+    score = _points(CHADS_POINTS, v) + age + (v["sex"] == "female")
+    return score, "points of 9 for the risk of stroke in atrial fibrillation"
+
+
+@_score(
+    "has_bled", "HAS-BLED", "points", AGE, *_yes_no(*HAS_BLED_POINTS),
+    source="Pisters et al., Chest 2010;138:1093-1100",
+)  # fmt: skip
+def _has_bled(v: Values) -> tuple[float, str]:
+    score = _points(HAS_BLED_POINTS, v) + (v["age_years"] > 65)
+    return score, "high risk of bleeding" if score >= 3 else "low to moderate risk of bleeding"
+
+
+@_score(
+    "wells_dvt", "Wells score for deep vein thrombosis", "points", *_yes_no(*WELLS_DVT_POINTS),
+    source="Wells et al., N Engl J Med 2003;349:1227-1235",
+)  # fmt: skip
+def _wells_dvt(v: Values) -> tuple[float, str]:
+    score = _points(WELLS_DVT_POINTS, v)
+    return score, "deep vein thrombosis likely" if score >= 2 else "deep vein thrombosis unlikely"
+
+
+@_score(
+    "wells_pe", "Wells score for pulmonary embolism", "points", *_yes_no(*WELLS_PE_POINTS),
+    source="Wells et al., Thromb Haemost 2000;83:416-420",
+)  # fmt: skip
+def _wells_pe(v: Values) -> tuple[float, str]:
+    score = _points(WELLS_PE_POINTS, v)
+    return score, "pulmonary embolism likely" if score > 4 else "pulmonary embolism unlikely"
+
+
+@_score(
+    "curb_65", "CURB-65", "points",
+    AGE, *_yes_no("confusion"), _number("urea_mmol_l", "mmol/L", 0.5, 100), BREATHS, SYSTOLIC, DIASTOLIC,
+    source="Lim et al., Thorax 2003;58:377-382",
+)  # fmt: skip
+def _curb_65(v: Values) -> tuple[float, str]:
+    low_pressure = v["systolic_mmhg"] < 90 or v["diastolic_mmhg"] <= 60
+    signs = v["confusion"], v["urea_mmol_l"] > 7, v["breaths_per_minute"] >= 30, low_pressure, v["age_years"] >= 65
+    return sum(signs), _band(sum(signs), ((2, "low severity"), (3, "moderate severity")), "high severity")
+
+
+@_score(
+    "qsofa", "qSOFA", "points", BREATHS, *_yes_no("altered_mental_state"), SYSTOLIC,
+    source="Singer et al., JAMA 2016;315:801-810",
+)  # fmt: skip
+def _qsofa(v: Values) -> tuple[float, str]:
+    score = (v["breaths_per_minute"] >= 22) + v["altered_mental_state"] + (v["systolic_mmhg"] <= 100)
+    return score, "positive: higher risk of a poor outcome with infection" if score >= 2 else "negative"
+
+
+@_score(
+    "meld_na", "MELD-Na", "points",
+    CREATININE, _number("bilirubin_mg_dl", "mg/dL", 0.1, 80), _number("inr", "", 0.5, 20), SODIUM,
+    *_yes_no("dialysis_twice_last_week"),
+    source="OPTN policy 9 (2016); Kim et al., N Engl J Med 2008;359:1018-1026",
+)  # fmt: skip
+def _meld_na(v: Values) -> tuple[float, str]:
+    creatinine = 4.0 if v["dialysis_twice_last_week"] else min(max(v["creatinine_mg_dl"], 1.0), 4.0)
+    bilirubin, inr = max(v["bilirubin_mg_dl"], 1.0), max(v["inr"], 1.0)
+    initial = 0.957 * math.log(creatinine) + 0.378 * math.log(bilirubin) + 1.120 * math.log(inr) + 0.643
+    meld: float = round(initial * 10)
+    if meld > 11:
+        lack = 137 - min(max(v["sodium_mmol_l"], 125), 137)
+        meld = meld + 1.32 * lack - 0.033 * meld * lack
+    return min(round(meld), 40), "points from 6 to 40 for the severity of liver disease"
+
+
+@_score(
+    "glasgow", "Glasgow Coma Scale", "points",
+    *(_number(name, "points", 1, best, whole=True) for name, best in (("eye", 4), ("verbal", 5), ("motor", 6))),
+    source="Teasdale and Jennett, Lancet 1974;304:81-84",
+)  # fmt: skip
+def _glasgow(v: Values) -> tuple[float, str]:
+    score = v["eye"] + v["verbal"] + v["motor"]
+    return score, _band(score, ((9, "severe"), (13, "moderate")), "mild or no impairment of consciousness")
+
+
+@_score(
+    "anion_gap", "Anion gap", "mmol/L",
+    SODIUM, _number("chloride_mmol_l", "mmol/L", 50, 160), _number("bicarbonate_mmol_l", "mmol/L", 1, 60),
+    source="Emmett and Narins, Medicine 1977;56:38-54",
+)  # fmt: skip
+def _anion_gap(v: Values) -> tuple[float, str]:
+    return round(v["sodium_mmol_l"] - v["chloride_mmol_l"] - v["bicarbonate_mmol_l"], 1), "anion gap without potassium"
+
+
+@_score(
+    "corrected_calcium", "Calcium corrected for albumin", "mg/dL",
+    _number("calcium_mg_dl", "mg/dL", 2, 25), _number("albumin_g_dl", "g/dL", 0.5, 7),
+    source="Payne et al., Br Med J 1973;4:643-646",
+)  # fmt: skip
+def _corrected_calcium(v: Values) -> tuple[float, str]:
+    return round(v["calcium_mg_dl"] + 0.8 * (4.0 - v["albumin_g_dl"]), 2), "calcium corrected for albumin"
+
 
 _CATALOGUE = "; ".join(f"{score.name}({', '.join(one.name for one in score.inputs)})" for score in SCORES.values())
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
 from backend.tools.base import EVERYONE, Json, Result, tool
-from backend.tools.fetch import A, Answer, fetch_answer, fetch_text
+from backend.tools.fetch import A, ServiceAnswer, fetch_answer, fetch_text
 
 SERVICE = "PubMed"
 ABSTRACT_LIMIT = 900
@@ -56,19 +56,19 @@ async def pubmed_search(
     return Result({"articles": articles}, citations=tuple(map(_citation, articles)))
 
 
-class _Ids(Answer):
+class _Ids(ServiceAnswer):
     idlist: list[Annotated[str, Field(pattern=r"^\d+$")]]
 
 
-class _Search(Answer):
+class _Search(ServiceAnswer):
     esearchresult: _Ids
 
 
-class _Author(Answer):
+class _Author(ServiceAnswer):
     name: str = ""
 
 
-class _Summary(Answer):
+class _Summary(ServiceAnswer):
     title: str = ""
     source: str = ""
     pubdate: str = ""
@@ -76,7 +76,7 @@ class _Summary(Answer):
     pubtype: tuple[str, ...] = ()
 
 
-class _Summaries(Answer):
+class _Summaries(ServiceAnswer):
     result: dict[str, _Summary | list[str]]
     """Id → summary; the key `uids` lists the ids."""
 

@@ -15,7 +15,7 @@ from pydantic import AliasChoices, Field
 
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
-from backend.tools.fetch import Answer, fetch_answer, refused
+from backend.tools.fetch import ServiceAnswer, fetch_answer, refused
 
 SERVICE = "The web search"
 
@@ -43,17 +43,17 @@ async def web_search(
     return Result({"results": results}, citations=tuple(f"{one['title']} ({one['url']})" for one in results))
 
 
-class _Page(Answer):
+class _Page(ServiceAnswer):
     title: str = ""
     url: str = ""
     excerpt: str = Field("", validation_alias=AliasChoices("content", "description"))
 
 
-class _Pages(Answer):
+class _Pages(ServiceAnswer):
     results: list[_Page]
 
 
-class _Brave(Answer):
+class _Brave(ServiceAnswer):
     type: Literal["search"]
     web: _Pages = _Pages(results=[])  # left out when nothing was found
 

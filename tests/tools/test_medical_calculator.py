@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from backend.errors import ToolFailed
 from backend.tools.base import Principal
-from backend.tools.medical_calculator import medical_calculator
-from backend.tools.medical_scores import (
+from backend.tools.medical_calculator import (
     CHADS_POINTS,
     HAS_BLED_POINTS,
     SCORES,
     WELLS_DVT_POINTS,
     WELLS_PE_POINTS,
     Input,
+    medical_calculator,
 )
 from tests.support.agents import toolbox
 
