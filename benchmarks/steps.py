@@ -21,7 +21,8 @@ from backend.middleware.base import Asked
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.middleware.plan import discover
 from backend.storage.embedded import open_memory
-from backend.storage.memory import Memory, Message
+from backend.storage.memory import Memory
+from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from backend.users.memories import Memories
 from backend.users.profile_updates import AddFact, SetPreference, update_profile

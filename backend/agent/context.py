@@ -23,7 +23,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.models.base import Json, quoted
-from backend.storage.memory import Message, StoredCall
+from backend.storage.messages import Message, StoredCall
 from backend.users.profile import UserProfile
 
 MESSAGE_LIMIT = 20

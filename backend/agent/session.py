@@ -30,7 +30,7 @@ from backend.agent.trace import AgentTrace
 from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 from backend.tools.base import Client, Principal
 from backend.tools.runner import Toolbox
 

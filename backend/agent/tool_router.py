@@ -17,7 +17,7 @@ from typing import Any
 from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked
 from backend.errors import PeerError
 from backend.models.base import ChatModel, Finished, TextDelta, quoted
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 from backend.tools.base import Client
 from backend.tools.runner import Toolbox
 

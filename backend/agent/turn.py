@@ -35,7 +35,7 @@ from backend.agent.events import (
 from backend.agent.speech import speakable
 from backend.errors import NoAnswer
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
-from backend.storage.memory import Message, StoredCall
+from backend.storage.messages import Message, StoredCall
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult, failure
 

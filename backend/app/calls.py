@@ -36,8 +36,8 @@ from backend.sessions.page_json import PageMessage, page_message
 from backend.sessions.registry import QUEUES, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.client import or_default
-from backend.storage.memory import HISTORY_LIMIT, Memory, Message
-from backend.storage.redis_memory import following_changes
+from backend.storage.memory import HISTORY_LIMIT, Memory, following_changes
+from backend.storage.messages import Message
 from backend.tasks.service import TaskQueries
 from backend.transports.webrtc.ice import IceConfig, StunTurnServer
 from backend.transports.webrtc.transport import accept_offer

@@ -45,7 +45,7 @@ from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing, ResponderFactory
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue, careful
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher

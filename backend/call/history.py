@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from backend.conversation.page_events import Role
 from backend.responders.base import PastMessage
 from backend.sessions.registry import Session
-from backend.storage.memory import Memory, Message
+from backend.storage.memory import Memory
+from backend.storage.messages import Message
 from backend.storage.outbox import Enqueue
 from backend.users.profile_updates import CountSession, update_profile
 

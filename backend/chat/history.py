@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from backend.agent.session import ContextStore
 from backend.errors import PeerError
-from backend.storage.memory import HISTORY_LIMIT, Memory, Message, without_retried
+from backend.storage.memory import HISTORY_LIMIT, Memory
+from backend.storage.messages import Message, without_retried
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from backend.conversation.page_events import ChatTurnFinished, ErrorShown, PageEvent
 from backend.errors import VoiceError
 from backend.sessions.event_log import EventLog, LoggedEvent
-from backend.storage.memory import new_message_id
+from backend.storage.messages import new_message_id
 
 EVENT_LIMIT = 8_000
 """Events kept of one turn: an answer of the longest kind makes about half as many."""

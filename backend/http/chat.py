@@ -22,7 +22,8 @@ from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here, bearer, identity_of
 from backend.http.limits import address_key
 from backend.http.sse import EventStream, encode_events
-from backend.storage.memory import HISTORY_LIMIT, new_message_id, without_retried
+from backend.storage.memory import HISTORY_LIMIT
+from backend.storage.messages import new_message_id, without_retried
 
 FORGET_WITHIN_S = 2
 """Seconds memory may take to forget; it promises to fail within one."""

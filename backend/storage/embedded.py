@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, SettingsError
 from backend.storage.client import connect, connect_waiting
-from backend.storage.redis_memory import Close, RedisMemory
+from backend.storage.memory import Close, Memory
 from backend.storage.redis_server import FolderInUse, RedisServer, ServerFailed, embedded_url, find_binary
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class OpenedMemory:
     """A memory, and what to tell the operator about it."""
 
-    memory: RedisMemory
+    memory: Memory
     label: str
     """For the start-up line and the page, e.g. "embedded Redis 7.0.15 (append-only file in var/redis; survives …)"."""
     survives_restart: bool
@@ -93,7 +93,7 @@ async def _open_embedded(binary: Path, folder: Path, user_ttl_s: int | None) -> 
     return OpenedMemory(memory, label, True, "", redis, waiting, server.url)
 
 
-def _clients(url: str, user_ttl_s: int | None, then: Close | None = None) -> tuple[RedisMemory, Redis, Redis]:
+def _clients(url: str, user_ttl_s: int | None, then: Close | None = None) -> tuple[Memory, Redis, Redis]:
     """The memory at `url`, its client and the one that waits; all closed with the memory, and `then` called."""
     redis, waiting = connect(url), connect_waiting(url)
 
@@ -102,13 +102,13 @@ def _clients(url: str, user_ttl_s: int | None, then: Close | None = None) -> tup
         if then is not None:
             await then()
 
-    return RedisMemory(redis, also_close=close, user_ttl_s=user_ttl_s), redis, waiting
+    return Memory(redis, also_close=close, user_ttl_s=user_ttl_s), redis, waiting
 
 
 def _open_in_process(detail: str, user_ttl_s: int | None) -> OpenedMemory:
     server = FakeServer()
     redis, waiting = FakeAsyncRedis(server=server), FakeAsyncRedis(server=server)
-    memory = RedisMemory(redis, also_close=waiting.aclose, user_ttl_s=user_ttl_s)
+    memory = Memory(redis, also_close=waiting.aclose, user_ttl_s=user_ttl_s)
     return OpenedMemory(
         memory, "in-process fakeredis (nothing survives a restart)", False, detail, redis, waiting, None
     )

@@ -15,7 +15,7 @@ import msgspec
 
 from backend.errors import MemoryUnavailable
 from backend.runtime.faults import decode_or_skip
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 
 CHANGES = "users:changed"
 """The channel of changes of users' contexts; a message names the process that made the change, and the user."""

@@ -1,18 +1,33 @@
 """The memory that outlives a call: conversations, users' contexts, session summaries and caches.
 
-Expiry and limits are defined here once. `redis_memory` stores it all in Redis (an operator's server, an embedded one,
-or one in this process), `backend.testing.memory` in a dict. Every method may raise `MemoryUnavailable`, after a second
-at most: callers go on without. Nothing here is ever awaited on the audio path; see `outbox`.
+It is stored in Redis 6.2 or newer: an operator's server, an embedded one, or one in this process (`embedded`). Every
+method may raise `MemoryUnavailable`, after a second at most: callers go on without. Nothing here is ever awaited on the
+audio path; see `outbox`.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, cast
+from weakref import WeakValueDictionary
 
+from redis.asyncio import Redis
+
+from backend.errors import MemoryUnavailable
 from backend.runtime.faults import call_listener
+from backend.runtime.supervisor import supervised
+from backend.storage import keys
+from backend.storage.client import Pipe, RedisClient
+from backend.storage.messages import ConversationInfo, Message
+from backend.storage.pubsub import PubSub
+
+log = logging.getLogger(__name__)
 
 HISTORY_TTL_S = 3600
 """Seconds a conversation is kept after its last message."""
@@ -28,89 +43,107 @@ ContextListener = Callable[[dict[str, Any]], None]
 """Gets a user's context as it is now; returns at once."""
 Unwatch = Callable[[], None]
 """Removes a listener. May be called twice."""
+REST_S = 1.0
+"""Seconds between tries to read changed contexts while Redis does not answer."""
+UNSURE_LIMIT = 100
+"""Messages remembered whose append failed, so that they may have been appended or not; usually it is one."""
+UNSURE_WITHIN = 20
+"""Messages, the newest, among which such a message is looked for."""
+TURN_S = 5.0
+"""Seconds an update may wait for earlier updates of the same user by this process."""
+
+Close = Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCall:
-    """A tool call of an assistant's message; `arguments` is the model's JSON."""
+class Memory:
+    """The memory of all users. Ids of users and sessions are opaque; texts are never logged.
 
-    id: str
-    name: str
-    arguments: str
+    It owns the Redis client, and calls `also_close` after closing it. A user's context is kept for `user_ttl_s` seconds
+    after its last change; None: for good.
+    """
 
+    def __init__(self, redis: Redis, *, also_close: Close | None = None, user_ttl_s: int | None = None) -> None:
+        self._client = RedisClient(redis)
+        self._also_close = also_close
+        self._user_ttl_s = user_ttl_s
+        self.listeners = ContextListeners()
+        self.origin = secrets.token_hex(8)
+        """The name of this client in the changes it publishes."""
+        self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
+        """Messages whose append failed: Redis may have carried it out all the same."""
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-def new_message_id() -> str:
-    """Return a random id of 64 bits, for a message that came without one."""
-    return f"msg_{secrets.token_hex(8)}"
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message of a conversation, or a tool's result, which follows the message that called it."""
-
-    role: Literal["user", "assistant", "tool"]
-    content: str
-    at: float
-    """Unix time in seconds."""
-    source_mode: Literal["voice", "chat"] = "voice"
-    message_id: str = field(default_factory=new_message_id)
-    tool_call_id: str | None = None
-    """The call a tool's result answers."""
-    tool_calls: tuple[StoredCall, ...] = ()
-    citations: tuple[str, ...] = ()
-
-    @property
-    def said(self) -> bool:
-        """Whether the message has words of the user or the assistant, and is not a tool call or its result."""
-        return self.role != "tool" and bool(self.content.strip())
-
-
-def without_retried(messages: Sequence[Message]) -> list[Message]:
-    """Return `messages` without what followed a question that was later sent again under the same id."""
-    last = {message.message_id: index for index, message in enumerate(messages) if message.role == "user"}
-    kept: list[Message] = []
-    dropping = False
-    for index, message in enumerate(messages):
-        if message.role == "user":
-            dropping = last[message.message_id] != index
-        if not dropping:
-            kept.append(message)
-    return kept
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationInfo:
-    """A conversation as its owner's list shows it."""
-
-    id: str
-    messages: int
-    updated_at: float
-    """Unix time of its last message, in whole seconds."""
-
-
-class Memory(Protocol):
-    """The memory of all users. Ids of users and sessions are opaque; texts are never logged."""
+    def __repr__(self) -> str:
+        return f"Memory({self._client})"
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
         """Append messages to `user:{id}:conversation:{id}` together; the conversation expires later again.
 
         When this failed it may be repeated: messages that were appended all the same are not appended twice.
         """
-        ...
+        key = keys.conversation(user_id, conversation_id)
+        if any(message.message_id in self._unsure for message in messages):
+            messages = await self._not_yet_in(key, messages)
+        if not messages:
+            return
+        pipe = self._client.pipeline()
+        pipe.rpush(key, *map(keys.encode, messages))
+        pipe.ltrim(key, -HISTORY_LIMIT, -1)
+        pipe.expire(key, HISTORY_TTL_S)
+        self._list_owned(pipe, user_id, {key: int(time.time()) + HISTORY_TTL_S})
+        try:
+            await self._client.execute(pipe)
+        except MemoryUnavailable:
+            self._unsure.extend(message.message_id for message in messages)
+            raise
 
     async def amend_messages(
         self, user_id: str, conversation_id: str, message_ids: Sequence[str], content: str
     ) -> None:
         """Replace the content of the last of these messages and delete the others; missing ones are ignored."""
-        ...
+        key = keys.conversation(user_id, conversation_id)
+
+        async def read(pipe: Pipe) -> tuple[list[bytes], int]:
+            return await pipe.lrange(key, 0, -1), await pipe.ttl(key)
+
+        def write(pipe: Pipe, found: tuple[list[bytes], int]) -> None:
+            raw, left_s = found
+            new = [item for stored in raw for item in keys.amended_in(stored, message_ids, content)]
+            if new == raw:
+                return
+            pipe.delete(key)
+            if new:
+                pipe.rpush(key, *new)
+                pipe.expire(key, max(1, left_s))
+
+        await self._client.transact(key, read=read, write=write)
 
     async def recent_messages(self, user_id: str, conversation_id: str, limit: int = 20) -> list[Message]:
         """Return the newest `limit` messages, oldest first; none of a conversation that is not the user's."""
-        ...
+        if limit <= 0:
+            return []
+        raw = await self._client.call(
+            lambda redis: redis.lrange(keys.conversation(user_id, conversation_id), -limit, -1)
+        )
+        return keys.decode_messages(raw)
 
     async def conversations(self, user_id: str) -> list[ConversationInfo]:
         """Return the user's conversations, the latest first."""
-        ...
+
+        async def gather(redis: Redis) -> list[ConversationInfo]:
+            found = await self._conversations(redis, user_id)
+            pipe = redis.pipeline(transaction=False)
+            for name, _ in found:
+                pipe.llen(keys.conversation(user_id, name))
+            counts = await pipe.execute() if found else []
+            return [
+                ConversationInfo(name, count, until - HISTORY_TTL_S)
+                for (name, until), count in zip(found, counts, strict=True)
+                if count
+            ]
+
+        notes: list[ConversationInfo] = await self._client.call(gather)
+        return notes
 
     async def latest_messages(
         self, user_id: str, *, conversations: int, messages: int, besides: str = ""
@@ -119,73 +152,225 @@ class Memory(Protocol):
 
         The conversation `besides` is left out and does not count.
         """
-        ...
+
+        async def gather(redis: Redis) -> list[list[bytes]]:
+            names = [name for name, _ in await self._conversations(redis, user_id) if name != besides]
+            if not names or conversations <= 0 or messages <= 0:
+                return []
+            pipe = redis.pipeline(transaction=False)
+            for name in names[:conversations]:
+                pipe.lrange(keys.conversation(user_id, name), -messages, -1)
+            return cast(list[list[bytes]], await pipe.execute())
+
+        raw: list[list[bytes]] = await self._client.call(gather)
+        return [keys.decode_messages(items) for items in raw if items]
 
     async def forget_conversation(self, user_id: str, conversation_id: str) -> None:
         """Delete a conversation; do nothing when the user has no such one."""
-        ...
+        key = keys.conversation(user_id, conversation_id)
+        pipe = self._client.pipeline()
+        pipe.delete(key)
+        pipe.zrem(keys.owned(user_id), key)
+        await self._client.execute(pipe)
 
     async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
         """Store the summary of an ended session at `session:{id}:summary`."""
-        ...
+        await self._client.call(
+            lambda redis: redis.set(keys.summary(session_id), keys.encode(summary), ex=SUMMARY_TTL_S)
+        )
 
     async def get_summary(self, session_id: str) -> dict[str, Any] | None:
         """Return the summary of a session, or None."""
-        ...
+        raw = await self._client.call(lambda redis: redis.get(keys.summary(session_id)))
+        return None if raw is None else keys.decode_object(raw)
 
     async def forget_session(self, session_id: str) -> None:
         """Delete everything under `session:{id}:`."""
-        ...
+        await self._client.call(lambda redis: redis.delete(*keys.of_session(session_id)))
 
     async def own_session(self, session_id: str, user_id: str) -> None:
         """Note whose session this is, so that it is exported and deleted with the user's data."""
-        ...
+        until = int(time.time()) + keys.SESSION_OWNED_S
+        pipe = self._client.pipeline()
+        self._list_owned(pipe, user_id, dict.fromkeys(keys.of_session(session_id), until))
+        await self._client.execute(pipe)
 
     async def cache_get(self, scope: str, key: str) -> str | None:
         """Return a cached value of `scope` (`shared`, or a user's id: entries of that user alone), or None."""
-        ...
+        raw: bytes | None = await self._client.call(lambda redis: redis.get(keys.cached(scope, key)))
+        return None if raw is None else raw.decode()
 
     async def cache_put(self, scope: str, key: str, value: str, ttl_s: int = CACHE_TTL_S) -> None:
         """Cache `value` for `ttl_s` seconds."""
-        ...
+        name = keys.cached(scope, key)
+        if scope == keys.SHARED:
+            await self._client.call(lambda redis: redis.set(name, value, ex=ttl_s))
+        else:
+            await self._put_owned(scope, name, value, ttl_s)
 
     async def user_context(self, user_id: str) -> dict[str, Any]:
         """Return the JSON object at `user:{id}:context`, empty when nothing is known; see `backend.users.profile`."""
-        ...
+        raw = await self._client.call(lambda redis: redis.get(keys.context(user_id)))
+        return {} if raw is None else keys.decode_object(raw)
 
     async def update_user_context(
         self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]
     ) -> dict[str, Any]:
         """Apply `change` to the context atomically and return the result; `change` may run more than once."""
-        ...
+        key = keys.context(user_id)
+
+        def write(pipe: Pipe, raw: bytes | None) -> dict[str, Any]:
+            changed = change({} if raw is None else keys.decode_object(raw))
+            pipe.set(key, keys.encode(changed), ex=self._user_ttl_s)
+            pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
+            return changed
+
+        turn = self._turns.setdefault(user_id, asyncio.Lock())
+        try:
+            async with asyncio.timeout(TURN_S):
+                await turn.acquire()
+        except TimeoutError:
+            raise MemoryUnavailable("Too many updates of one user at the same time.") from None
+        try:
+            changed = await self._client.transact(key, read=lambda pipe: pipe.get(key), write=write)
+        finally:
+            turn.release()
+        self.listeners.call(user_id, changed)
+        return changed
 
     def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
         """Call `listener` with every change of the user's context, its deletion included."""
-        ...
+        return self.listeners.add(user_id, listener)
 
     async def everything_of(self, user_id: str) -> dict[str, Any]:
         """Return everything stored for a user, by key, with JSON decoded."""
-        ...
+
+        async def gather(redis: Redis) -> dict[str, Any]:
+            listed = cast(list[bytes], await redis.zrange(keys.owned(user_id), 0, -1))
+            names = (keys.context(user_id), *(name.decode() for name in listed))
+            return {name: value for name in names if (value := await self._read(redis, name))}
+
+        everything: dict[str, Any] = await self._client.call(gather)
+        return everything
 
     async def forget_user(self, user_id: str) -> None:
         """Delete everything stored for a user: context, conversations, cache, sessions and fingerprints."""
-        ...
+
+        async def forget(redis: Redis) -> None:
+            owned = await redis.zrange(keys.owned(user_id), 0, -1)
+            await redis.delete(keys.context(user_id), keys.owned(user_id), *owned)
+            await redis.publish(keys.CHANGES, f"{self.origin} {user_id}")
+
+        await self._client.call(forget)
+        self.listeners.call(user_id, {})
 
     async def link_fingerprint(self, fingerprint: str, user_id: str) -> None:
         """Store that the browser `fingerprint` was last seen as `user_id`: a hint, never a proof."""
-        ...
+        await self._put_owned(user_id, keys.fingerprint(fingerprint), user_id, keys.FINGERPRINT_TTL_S)
 
     async def user_of_fingerprint(self, fingerprint: str) -> str | None:
         """Return the user that browser was last seen as, or None."""
-        ...
+        raw: bytes | None = await self._client.call(lambda redis: redis.get(keys.fingerprint(fingerprint)))
+        return None if raw is None else raw.decode()
 
     async def ping(self) -> bool:
         """Return whether memory answers; never raises."""
-        ...
+        try:
+            await self._client.call(lambda redis: redis.ping())
+        except MemoryUnavailable:
+            return False
+        return True
+
+    async def version(self) -> str:
+        """Return the server's version, e.g. "7.0.15"."""
+        info = await self._client.call(lambda redis: redis.info("server"))
+        return str(info["redis_version"])
 
     async def close(self) -> None:
         """Close the connections, and end an embedded server."""
-        ...
+        await self._client.redis.aclose()
+        if self._also_close is not None:
+            await self._also_close()
+
+    async def _put_owned(self, user_id: str, name: str, value: str, ttl_s: int) -> None:
+        """Set a key of a user and list it, dropping expired keys from the list."""
+        pipe = self._client.pipeline()
+        pipe.set(name, value, ex=ttl_s)
+        self._list_owned(pipe, user_id, {name: int(time.time()) + ttl_s})
+        await self._client.execute(pipe)
+
+    def _list_owned(self, pipe: Any, user_id: str, until: dict[str, int]) -> None:
+        """List these keys as a user's, each until its Unix time."""
+        owned = keys.owned(user_id)
+        pipe.zadd(owned, until)
+        pipe.zremrangebyscore(owned, "-inf", int(time.time()))
+        pipe.expire(owned, keys.FINGERPRINT_TTL_S)
+
+    async def _conversations(self, redis: Redis, user_id: str) -> list[tuple[str, float]]:
+        """Return the names of a user's conversations and until when each is kept, the latest first."""
+        now = int(time.time())
+        owned = await redis.zrange(keys.owned(user_id), "+inf", now, desc=True, withscores=True, byscore=True)
+        listed = cast(list[tuple[bytes, float]], owned)
+        named = [(keys.conversation_of(user_id, key.decode()), until) for key, until in listed]
+        return [(name, until) for name, until in named if name is not None]
+
+    async def _not_yet_in(self, key: str, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return the messages that an earlier append, whose answer was lost, did not add to the list."""
+        raw = await self._client.call(lambda redis: redis.lrange(key, -UNSURE_WITHIN, -1))
+        there = {message.message_id for message in keys.decode_messages(raw)}
+        return tuple(message for message in messages if message.message_id not in there)
+
+    async def _read(self, redis: Redis, name: str) -> Any:
+        """Return the value of a key, be it a list or a plain one; None when there is none."""
+        if keys.holds_list(name):
+            return [keys.readable(item) for item in cast(list[bytes], await redis.lrange(name, 0, -1))]
+        raw = cast(bytes | None, await redis.get(name))
+        return None if raw is None else keys.readable(raw)
+
+
+@asynccontextmanager
+async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[None]:
+    """Call the listeners of `memory` with what other processes change, until the block ends.
+
+    Enter the block before pub/sub starts. Every change is published in the transaction that makes it, with the name of
+    the process that made it. After a lost connection the context of every user somebody here listens to is read again:
+    no change stays unnoticed.
+    """
+    changed: set[str] = set()
+    news = asyncio.Event()
+
+    def on_message(raw: bytes | None) -> None:
+        users = memory.listeners.users
+        if raw is not None:
+            origin, _, user_id = raw.decode(errors="replace").partition(" ")
+            users = users & {user_id} if origin != memory.origin else frozenset()
+        if users:
+            changed.update(users)
+            news.set()
+
+    async def read_changed() -> None:
+        """Read the contexts of changed users: each once, however often it was changed."""
+        while True:
+            await news.wait()
+            news.clear()
+            while changed:
+                user_id = changed.pop()
+                try:
+                    context = await memory.user_context(user_id)
+                except MemoryUnavailable as error:
+                    log.info("changes made by other processes are read later: %s", error)
+                    changed.add(user_id)
+                    await asyncio.sleep(REST_S)
+                else:
+                    memory.listeners.call(user_id, context)
+
+    pubsub.subscribe(keys.CHANGES, on_message)
+    reading = supervised("context changes", read_changed)
+    try:
+        yield
+    finally:
+        reading.cancel()
+        await asyncio.wait([reading])
 
 
 class ContextListeners:

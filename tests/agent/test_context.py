@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from backend.agent.context import ConversationContext, estimate_tokens
 from backend.chat.history import MemoryConversations
-from backend.storage.memory import HISTORY_LIMIT, Message, StoredCall
+from backend.storage.memory import HISTORY_LIMIT
+from backend.storage.messages import Message, StoredCall
 from backend.testing.memory import FakeMemory
 
 texts = st.text(max_size=200) | st.integers(0, 40_000).map(lambda n: "x" * n) | st.integers(0, 9_000).map("語".__mul__)

@@ -13,7 +13,8 @@ from backend.chat.history import MemoryConversations
 from backend.errors import ModelUnavailable
 from backend.models.base import Delta
 from backend.storage.embedded import open_memory
-from backend.storage.memory import HISTORY_TTL_S, Message
+from backend.storage.memory import HISTORY_TTL_S
+from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
@@ -24,15 +25,6 @@ from tests.support.agents import call, toolbox
 async def echo(text: str) -> Result:
     """Its calls stay in the conversation."""
     return Result({"text": text})
-
-
-class Time:
-    """Seconds, set by the test."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def agent(model: ScriptedModel, memory: Any) -> Agent:
@@ -57,13 +49,12 @@ async def test_a_conversation_goes_on_after_a_restart_in_another_mode(tmp_path: 
 
 
 async def test_an_idle_hour_ends_it() -> None:
-    clock = Time()
-    memory, model = FakeMemory(clock), ScriptedModel(["One."], ["Two."], ["Three."])
+    memory, model = FakeMemory(), ScriptedModel(["One."], ["Two."], ["Three."])
     await agent(model, memory).create_session("c", user_id="ada").think("x")
-    clock.now = HISTORY_TTL_S - 1.0
+    await memory.age(HISTORY_TTL_S - 60)
     await agent(model, memory).create_session("c", user_id="ada").think("x")
     assert told(model) == ["x", "One.", "x"]
-    clock.now = 2.0 * HISTORY_TTL_S
+    await memory.age(HISTORY_TTL_S)
     await agent(model, memory).create_session("c", user_id="ada").think("y")
     assert told(model) == ["y"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from backend.agent.context import as_api
 from backend.errors import ModelUnavailable
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Principal, Result, tool
 from tests.support.agents import Slow, agent, call, echo, fail

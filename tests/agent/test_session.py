@@ -17,7 +17,7 @@ from backend.agent.turn import say_sample
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
 from backend.models.chat_completions import ChatCompletions
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from demo.services.server import serving

@@ -13,7 +13,7 @@ from backend.agent.session import Agent
 from backend.agent.tool_router import OFFERED_LIMIT, ToolRouter, chosen, question
 from backend.errors import ModelUnavailable
 from backend.models.base import Finished
-from backend.storage.memory import Message, StoredCall
+from backend.storage.messages import Message, StoredCall
 from backend.testing.model import ScriptedModel
 from backend.tools.base import Result, tool
 from backend.tools.registry import Registry

@@ -22,7 +22,8 @@ from backend.errors import (
     TransportLost,
 )
 from backend.responders.base import PastMessage
-from backend.storage.memory import MemoryJob, Message, StoredCall
+from backend.storage.memory import MemoryJob
+from backend.storage.messages import Message, StoredCall
 from backend.testing.memory import FakeMemory
 from backend.testing.responder import ScriptedResponder
 from backend.thinkers.base import Answer

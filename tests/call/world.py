@@ -23,7 +23,8 @@ from backend.responders.base import Briefing, PastMessage
 from backend.sessions.event_log import LoggedEvent
 from backend.sessions.registry import Session
 from backend.settings.settings import load_settings
-from backend.storage.memory import MemoryJob, Message
+from backend.storage.memory import MemoryJob
+from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.testing.responder import ScriptedResponder

@@ -15,8 +15,8 @@ from redis.asyncio import Redis
 
 from backend.storage import turn_claims as turns
 from backend.storage.client import connect, connect_waiting
+from backend.storage.memory import Memory
 from backend.storage.pubsub import PubSub
-from backend.storage.redis_memory import RedisMemory
 from backend.storage.turn_claims import TurnClaims
 from tests.http.test_chat import say
 from tests.http.world import World, message_of, world
@@ -42,7 +42,7 @@ async def server(redis: RedisProcess, folder: Path, name: str, scenes: Sequence[
         pubsub.start()
         stack.push_async_callback(pubsub.close)
         assert await pubsub.wait_until_open(5.0)
-        made = world(folder, scenes=scenes, memory=RedisMemory(client), claims=claims, page=False)
+        made = world(folder, scenes=scenes, memory=Memory(client), claims=claims, page=False)
         yield await stack.enter_async_context(made)
 
 

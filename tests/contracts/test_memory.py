@@ -1,4 +1,4 @@
-"""What every memory keeps to: one suite, run on a real Redis, an embedded one, fakeredis and the fake."""
+"""What every memory keeps to: one suite, run on a real Redis, an embedded one, and the fake in this process."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fakeredis import FakeAsyncRedis
-from redis.asyncio import Redis
 
 from backend.storage.client import connect
 from backend.storage.embedded import open_memory
-from backend.storage.memory import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Memory, Message, StoredCall
-from backend.storage.redis_memory import RedisMemory
-from backend.testing.memory import FakeMemory
+from backend.storage.memory import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Memory
+from backend.storage.messages import Message, StoredCall
+from backend.testing.memory import FakeMemory, age
 from tests.support.redis_server import running_redis
 
 
@@ -30,28 +29,17 @@ class Case:
 
 
 @asynccontextmanager
-async def fake(folder: Path) -> AsyncIterator[Case]:
-    now = [0.0]
-    memory = FakeMemory(clock=lambda: now[0])
-
-    async def age(seconds: int) -> None:
-        now[0] += seconds
-
-    yield Case(memory, age)
-
-
-@asynccontextmanager
 async def in_process(folder: Path) -> AsyncIterator[Case]:
-    client = FakeAsyncRedis()
-    yield Case(RedisMemory(client), ageing(client))
-    await client.aclose()
+    memory = FakeMemory()
+    yield Case(memory, memory.age)
+    await memory.close()
 
 
 @asynccontextmanager
 async def real(folder: Path) -> AsyncIterator[Case]:
     with running_redis() as server:
         client = connect(server.url)
-        yield Case(RedisMemory(client), ageing(client))
+        yield Case(Memory(client), partial(age, client))
         await client.aclose()
 
 
@@ -59,24 +47,11 @@ async def real(folder: Path) -> AsyncIterator[Case]:
 async def embedded(folder: Path) -> AsyncIterator[Case]:
     opened = await open_memory(None, folder)
     assert opened.survives_restart
-    assert isinstance(opened.memory, RedisMemory)
-    yield Case(opened.memory, ageing(opened.memory._client.redis))
+    yield Case(opened.memory, partial(age, opened.memory._client.redis))
     await opened.memory.close()
 
 
-def ageing(client: Redis) -> Callable[[int], Awaitable[None]]:
-    """Time passes by taking it off every key's remaining life."""
-
-    async def age(seconds: int) -> None:
-        for key in await client.keys("*"):
-            left = await client.pttl(key)
-            if left >= 0:
-                await client.pexpire(key, left - seconds * 1000)
-
-    return age
-
-
-IMPLEMENTATIONS = [fake, in_process, real, embedded]
+IMPLEMENTATIONS = [in_process, real, embedded]
 
 
 @pytest.fixture(params=IMPLEMENTATIONS, ids=lambda implementation: implementation.__name__)
@@ -318,20 +293,11 @@ async def test_memory_that_answers_says_so(case: Case) -> None:
 
 
 async def test_a_users_context_is_kept_as_long_as_it_is_told_and_anew_after_every_change() -> None:
-    client = FakeAsyncRedis()
-    redis, now = RedisMemory(client, user_ttl_s=100), [0.0]
-    case_of_redis = Case(redis, ageing(client))
-    fake_one = FakeMemory(clock=lambda: now[0], user_ttl_s=100)
-
-    async def age(seconds: int) -> None:
-        now[0] += seconds
-
-    for case in (case_of_redis, Case(fake_one, age)):
-        await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
-        await case.age(90)
-        await case.memory.update_user_context("u1", lambda known: {**known, "unit": "C"})
-        await case.age(90)
-        assert await case.memory.user_context("u1") == {"name": "Zoë", "unit": "C"}
-        await case.age(20)
-        assert await case.memory.user_context("u1") == {}
-    await client.aclose()
+    memory = FakeMemory(user_ttl_s=100)
+    await memory.update_user_context("u1", lambda known: {"name": "Zoë"})
+    await memory.age(90)
+    await memory.update_user_context("u1", lambda known: {**known, "unit": "C"})
+    await memory.age(90)
+    assert await memory.user_context("u1") == {"name": "Zoë", "unit": "C"}
+    await memory.age(20)
+    assert await memory.user_context("u1") == {}

@@ -16,7 +16,7 @@ import pytest
 from backend.errors import ModelUnavailable
 from backend.middleware.base import Amended, WholeTurn, step
 from backend.middleware.pipeline import Pipeline
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 from backend.users.profile_updates import AddFact, SetPreference, update_profile
 from tests.http.world import message_of, place_call, world
 from tests.support.agents import call

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 from backend.users.profile_updates import AddFact, CountSession, SetPreference, update_profile
 from tests.http.test_identity import background_work, user_of
 from tests.http.world import FINGERPRINT, World, message_of, place_call, world

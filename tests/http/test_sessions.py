@@ -11,7 +11,8 @@ from backend.conversation.page_events import TranscriptCompleted, TranscriptInte
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
 from backend.sessions.registry import Session, SessionState
-from backend.storage.memory import MemoryJob, Message
+from backend.storage.memory import MemoryJob
+from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from tests.http.world import message_of, place_call, world
 

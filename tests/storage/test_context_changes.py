@@ -11,8 +11,8 @@ import pytest
 
 from backend.errors import MemoryUnavailable
 from backend.storage.client import connect, connect_waiting
+from backend.storage.memory import Memory, following_changes
 from backend.storage.pubsub import PubSub
-from backend.storage.redis_memory import RedisMemory, following_changes
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -24,10 +24,10 @@ def redis() -> Iterator[RedisProcess]:
 
 
 @asynccontextmanager
-async def process(redis: RedisProcess) -> AsyncIterator[RedisMemory]:
+async def process(redis: RedisProcess) -> AsyncIterator[Memory]:
     """A memory as a process has it, and its ear."""
     client, waiting = connect(redis.url), connect_waiting(redis.url)
-    memory, pubsub = RedisMemory(client), PubSub(client, waiting)
+    memory, pubsub = Memory(client), PubSub(client, waiting)
     async with following_changes(pubsub, memory):
         pubsub.start()
         try:
@@ -69,7 +69,7 @@ async def test_what_was_changed_while_redis_was_away_is_heard_when_it_is_back(re
         await until(lambda: heard[-1] == {"name": "Cy"}, 10)
 
 
-async def until_changed(memory: RedisMemory) -> None:
+async def until_changed(memory: Memory) -> None:
     """Change it as soon as Redis takes it again."""
     async with asyncio.timeout(10):
         while True:

@@ -17,8 +17,8 @@ import pytest
 from backend.storage import embedded
 from backend.storage import redis_server as server
 from backend.storage.embedded import OpenedMemory, open_memory
-from backend.storage.memory import Message
-from backend.storage.redis_memory import RedisMemory
+from backend.storage.memory import Memory
+from backend.storage.messages import Message
 from backend.storage.redis_server import FolderInUse, RedisServer, find_binary
 from tests.support.waiting import until
 
@@ -216,6 +216,6 @@ async def test_an_external_redis_out_of_reach_does_not_stop_the_start(tmp_path: 
     assert time.monotonic() - started < 2.0
     assert "127.0.0.1:1/3 (not answering now)" in opened.label
     assert "secret" not in opened.label + opened.detail + repr(opened.memory)
-    assert isinstance(opened.memory, RedisMemory)
+    assert isinstance(opened.memory, Memory)
     assert await opened.memory.ping() is False
     await opened.memory.close()

@@ -11,9 +11,9 @@ import pytest
 
 from backend.errors import MemoryUnavailable
 from backend.storage.client import TIMEOUT_S, connect
-from backend.storage.memory import Memory, MemoryJob, Message
+from backend.storage.memory import Memory, MemoryJob
+from backend.storage.messages import Message
 from backend.storage.outbox import CHANCES, Outbox
-from backend.storage.redis_memory import RedisMemory
 from backend.testing.memory import FakeMemory
 from tests.support.redis_server import running_redis
 from tests.support.waiting import until
@@ -136,7 +136,7 @@ async def test_a_job_that_memory_refuses_though_it_answers_holds_nobody_up_for_e
 
 async def test_history_that_redis_took_without_answering_stands_there_once() -> None:
     with running_redis() as server:
-        memory = RedisMemory(connect(server.url))
+        memory = Memory(connect(server.url))
         outbox = Outbox(memory)
         said = [Message("user", f"number {number}", float(number)) for number in range(5)]
         outbox.enqueue(appending(said[0]))

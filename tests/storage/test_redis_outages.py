@@ -12,8 +12,8 @@ import pytest
 from backend.errors import MemoryUnavailable
 from backend.storage import keys
 from backend.storage.client import connect
-from backend.storage.memory import Message
-from backend.storage.redis_memory import RedisMemory
+from backend.storage.memory import Memory
+from backend.storage.messages import Message
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -25,8 +25,8 @@ def server() -> Iterator[RedisProcess]:
 
 
 @pytest.fixture
-async def memory(server: RedisProcess) -> AsyncIterator[RedisMemory]:
-    opened = RedisMemory(connect(server.url))
+async def memory(server: RedisProcess) -> AsyncIterator[Memory]:
+    opened = Memory(connect(server.url))
     yield opened
     await opened.close()
 
@@ -38,7 +38,7 @@ async def seconds_until_unavailable(work: Any) -> float:
     return time.monotonic() - started
 
 
-async def test_a_frozen_redis_costs_one_second_once(server: RedisProcess, memory: RedisMemory) -> None:
+async def test_a_frozen_redis_costs_one_second_once(server: RedisProcess, memory: Memory) -> None:
     assert await memory.ping()
     server.freeze()
     assert await seconds_until_unavailable(memory.user_context("u1")) < 1.3
@@ -47,9 +47,7 @@ async def test_a_frozen_redis_costs_one_second_once(server: RedisProcess, memory
     await until(memory.ping)
 
 
-async def test_a_hundred_calls_to_a_frozen_redis_cost_one_second_together(
-    server: RedisProcess, memory: RedisMemory
-) -> None:
+async def test_a_hundred_calls_to_a_frozen_redis_cost_one_second_together(server: RedisProcess, memory: Memory) -> None:
     server.freeze()
     started = time.monotonic()
     message = Message("user", "hello", at=1.0)
@@ -62,7 +60,7 @@ async def test_a_hundred_calls_to_a_frozen_redis_cost_one_second_together(
 
 
 async def test_an_update_caught_by_the_freeze_fails_in_time_and_is_not_half_done(
-    server: RedisProcess, memory: RedisMemory
+    server: RedisProcess, memory: Memory
 ) -> None:
     def freeze_in_the_middle(known: dict[str, Any]) -> dict[str, Any]:
         server.freeze()
@@ -75,7 +73,7 @@ async def test_an_update_caught_by_the_freeze_fails_in_time_and_is_not_half_done
     assert changed in ({"unit": "C"}, {"name": "Zoë", "unit": "C"})  # the server may have read it before it froze
 
 
-async def test_a_killed_redis_fails_at_once_and_is_found_again(server: RedisProcess, memory: RedisMemory) -> None:
+async def test_a_killed_redis_fails_at_once_and_is_found_again(server: RedisProcess, memory: Memory) -> None:
     await memory.append_messages("u1", "s1", Message("user", "hello", at=1.0))
     server.kill()
     assert await seconds_until_unavailable(memory.recent_messages("u1", "s1")) < 0.2
@@ -86,14 +84,14 @@ async def test_a_killed_redis_fails_at_once_and_is_found_again(server: RedisProc
     assert [message.content for message in await memory.recent_messages("u1", "s1")] == ["again"]
 
 
-async def test_a_restart_between_two_calls_goes_unnoticed(server: RedisProcess, memory: RedisMemory) -> None:
+async def test_a_restart_between_two_calls_goes_unnoticed(server: RedisProcess, memory: Memory) -> None:
     assert await memory.ping()
     server.kill()
     await asyncio.to_thread(server.start)
     assert await memory.user_context("u1") == {}
 
 
-async def test_a_value_somebody_else_wrote_is_refused_not_invented(server: RedisProcess, memory: RedisMemory) -> None:
+async def test_a_value_somebody_else_wrote_is_refused_not_invented(server: RedisProcess, memory: Memory) -> None:
     client = connect(server.url)
     await client.set(keys.context("u1"), "no JSON")
     await client.set(keys.conversation("u1", "s1"), "no list")
@@ -106,7 +104,7 @@ async def test_a_value_somebody_else_wrote_is_refused_not_invented(server: Redis
 
 
 async def test_a_message_that_cannot_be_decoded_is_skipped_and_stays_and_a_newer_versions_field_is_ignored(
-    server: RedisProcess, memory: RedisMemory
+    server: RedisProcess, memory: Memory
 ) -> None:
     client, key = connect(server.url), keys.conversation("u1", "s1")
     await client.rpush(
@@ -120,13 +118,13 @@ async def test_a_message_that_cannot_be_decoded_is_skipped_and_stays_and_a_newer
     await client.aclose()
 
 
-async def test_two_servers_updating_one_user_lose_nothing(server: RedisProcess, memory: RedisMemory) -> None:
-    other = RedisMemory(connect(server.url))
+async def test_two_servers_updating_one_user_lose_nothing(server: RedisProcess, memory: Memory) -> None:
+    other = Memory(connect(server.url))
 
     def one_more(known: dict[str, Any]) -> dict[str, Any]:
         return {"count": known.get("count", 0) + 1}
 
-    async def fifty(through: RedisMemory) -> None:
+    async def fifty(through: Memory) -> None:
         for _ in range(50):
             await through.update_user_context("u1", one_more)
 

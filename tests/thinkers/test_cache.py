@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backend.errors import ModelUnavailable, NoAnswer
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers import cache
@@ -21,15 +21,6 @@ from tests.support.waiting import until
 from tests.thinkers.world import World, world
 
 SEATTLE = [call("get_current_weather", '{"location": "Seattle"}')]
-
-
-class Clock:
-    """Time for a memory to expire by."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 async def learn(w: World, user: str, **preferences: Any) -> None:
@@ -58,12 +49,12 @@ async def test_citations_are_kept() -> None:
 
 
 async def test_an_answer_expires_after_its_domains_time() -> None:
-    clock = Clock()
-    async with world(["One."], ["Two."], memory=FakeMemory(clock)) as w:
+    memory = FakeMemory()
+    async with world(["One."], ["Two."], memory=memory) as w:
         await w.ask("knowledge", "x")
-        clock.now = 119
+        await memory.age(100)
         assert (await w.ask("knowledge", "x")).source == "cache"
-        clock.now = 121
+        await memory.age(21)
         assert (await w.ask("knowledge", "x")).text == "Two."
 
 
@@ -152,8 +143,9 @@ async def test_a_cache_that_is_gone_or_garbled_is_no_cache() -> None:
         assert (await w.ask("knowledge", "x")).text == "One."
         memory.down = False
         await w.ask("knowledge", "x")
-        for kept in memory._kept.values():
-            kept.value = '{"odd": 1}'
+        redis = memory._client.redis
+        for key in await redis.keys("cache:*"):
+            await redis.set(key, '{"odd": 1}')
         assert (await w.ask("knowledge", "x")).text == "Three."
 
 

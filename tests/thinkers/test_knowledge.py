@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.storage.memory import Message
+from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from backend.thinkers import run as work
 from tests.thinkers.world import world

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from backend.errors import BadRequest
 from backend.runtime.faults import skipped_records
 from backend.storage.client import connect
-from backend.storage.redis_memory import RedisMemory
+from backend.storage.memory import Memory
 from backend.users.profile import Preferences, UserProfile, load_profile
 from backend.users.profile_updates import (
     FACT_CHARS,
@@ -201,7 +201,7 @@ def test_whatever_happens_the_bounds_hold_and_what_is_stored_reads_the_same(many
 
 async def test_of_200_concurrent_updates_by_two_servers_none_is_lost() -> None:
     with running_redis() as server:
-        here, there = RedisMemory(connect(server.url)), RedisMemory(connect(server.url))
+        here, there = Memory(connect(server.url)), Memory(connect(server.url))
         try:
             kinds: list[ProfileUpdate] = []
             for n in range(50):

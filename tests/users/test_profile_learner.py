@@ -114,7 +114,7 @@ async def test_an_ended_call_is_told_nothing_any_more() -> None:
         await update_profile(memory, "ada", SetPreference("name", "Ana"))
         await briefed_anew(call)
         assert call.responder.briefings == []
-    assert not memory._listeners.users
+    assert not memory.listeners.users
 
 
 async def test_questions_put_to_thinkers_are_counted_by_topic() -> None:

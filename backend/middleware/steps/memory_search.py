@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.models.embedding import Embedder
-from backend.storage.memory import Memory, Message
+from backend.storage.memory import Memory
+from backend.storage.messages import Message
 from backend.users.memories import Memories
 from backend.users.profile import load_profile
 from backend.users.ranking import fitting

@@ -1,0 +1,66 @@
+"""Messages of a conversation, as memory stores them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCall:
+    """A tool call of an assistant's message; `arguments` is the model's JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+def new_message_id() -> str:
+    """Return a random id of 64 bits, for a message that came without one."""
+    return f"msg_{secrets.token_hex(8)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of a conversation, or a tool's result, which follows the message that called it."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: str
+    at: float
+    """Unix time in seconds."""
+    source_mode: Literal["voice", "chat"] = "voice"
+    message_id: str = field(default_factory=new_message_id)
+    tool_call_id: str | None = None
+    """The call a tool's result answers."""
+    tool_calls: tuple[StoredCall, ...] = ()
+    citations: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> bool:
+        """Whether the message has words of the user or the assistant, and is not a tool call or its result."""
+        return self.role != "tool" and bool(self.content.strip())
+
+
+def without_retried(messages: Sequence[Message]) -> list[Message]:
+    """Return `messages` without what followed a question that was later sent again under the same id."""
+    last = {message.message_id: index for index, message in enumerate(messages) if message.role == "user"}
+    kept: list[Message] = []
+    dropping = False
+    for index, message in enumerate(messages):
+        if message.role == "user":
+            dropping = last[message.message_id] != index
+        if not dropping:
+            kept.append(message)
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationInfo:
+    """A conversation as its owner's list shows it."""
+
+    id: str
+    messages: int
+    updated_at: float
+    """Unix time of its last message, in whole seconds."""
