@@ -1,4 +1,4 @@
-"""The coordinator: decides about what happened for each user, acts on it, and notifies the user.
+"""The coordinator decides about what happened for each user, acts on it, and notifies the user.
 
     channel ─► history ─► decide ─► plan ─► actions ─► notify ─► acknowledge
                             │ fails: the fallback text instead
@@ -69,7 +69,7 @@ FALLBACK_CHARS = 400
 
 @dataclass(frozen=True, slots=True)
 class DigestItem:
-    """An entry of the channel with the task it points to, if that still exists."""
+    """A digest item is an entry of the channel with the task it points to, if that still exists."""
 
     entry: ChannelEntry
     task: Task | None = None
@@ -87,7 +87,7 @@ class DigestItem:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """The situation of a user that is to be decided on."""
+    """A digest is the situation of a user that is to be decided on."""
 
     id: str
     user_id: str
@@ -98,7 +98,7 @@ class Digest:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision about a digest. `text` is empty when there is nothing to say."""
+    """A decision says what to do about a digest. `text` is empty when there is nothing to say."""
 
     text: str
     actions: tuple[Action, ...] = ()
@@ -107,7 +107,7 @@ class Decision:
 
 
 class Decider(Protocol):
-    """The protocol of whatever decides about digests."""
+    """A decider decides about digests."""
 
     async def decide(self, digest: Digest) -> Decision:
         """Decide. Raises a `VoiceError`."""
@@ -115,7 +115,7 @@ class Decider(Protocol):
 
 
 class PlainDecider:
-    """A decider without a model: it says results as they are."""
+    """This decider has no model: it says results as they are."""
 
     async def decide(self, digest: Digest) -> Decision:
         """Decide to say the results as they are."""
@@ -124,7 +124,7 @@ class PlainDecider:
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorDependencies:
-    """The services a coordinator works with."""
+    """A coordinator works with these services."""
 
     channels: Channels
     state: CoordinatorState
@@ -138,7 +138,7 @@ class CoordinatorDependencies:
 
 
 class Coordinator:
-    """The coordinator of one process. `run` it under a supervisor; cancelling that stops the digests under way."""
+    """A coordinator does the digests of one process. `run` it supervised; cancelling that stops those under way."""
 
     def __init__(
         self,

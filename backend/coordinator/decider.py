@@ -1,4 +1,4 @@
-"""The decision about a digest: a turn of the agent with the coordinator's actions as tools, its model calls logged.
+"""A digest is decided in a turn of the agent, with the coordinator's actions as tools and its model calls logged.
 
 The model is shown what happened since the last digest, what happened before, and the user's tasks, all as JSON that it
 is told to take for data. Each action it calls is checked, noted, and carried out later. An action that cannot be right
@@ -68,7 +68,7 @@ Scope = Callable[[str, str], AbstractContextManager[None]]
 
 
 class ModelDecider:
-    """A decider that asks `model`, the one every Thinker uses, its fallback included."""
+    """This decider asks `model`, the one every Thinker uses, its fallback included."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class ModelDecider:
 
 @dataclass
 class RequestedActions:
-    """The actions a model asks for in one digest. `tasks` are the ids it was shown."""
+    """Requested actions are those a model calls in one digest. `tasks` are the ids it was shown."""
 
     kinds: Collection[str]
     tasks: Collection[str]

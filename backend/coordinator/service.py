@@ -1,4 +1,4 @@
-"""The coordinator's service for the other rooms: what users say comes in, and its state can be shown and erased."""
+"""The coordinator's service takes what users say, and shows, exports and erases what the coordinator keeps of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ERASE_WITHIN_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorService:
-    """A process's coordinator and its data. Methods may raise `MemoryUnavailable`."""
+    """The service is what other rooms use of the coordinator. Methods may raise `MemoryUnavailable`."""
 
     coordinator: Coordinator
     channels: Channels

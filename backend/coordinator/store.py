@@ -1,4 +1,4 @@
-"""The coordinator's data in Redis: each user's channel of unprocessed entries, and its state of digests.
+"""The coordinator keeps two things of each user in Redis: a channel of unprocessed entries, and the state of digests.
 
     user:{id}:inbox       stream of inputs (a user's words) and results (a task that ended), read by one consumer group
     channels:active       sorted set: user → the second since which an entry waits
@@ -68,7 +68,7 @@ _digests = "user:{}:digests".format
 
 
 class ChannelEntry(msgspec.Struct, frozen=True):
-    """An entry of a channel. `at` is Unix time in seconds."""
+    """A channel entry is an input or a result that waits. `at` is Unix time in seconds."""
 
     id: str
     kind: Literal["input", "result"]
@@ -83,7 +83,7 @@ class ChannelEntry(msgspec.Struct, frozen=True):
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
-    """An entry of a user's history: something that happened, or what was made of it."""
+    """A history entry is something that happened, or what was made of it."""
 
     id: str
     at: float
@@ -92,27 +92,27 @@ class HistoryEntry(msgspec.Struct, frozen=True):
 
 
 class CreateTask(msgspec.Struct, frozen=True, tag="create_task", tag_field="action"):
-    """The action that begins a task."""
+    """This action begins a task."""
 
     kind: str
     instruction: str
 
 
 class CancelTask(msgspec.Struct, frozen=True, tag="cancel_task", tag_field="action"):
-    """The action that cancels a task."""
+    """This action cancels a task."""
 
     task_id: str
 
 
 class SummarizeTaskResult(msgspec.Struct, frozen=True, tag="summarize_task_result", tag_field="action"):
-    """The action that keeps what matters of a result in the history."""
+    """This action keeps what matters of a result in the history."""
 
     task_id: str
     summary: str
 
 
 class CaptureFeedback(msgspec.Struct, frozen=True, tag="capture_feedback", tag_field="action"):
-    """The action that keeps what the user thinks of the service."""
+    """This action keeps what the user thinks of the service."""
 
     feeling: str
     text: str
@@ -122,7 +122,7 @@ Action = CreateTask | CancelTask | SummarizeTaskResult | CaptureFeedback
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A digest that has been decided on. `at` is Unix time in seconds."""
+    """A plan is a digest that has been decided on. `at` is Unix time in seconds."""
 
     id: str
     at: float
@@ -140,7 +140,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class DigestStatus(msgspec.Struct, frozen=True):
-    """The last digest of a user, and the numbers of all so far; empty before the first."""
+    """The status tells of a user's last digest, and counts all so far; it is empty before the first."""
 
     last_at: float = 0.0
     id: str = ""
@@ -152,7 +152,7 @@ class DigestStatus(msgspec.Struct, frozen=True):
 
 
 class Channels:
-    """All users' channels, read as `consumer` (a name no other process has). Methods may raise `MemoryUnavailable`."""
+    """Channels are read as `consumer`, a name no other process has. Methods may raise `MemoryUnavailable`."""
 
     def __init__(
         self, redis: Redis, consumer: str, *, claim_after_s: float = 30.0, clock: Callable[[], float] = time.time
@@ -271,7 +271,7 @@ class Channels:
 
 
 class CoordinatorState:
-    """All users' state: history, the plan being carried out, feedback, and counts. May raise `MemoryUnavailable`."""
+    """The state is history, the plan under way, feedback and counts. Methods may raise `MemoryUnavailable`."""
 
     def __init__(self, redis: Redis) -> None:
         self._client = RedisClient(redis)

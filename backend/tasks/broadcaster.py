@@ -1,4 +1,4 @@
-"""The broadcaster of task changes: what any process does to a task becomes `task` events in its owner's sessions here.
+"""The broadcaster shows pages what happens to tasks: a change becomes `task` events in its owner's sessions here.
 
 Changes come over Redis pub/sub as ids and states only; what an owner is shown is read from the record, and only when
 that owner has a session here. A change missed while Redis is away is not sent again: the page asks `GET /api/tasks`
@@ -41,7 +41,7 @@ _decoder = msgspec.json.Decoder(TaskChange)
 
 
 class TaskMetrics(Collector):
-    """The collector of task metrics; `refresh` reads them again when they are old."""
+    """The collector shows `/metrics` the latest task metrics; `refresh` reads them again when they are old."""
 
     def __init__(self, repository: TaskRepository, queue: DocketQueue) -> None:
         self._repository = repository
@@ -77,7 +77,7 @@ class TaskMetrics(Collector):
 
 
 class TaskBroadcaster:
-    """Publishes the changes that `on_message` gets, until `run` is cancelled.
+    """The broadcaster publishes the changes that `on_message` gets, until `run` is cancelled.
 
     `is_here` returns whether an owner has a live session in this process.
     """

@@ -1,4 +1,4 @@
-"""The log of model calls made for a task or by the coordinator: readable, redacted, its owner's alone, expiring.
+"""The model call log keeps what models were asked and answered for a task or a digest, redacted, for its owner alone.
 
     model = LoggedModel(model, calls)           # around the one model everybody shares; silent outside of a scope
     with calls.scope(task.id, task.owner):      # calls made in here are kept, also by tasks that are begun in here
@@ -65,7 +65,7 @@ _scope: ContextVar[_Scope | None] = ContextVar("model call scope", default=None)
 
 
 class ModelCallLog:
-    """Entries by name (a task's id, or a digest's) and owner. Reading may raise `MemoryUnavailable`.
+    """The log has entries by name (a task's id, or a digest's) and owner. Reading may raise `MemoryUnavailable`.
 
     Writing goes through `outbox`, and is lost with what it drops.
     """
@@ -138,7 +138,7 @@ class ModelCallLog:
 
 
 class LoggedModel:
-    """A `ChatModel` that logs its calls where a scope is current."""
+    """This `ChatModel` logs its calls where a scope is current."""
 
     def __init__(self, model: ChatModel, calls: ModelCallLog) -> None:
         self._model = model

@@ -1,4 +1,4 @@
-"""The queue of task ids: pydocket, a queue over Redis Streams, behind a protocol of two methods.
+"""The queue brings task ids to workers: pydocket, a queue over Redis Streams, stands behind a protocol of two methods.
 
 It brings an id to a worker at least once; a worker that dies leaves its ids to another after the lease it did not
 renew; a delayed id waits in Redis. It knows nothing of tasks but their ids: see `backend.tasks.repository`.
@@ -39,7 +39,7 @@ WAIT_S = 0.5
 
 
 class _WarnOnceInAWhile(logging.Filter):
-    """A filter that passes the library's warnings without tracebacks, each kind once in `WARN_AGAIN_AFTER_S`."""
+    """The filter passes the library's warnings without tracebacks, each kind once in `WARN_AGAIN_AFTER_S`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class _WarnOnceInAWhile(logging.Filter):
 
 
 class TaskQueue(Protocol):
-    """A queue of task ids for workers. Every method may raise `MemoryUnavailable`."""
+    """A task queue brings ids to workers. Every method may raise `MemoryUnavailable`."""
 
     async def enqueue(self, task_id: str, delay_s: float = 0.0) -> None:
         """Bring a task to a worker, not before `delay_s` seconds. Does nothing when it is enqueued or running."""
@@ -69,7 +69,7 @@ class TaskQueue(Protocol):
 
 
 class DocketQueue:
-    """The implementation of `TaskQueue` over an open docket; see `open_queue`."""
+    """The docket queue implements `TaskQueue` over an open docket; see `open_queue`."""
 
     def __init__(self, docket: Docket) -> None:
         self.docket = docket
@@ -140,7 +140,7 @@ async def _no_worker(task_id: str) -> None:
 
 
 class _LongerPolls:
-    """A pub/sub connection of the library's that waits for `WAIT_S` at least."""
+    """This pub/sub connection of the library's waits for `WAIT_S` at least."""
 
     def __init__(self, pubsub: Any) -> None:
         self._pubsub = pubsub

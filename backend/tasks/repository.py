@@ -1,4 +1,4 @@
-"""The repository of task records in Redis: every change is one transaction, published, counted, and expiring.
+"""The repository keeps task records in Redis: every change is one transaction, which also publishes and counts it.
 
     task:{id}             the record, as JSON                 tasks:counts    hash: event → how often it happened
     task:{id}:steps       hash: step → its value, as JSON     tasks:open      sorted set: open ids by their last change
@@ -66,7 +66,7 @@ _progress_decoder = msgspec.json.Decoder(ProgressEntry)
 
 
 class TaskChange(msgspec.Struct, frozen=True):
-    """A change of a task, as it is published to all processes; `detail` never holds the user's words."""
+    """A task change is published to all processes; its `detail` never holds the user's words."""
 
     task_id: str
     owner: str
@@ -75,7 +75,7 @@ class TaskChange(msgspec.Struct, frozen=True):
 
 
 class TaskRepository:
-    """All users' tasks, over a Redis client that somebody else owns. Every method may raise `MemoryUnavailable`."""
+    """The repository holds all users' tasks; somebody else owns its `redis`. Methods may raise `MemoryUnavailable`."""
 
     def __init__(
         self, redis: Redis, results: ResultSink, *, keep_s: int = KEEP_S, clock: Callable[[], float] = time.time

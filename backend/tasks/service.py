@@ -1,4 +1,4 @@
-"""The task service: creates, shows, cancels, exports and erases background tasks, each for its owner only.
+"""The task service creates, shows, cancels, exports and erases background tasks, each for its owner only.
 
 `TaskQueries` is what conversations use of it: the tool `background_tasks`, and a few words for the Responder's prompt.
 """
@@ -32,7 +32,7 @@ PROMPT_WITHIN_S = 0.3
 
 
 class TaskService:
-    """The tasks of all users, each seen by its owner only. Every method may raise `MemoryUnavailable`."""
+    """The service lets each user create, see and cancel their own tasks. Methods may raise `MemoryUnavailable`."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ def _id_of(owner: str, once: str) -> str:
 
 
 class _Notices(Protocol):
-    """The part of the notification dispatcher that is used here."""
+    """The notification dispatcher, as far as it is used here, implements this."""
 
     async def waiting(self, user_id: str) -> list[Notice]: ...
 
@@ -153,7 +153,7 @@ class _Notices(Protocol):
 
 
 class TaskQueries:
-    """The implementation of `backend.tools.background_tasks.UserTasks`."""
+    """Task queries implement `backend.tools.background_tasks.UserTasks`."""
 
     def __init__(self, tasks: TaskService, notices: _Notices) -> None:
         self._tasks = tasks

@@ -1,4 +1,4 @@
-"""The state machine of a background task.
+"""This module is the state machine of a background task.
 
                  begun                      done
     queued ───────────────► running ────────────────► done
@@ -35,7 +35,7 @@ OPEN_LIMIT = 20
 
 
 class TaskState(StrEnum):
-    """The state a task is in."""
+    """A task is in one of these states."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -58,14 +58,14 @@ _SHOWN_AS_THEY_ARE = (
 
 
 class Superseded(PeerError):
-    """Raised when a run is over: the task was cancelled, ended, or begun again by another worker."""
+    """This is raised when a run is over: the task was cancelled, ended, or begun again by another worker."""
 
     retryable = False
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A piece of long work and its state. Times are Unix seconds."""
+    """A task is a piece of long work and its state. Times are Unix seconds."""
 
     id: str
     owner: str
@@ -117,7 +117,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ProgressEntry:
-    """An entry of a task's progress, as it is stored and shown. `at` is Unix time in seconds."""
+    """A progress entry is stored and shown as it is. `at` is Unix time in seconds."""
 
     at: float
     event: str
@@ -126,7 +126,7 @@ class ProgressEntry:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """The answer of a run."""
+    """A task result is the answer of a run."""
 
     text: str
     source: str
@@ -202,7 +202,7 @@ def normalised(instruction: str) -> str:
 
 
 class ResultSink(Protocol):
-    """The receiver of tasks that are done or failed, which has their results delivered: exactly one entry a task."""
+    """A result sink takes the tasks that are done or failed and has them reported: exactly one entry a task."""
 
     def add_result(self, transaction: Any, task: Task) -> None:
         """Add an entry to an open Redis transaction (a redis.asyncio pipeline), the one that ends the task."""

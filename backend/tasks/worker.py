@@ -1,4 +1,4 @@
-"""The worker: takes task ids from the queue, runs their tasks, and enqueues those the queue has lost.
+"""The worker takes task ids from the queue, runs their tasks, and enqueues those the queue has lost.
 
     begin ─► work ──┬─► answer ─► finish                     (and its result's entry, in the same transaction)
                     ├─► failure ─► fail ─► again in 5 s, once, or over
@@ -59,13 +59,13 @@ POLL_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """The outcome of a run whose task is to be enqueued again, `delay_s` seconds from now."""
+    """A run ends in this when its task is to be enqueued again, `delay_s` seconds from now."""
 
     delay_s: float
 
 
 class TaskRun:
-    """One run of a task: the `thinkers.base.Checkpoints` of the work on it, and its progress."""
+    """A run gives the work on a task its `thinkers.base.Checkpoints`, and takes its progress."""
 
     def __init__(self, task: Task, repository: TaskRepository, steps: dict[str, object]) -> None:
         self.task = task
@@ -107,7 +107,7 @@ class TaskRun:
 
 
 TaskWork = Callable[[TaskRun], Awaitable[TaskResult]]
-"""A function that does a task. It raises a `VoiceError` whose text can be spoken; cancelled, it stops."""
+"""The work on a task raises a `VoiceError` whose text can be spoken; cancelled, it stops."""
 
 
 def background_kinds(manifests: tuple[Manifest, ...]) -> frozenset[str]:
@@ -141,7 +141,7 @@ def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog) -> Task
 
 
 class TaskRunner:
-    """Runs tasks by their ids, any number at once. `stop` hands back the tasks that run."""
+    """The runner runs tasks by their ids, any number at once. `stop` hands back the tasks that run."""
 
     def __init__(
         self, repository: TaskRepository, work: TaskWork, settings: BackgroundSettings, *, check_s: float = CHECK_S
@@ -275,7 +275,7 @@ def _speakable(error: BaseException) -> str:
 
 
 class Worker:
-    """A worker of this process. Other workers take it for dead after `settings.lease_s` seconds of silence."""
+    """A worker runs tasks in this process. Others take it for dead after `settings.lease_s` seconds of silence."""
 
     def __init__(
         self,
