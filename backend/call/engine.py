@@ -181,8 +181,16 @@ class CallEngine:
         return self._reason
 
     async def _receive_frames(self) -> None:
-        """Take the caller's frames once a Responder is there; till then the transport keeps the last second of them."""
-        await self._connected.wait()
+        """Take the caller's frames once a Responder is there; till then the transport keeps the last second of them.
+
+        A caller that leaves meanwhile, or whose audio fails, is not waited for.
+        """
+        waits = [asyncio.ensure_future(each) for each in (self._connected.wait(), self._transport.wait_ended())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
         reason = "disconnected"
         try:
             await self._transport.receive_frames(self._on_frame)

@@ -16,7 +16,8 @@ class FakeTransport:
         self.closed = False
         self._receive_queue = ReceiveQueue(limit=100_000)
         self._playout = playout = Playout()
-        self.receive_frames = self._receive_queue.receive_frames  # see `Transport`: the queue and the playout do it all
+        # What `Transport` asks for, the queue and the playout do themselves.
+        self.receive_frames, self.wait_ended = self._receive_queue.receive_frames, self._receive_queue.wait_ended
         self.play, self.flush = playout.push, playout.flush
         self.hold, self.resume = playout.hold, playout.resume
 

@@ -35,6 +35,10 @@ class Transport(Protocol):
         """
         ...
 
+    async def wait_ended(self) -> None:
+        """Wait until the caller has hung up, or the network or the media failed: `receive_frames` then says which."""
+        ...
+
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         """Call `on_playback` whenever an item's first frame leaves, and when the queue drains."""
         ...
@@ -77,6 +81,7 @@ class ReceiveQueue:
         self._over: asyncio.Future[None] | None = None  # what `receive_frames` waits for
         self._error: VoiceError | None = None
         self._room = asyncio.Event()
+        self._end = asyncio.Event()
         self.dropped = 0
         """Frames dropped because the queue was full."""
         self.ended = False
@@ -119,6 +124,10 @@ class ReceiveQueue:
         except Exception as error:  # noqa: BLE001 - `receive_frames` raises it
             self._release(error)
 
+    async def wait_ended(self) -> None:
+        """Wait until nothing more can be enqueued."""
+        await self._end.wait()
+
     async def room(self) -> None:
         """Wait until everything has been received, for networks that can be made to wait."""
         while self._kept and not self.ended:
@@ -130,6 +139,7 @@ class ReceiveQueue:
         if self.ended:
             return
         self.ended = True
+        self._end.set()
         self._error = error
         self._release()
         self._room.set()

@@ -80,7 +80,8 @@ class WebSocketTransport:
         self._dtx = DtxSilence(_now(), ahead_s=AHEAD_S)
         self._alarm = Alarm(self._fill)
         self._playout = playout = Playout(on_playback=self._played)
-        self.receive_frames = self._queue.receive_frames  # see `Transport`: the queue and the playout do it all
+        # What `Transport` asks for, the queue and the playout do themselves.
+        self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
         self.play, self.hold, self.resume = playout.push, playout.hold, playout.resume
         self._on_playback: OnPlayback | None = None
         self._item = ""

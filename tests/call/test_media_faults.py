@@ -88,3 +88,17 @@ async def test_over_a_websocket_a_fault_ends_the_call_with_a_word_too(part: str)
         await until(lambda: call.told("error") != [], 1)
         assert await asyncio.wait_for(call.task, 5) == "error"
         await until(lambda: caller.hung_up, 2)
+
+
+async def test_a_fault_while_the_responder_is_being_connected_is_not_waited_for() -> None:
+    connecting = asyncio.Event()
+    async with webrtc_call() as (transport, _), placed_call(connecting, transport=transport) as call:
+        break_encoder(transport)
+        await until(lambda: call.told("error") != [], 1)
+        assert await asyncio.wait_for(call.task, 5) == "error"
+
+
+async def test_a_caller_that_leaves_while_the_responder_is_being_connected_is_not_waited_for() -> None:
+    async with placed_call(asyncio.Event()) as call:
+        call.transport.finish()
+        assert await asyncio.wait_for(call.task, 1) == "disconnected"

@@ -52,6 +52,9 @@ class Line:
     async def receive_frames(self, on_frame: OnFrame) -> None:
         await self.closed.wait()
 
+    async def wait_ended(self) -> None:
+        await self.closed.wait()
+
     def listen_to_playback(self, on_playback: OnPlayback) -> None: ...
 
     def stats(self) -> dict[str, float]:

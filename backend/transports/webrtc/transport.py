@@ -48,7 +48,8 @@ class WebRTCTransport:
         self._queue = ReceiveQueue()
         self._receiving: ReceivePipeline | None = None
         self._playout = playout = Playout()
-        self.receive_frames = self._queue.receive_frames  # see `Transport`: the queue and the playout do it all
+        # What `Transport` asks for, the queue and the playout do themselves.
+        self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
         self.play, self.flush = playout.push, playout.flush
         self.hold, self.resume = playout.hold, playout.resume
         self._sending = SendPipeline(self._playout)
