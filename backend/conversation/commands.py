@@ -1,4 +1,4 @@
-"""What to do: the orders the turn machine returns. Imperative, data only; a thin shell carries them out."""
+"""The commands that the turn machine returns: imperative, data only; the call engine carries them out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Purpose(StrEnum):
 
 
 class Clip(StrEnum):
-    """Words the server can speak by itself, when the Responder cannot. Recorded in `call/clips/`."""
+    """The sentences the server can play by itself when the Responder cannot speak; recorded in `call/clips/`."""
 
     SORRY = "sorry"
     MOMENT = "moment"
@@ -125,12 +125,12 @@ class PlayClip:
 
 @dataclass(frozen=True, slots=True)
 class HoldPlayback:
-    """Fall silent within a frame, keeping what is queued."""
+    """Play silence from the next frame on, keeping what is queued."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumePlayback:
-    """Go on exactly where it was held."""
+    """Resume playback exactly where it was held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class RunThinker:
 
 @dataclass(frozen=True, slots=True)
 class CancelThinker:
-    """Nobody waits for `call` any more."""
+    """Stop the work on tool call `call`, which nobody waits for any more."""
 
     call: str
 

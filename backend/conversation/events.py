@@ -1,4 +1,4 @@
-"""What happened: the facts the turn machine is told. Frozen, past tense, no behaviour.
+"""The events that the turn machine receives: frozen, in the past tense, without behaviour.
 
 Times in milliseconds are durations; the moment an event happened is the `now` it is received with.
 """
@@ -171,7 +171,7 @@ class LateAnswerWanted:
 
 @dataclass(frozen=True, slots=True)
 class NoticeArrived:
-    """There is something to tell that was not asked for just now: `text`, known to everybody as `notice`."""
+    """A notice is to be spoken unasked: its `text`, and its id `notice`."""
 
     notice: str
     text: str
@@ -179,7 +179,7 @@ class NoticeArrived:
 
 @dataclass(frozen=True, slots=True)
 class NoticeWithdrawn:
-    """It need not be told in this call any more: it was told elsewhere, or erased."""
+    """A notice need not be spoken in this call any more: it was delivered elsewhere, or erased."""
 
     notice: str
 

@@ -1,4 +1,4 @@
-"""The times turn-taking is played by, in seconds unless a name says otherwise. 0 switches idling off."""
+"""The time limits of turn-taking, in seconds unless a name says otherwise. 0 switches idling off."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
-    """What the operator can set, and what the rules need to hold."""
+    """The limits that the operator can set, and those that the rules need."""
 
     interruption_min_ms: int = 280
     """Speech this long takes the floor from a reply; shorter is a cough. Of four voices "uh-huh" is voiced for

@@ -151,7 +151,7 @@ class EventsMissed:
 
 @dataclass(frozen=True, slots=True)
 class ThinkerWork:
-    """What is known of one Thinker call at a moment. `turn` is the caller's turn that it serves."""
+    """One Thinker call as it stands at a moment. `turn` is the caller's turn that it serves."""
 
     domain: str
     label: str
@@ -239,7 +239,7 @@ class DecisionMade:
 
 @dataclass(frozen=True, slots=True)
 class TaskFindings:
-    """What a background task found."""
+    """The findings of a background task."""
 
     result: str
     source: str

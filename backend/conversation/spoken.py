@@ -1,4 +1,4 @@
-"""What the assistant says, item by item, and how much of it was really heard."""
+"""The items the assistant speaks, and how much of each was really heard."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SpokenItem:
 
     @property
     def audio_ms(self) -> int:
-        """Milliseconds of audio received."""
+        """The milliseconds of audio received."""
         return self.audio_bytes // BYTES_PER_MS
 
     def heard(self, played_ms: int) -> str:
@@ -52,17 +52,17 @@ class SpokenItems:
         return f"SpokenItems({', '.join(self._items)})"
 
     def get(self, item: str, purpose: Purpose | None) -> SpokenItem:
-        """The item, made on first sight."""
+        """Return the item, made on first sight."""
         if item not in self._items:
             self._items[item] = SpokenItem(item, purpose)
         return self._items[item]
 
     def sounding(self, purpose: Purpose) -> bool:
-        """Whether anything audible of that purpose is not heard out yet."""
+        """Return whether anything audible of that purpose is not heard out yet."""
         return any(spoken.purpose is purpose and spoken.audio_bytes for spoken in self._items.values())
 
     def finish_all(self) -> list[SpokenItem]:
-        """The provider is done with every item it has begun; returns those that were not finished before."""
+        """Finish every item that has begun; return those that were not finished before."""
         fresh = [spoken for spoken in self._items.values() if not spoken.finished]
         for spoken in fresh:
             spoken.finished = True

@@ -1,9 +1,9 @@
-"""Whose turn it is: one pure state machine, its states and rules here, what each event does in `machine/`.
+"""The turn machine, one pure state machine of who has the floor: its states and rules here, its parts in `machine/`.
 
 `receive(event, now)` and `expire(now)` return commands; `deadline()` says when `expire` wants to be called.
-There is no socket, clock or task in here: `now` is any monotonic time in seconds.
+There is no socket, clock or task in here; `now` is any monotonic time in seconds.
 
-The floor says who has the word; the reply says what the provider is doing for us. They are two machines that
+The floor says who may speak; the reply says what the provider is doing for us. They are two machines that
 meet in few places: a reply is asked for only when the floor is free, and taking the floor cancels the reply.
 
     floor       event                                   becomes     and
@@ -38,7 +38,7 @@ floor is free, all calls of one reply together. Stale: submitted, and spoken onl
 soon as the floor is free, after the answer to what the caller is just saying; a further turn makes it stale again.
 A call the caller dismisses is answered with just that.
 
-What is told unasked waits in `notices` for a free and quiet floor on which nobody owes the caller anything.
+Notices wait in `notices` for a free and quiet floor on which nobody owes the caller anything.
 
     machine/    what the file is about
     --------    ---------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ __all__ = ["Floor", "TurnMachine"]
 
 
 class TurnMachine:
-    """One conversation's turn-taking."""
+    """The turn-taking of one conversation."""
 
     def __init__(self, limits: TurnLimits | None = None) -> None:
         self._state = State(limits or TurnLimits())
@@ -76,7 +76,7 @@ class TurnMachine:
     # --- the three ways in ----------------------------------------------------------------------------
 
     def receive(self, event: ev.Event, now: float) -> list[Command]:
-        """Take note of `event` and say what to do."""
+        """Handle `event`, and return the commands to carry out."""
         state = self._state
         if isinstance(event, ev.ReplyAudio):  # the sound of a reply settles nothing and asks for nothing
             if state.floor is not Floor.CLOSED:
@@ -88,27 +88,27 @@ class TurnMachine:
         elif isinstance(event, ev.PlaybackFlushed):
             heard.on_flushed(state, event)
             replies.settle_notices(state, now)
-        return state.taken()
+        return state.take_commands()
 
     def deadline(self) -> float | None:
-        """When `expire` wants to be called next, if nothing else happens."""
+        """Return when `expire` wants to be called next, if nothing else happens."""
         return min((at for at, _ in _deadlines(self._state)), default=None)
 
     def expire(self, now: float) -> list[Command]:
-        """Do what has become due by `now`."""
+        """Do what is due by `now`, and return the commands to carry out."""
         state = self._state
         while act := _due(state, now):
             act(state, now)
             replies.settle_notices(state, now)
         if state.floor is not Floor.CLOSED:
             replies.ask_next(state, now)
-        return state.taken()
+        return state.take_commands()
 
     # --- what may be asked of it ----------------------------------------------------------------------
 
     @property
     def floor(self) -> Floor:
-        """Who has the word."""
+        """The holder of the floor."""
         return self._state.floor
 
     @property
@@ -117,23 +117,23 @@ class TurnMachine:
         return self._state.turn
 
     @property
-    def telling(self) -> tuple[str, ...]:
-        """The notices that are being told."""
-        under_way = self._state.notices.telling
-        return tuple(pending.notice for pending in under_way.notices) if under_way else ()
+    def speaking_notices(self) -> tuple[str, ...]:
+        """The ids of the notices that are being spoken."""
+        reply = self._state.notices.reply
+        return tuple(pending.notice for pending in reply.notices) if reply else ()
 
     @property
     def left_for_next_call(self) -> tuple[str, ...]:
-        """The notices tried in vain in this one."""
+        """The ids of the notices that were tried in vain in this call."""
         return self._state.notices.parked
 
     def turn_age_ms(self, now: float) -> int:
-        """Milliseconds since the caller's last sound of this turn; for a typed one, since it came."""
+        """Return the milliseconds since the caller's last sound of this turn; of a typed one, since it came."""
         return self._state.clock.age_ms(now)
 
 
 def _dispatch(s: State, event: ev.Event, now: float) -> None:
-    """What each event does, in the file of what it is about."""
+    """Pass `event` to the part of the machine that it concerns."""
     match event:
         case ev.ReplyText():
             replies.on_text(s, event, now)
@@ -170,7 +170,7 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.LateAnswerWanted(call, output):
             thinkers.on_late_answer_wanted(s, call, output, now)
         case ev.NoticeArrived(notice, text):
-            s.out += s.notices.arrive(notice, text)
+            s.commands += s.notices.arrive(notice, text)
         case ev.NoticeWithdrawn(notice):
             s.notices.withdraw(notice)
         case ev.PlaybackStarted(item):
@@ -196,7 +196,7 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
 
 
 def _deadlines(s: State) -> Deadlines:
-    """Everything that becomes due by itself, with what is then done; of two at once, the one named first."""
+    """Yield everything that becomes due by itself, and what is then done; of two at once, the first one wins."""
     if s.floor is Floor.CLOSED:
         return
     yield from speech.deadlines(s)
@@ -213,6 +213,6 @@ def _deadlines(s: State) -> Deadlines:
 
 
 def _due(s: State, now: float) -> Act | None:
-    """The first thing that is due; doing it takes its deadline away."""
+    """Return the first thing that is due; doing it takes its deadline away."""
     at, act = min(_deadlines(s), key=lambda entry: entry[0], default=(now, None))
     return act if at <= now else None

@@ -1,4 +1,4 @@
-"""Where a turn's time went: from the caller's last sound to the first sound of the reply."""
+"""The legs of a turn's latency, from the caller's last sound to the first sound of the reply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ first sound where no word came before that."""
 
 
 class TurnClock:
-    """Marks the legs of one turn as they are reached; a leg that never comes leaves the report unmade."""
+    """Marks the legs of one turn as they are reached; without all of them there is no report."""
 
     def __init__(self) -> None:
         self.turn = 0
@@ -24,18 +24,18 @@ class TurnClock:
         self._began = 0.0
 
     def age_ms(self, now: float) -> int:
-        """Milliseconds from the caller's last sound of this turn to `now`: where on the turn's own scale we are."""
+        """Return the milliseconds from the caller's last sound of this turn to `now`."""
         return round((now - self._began) * 1000)
 
     def begin(self, turn: int, now: float, hangover_ms: int) -> None:
-        """The caller's turn ended `hangover_ms` ago and was recognised as ended `now`."""
+        """Begin with a turn that ended `hangover_ms` ago and was recognised as ended `now`."""
         self.turn = turn
         self._began = now - hangover_ms / 1000
         self._marks = [self._began, now]
         self._token_at = None
 
     def reach(self, leg: str, now: float) -> TurnMeasured | None:
-        """Mark `leg`; returns the report when it was the last one. Legs out of order are ignored."""
+        """Mark `leg`, and return the report if it was the last one. Legs out of order are ignored."""
         position = LEGS.index(leg) + 1
         if len(self._marks) != position:
             return None
@@ -43,12 +43,12 @@ class TurnClock:
         return self._report() if position == len(LEGS) else None
 
     def token(self, now: float) -> None:
-        """A word of the reply; the first one after the reply has begun counts."""
+        """Mark a word of the reply; only the first one after the reply has begun counts."""
         if self._token_at is None and len(self._marks) == LEGS.index("first_audio_ms") + 1:
             self._token_at = now
 
     def drop(self) -> None:
-        """This turn will have no report."""
+        """Make no report of this turn."""
         self._marks = []
 
     def _report(self) -> TurnMeasured:

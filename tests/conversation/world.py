@@ -173,7 +173,7 @@ class World:
         if purpose is Purpose.NOTICE:
             self._check_unasked()
         self.made += 1
-        tells = self.machine.telling if purpose is Purpose.NOTICE else ()
+        tells = self.machine.speaking_notices if purpose is Purpose.NOTICE else ()
         self.replies.append(ProviderReply(request, f"resp-{self.made}", tells=tells))
 
     def _check_unasked(self) -> None:
@@ -183,8 +183,10 @@ class World:
         assert self.owed_since is None, "a notice was told before an answer"
         assert self.machine.turn not in self.thinkers.values(), "a notice was told while a Thinker worked"
         assert self.machine.turn or self.heard_anything, "a notice was told before anything else"
-        assert self.machine.telling, "a reply that tells nothing"
-        assert not set(self.machine.telling) & {*self.told, *self.withdrawn}, "told what was told, or taken back"
+        assert self.machine.speaking_notices, "a reply that tells nothing"
+        assert not set(self.machine.speaking_notices) & {*self.told, *self.withdrawn}, (
+            "told it twice, or what was taken back"
+        )
 
     def _note_told(self, notice: str) -> None:
         assert notice not in self.told, "a notice was told twice"

@@ -1,4 +1,4 @@
-"""What is heard: playback reports it, item by item, and only that counts as said."""
+"""Playback reports what the caller hears, item by item; only that counts as said."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from backend.conversation.spoken import SpokenItem
 
 
 def on_playback_started(s: State, item: str, now: float) -> None:
-    """The first frame of an item was sent."""
+    """Note that the first frame of an item was sent: the items before it have been heard."""
     s.owed_since = None
     report = s.clock.reach("played_ms", now)
     if report:
@@ -22,7 +22,7 @@ def on_playback_started(s: State, item: str, now: float) -> None:
 
 
 def on_drained(s: State, item: str, played_ms: int, now: float) -> None:
-    """There is nothing left to play."""
+    """Note that nothing is left to play: a reply that still streams may go on, any other has been heard."""
     s.playing = False
     s.last_sound_at = now
     if s.reply and s.reply.phase is Phase.STREAMING:
@@ -33,7 +33,7 @@ def on_drained(s: State, item: str, played_ms: int, now: float) -> None:
 
 
 def heard_out(s: State, now: float) -> None:
-    """All there was to say has been heard."""
+    """Settle what was heard to its end: the floor is free, idling counts from here, a goodbye ends the call."""
     over = s.items.take_finished()
     s.opened |= bool(over)
     for spoken in over:
@@ -42,13 +42,13 @@ def heard_out(s: State, now: float) -> None:
     if not any(spoken.purpose is Purpose.NUDGE for spoken in over):
         s.idle_since = now
     if s.floor is Floor.ASSISTANT:
-        s.give_floor(Floor.LISTENING)
+        s.pass_floor(Floor.LISTENING)
     if s.leaving and s.reply is None and not s.wanted:
         close(s, s.leaving)
 
 
 def on_flushed(s: State, event: ev.PlaybackFlushed) -> None:
-    """Playback was cut: the provider must know, item by item, how much was heard."""
+    """Tell the provider, item by item, how much was heard of what was cut."""
     played = {heard.item: heard.played_ms for heard in event.items}
     for spoken in s.items.take_all():
         played_ms = min(played.get(spoken.item, spoken.audio_ms), spoken.audio_ms)
@@ -64,7 +64,7 @@ def _heard_whole(s: State, spoken: SpokenItem) -> None:
         s.notices.heard(spoken, spoken.audio_ms, text)
     if text:
         s.publish(page.TranscriptCompleted("assistant", spoken.item, text))
-        s.out.append(do.Remember("assistant", text))
+        s.commands.append(do.Remember("assistant", text))
 
 
 def _heard_partly(s: State, spoken: SpokenItem, played_ms: int) -> None:
@@ -72,7 +72,7 @@ def _heard_partly(s: State, spoken: SpokenItem, played_ms: int) -> None:
     if spoken.purpose is Purpose.NOTICE:
         s.notices.heard(spoken, played_ms, heard)
     if s.lost_at is None and s.floor is not Floor.CLOSED:
-        s.out.append(do.TruncateItem(spoken.item, played_ms) if played_ms > 0 else do.DeleteItem(spoken.item))
+        s.commands.append(do.TruncateItem(spoken.item, played_ms) if played_ms > 0 else do.DeleteItem(spoken.item))
     s.publish(page.TranscriptInterrupted(spoken.item, heard, spoken.text.strip()))
     if heard:
-        s.out.append(do.Remember("assistant", heard))
+        s.commands.append(do.Remember("assistant", heard))

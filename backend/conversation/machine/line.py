@@ -1,4 +1,4 @@
-"""The line to the provider: it may break, come back, or stay dead, and the call lives on meanwhile."""
+"""The connection to the provider may break, come back or stay away; the call goes on meanwhile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from backend.conversation.spoken import SpokenItem
 
 
 def on_lost(s: State, now: float) -> None:
-    """It broke. A reply that was under way is asked for again, a caller in mid-sentence for their words."""
+    """Prepare for a new connection: the reply under way, or a caller's lost words, will be asked for again."""
     if s.lost_at is not None:
         return
     s.lost_at = now
@@ -23,7 +23,7 @@ def on_lost(s: State, now: float) -> None:
     s.publish(page.ErrorShown("The connection to the Responder broke.", "Reconnecting; the call goes on."))
     broken_off = finish_items(s)
     s.calls.orphan_all()
-    s.notices.line_lost()
+    s.notices.on_connection_lost()
     _save_reply(s, broken_off)
     if s.floor in (Floor.USER, Floor.HELD) and s.limits.endpointing == "provider":
         s.utterance = None
@@ -36,13 +36,13 @@ def on_lost(s: State, now: float) -> None:
 
 
 def on_restored(s: State, now: float) -> None:
-    """A new one stands; it is given what has come up meanwhile."""
+    """Give the new connection what has come up meanwhile."""
     s.lost_at = None
     if s.typed_meanwhile:
         s.want(Purpose.ANSWER)  # an apology may have come between
     if s.wanted and s.owed_since is None:
         s.owed_since = now  # "one moment" was no answer
-    s.out.extend(do.AddNote(note) for note in s.notes)
+    s.commands.extend(do.AddNote(note) for note in s.notes)
     s.notes.clear()
     for text in s.typed_meanwhile:
         _add_typed(s, text)
@@ -51,13 +51,13 @@ def on_restored(s: State, now: float) -> None:
 
 
 def on_gone(s: State, now: float) -> None:
-    """No new one comes about."""
+    """End the call with a sentence that says so: no new connection can be made."""
     s.publish(page.ErrorShown("The Responder cannot be reached.", "Call again in a moment."))
     leave(s, "responder_gone", Clip.LOST, now)
 
 
 def send_typed(s: State, text: str) -> None:
-    """Words of the caller's down the line; while there is none, they wait for the next."""
+    """Send words of the caller's to the provider; while no connection stands, they wait for the next."""
     if s.lost_at is None:
         _add_typed(s, text)
     else:
@@ -65,17 +65,17 @@ def send_typed(s: State, text: str) -> None:
 
 
 def admit_missing(s: State, now: float) -> None:
-    """Words were lost with the line: ask for them again rather than answer something else."""
+    """Ask the caller to repeat words that were lost with a connection, rather than answer something else."""
     if s.missed and s.lost_at is None and s.floor in (Floor.LISTENING, Floor.ASSISTANT):
         s.missed = False
         s.wanted.pop(Purpose.ANSWER, None)
-        s.out.append(do.ClearInput())
+        s.commands.append(do.ClearInput())
         s.idle_since = now
         apologise(s, "the line broke while you spoke")
 
 
 def deadlines(s: State) -> Deadlines:
-    """How long a caller who waits for us may hear nothing of a broken line."""
+    """Yield when a caller who waits for an answer is told that it takes a moment."""
     if s.lost_at is not None and not s.moment_said and s.owed_since is not None:
         yield s.lost_at + s.limits.moment_after_s, _say_moment
 
@@ -91,7 +91,7 @@ def _save_reply(s: State, broken_off: list[SpokenItem]) -> None:
 
 
 def _add_typed(s: State, text: str) -> None:
-    s.out += [do.AddUserText(text), do.Remember("user", text)]
+    s.commands += [do.AddUserText(text), do.Remember("user", text)]
 
 
 def _say_moment(s: State, now: float) -> None:

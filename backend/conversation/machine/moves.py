@@ -1,4 +1,4 @@
-"""What more than one part of the machine does: cut a reply short, go on with it, say a word of our own, hang up."""
+"""The moves that several parts of the machine share: stop a reply, resume it, play a clip, say goodbye, hang up."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from backend.conversation.spoken import SpokenItem
 
 
 def stop_reply(s: State, now: float) -> None:
-    """End what is being said, and all that was going to be said."""
+    """Stop the reply that is being spoken, and drop all that were wanted."""
     s.wanted.clear()
     cancel_reply(s, now)
     s.playing = False
-    s.out.append(do.FlushPlayback())
+    s.commands.append(do.FlushPlayback())
 
 
 def cancel_reply(s: State, now: float) -> None:
-    """Have the provider stop; what it still sends is dropped."""
+    """Have the provider stop generating; what it still sends is dropped."""
     reply = s.reply
     if reply and reply.wanted:
-        s.out.append(do.CancelReply(reply.id))
+        s.commands.append(do.CancelReply(reply.id))
         reply.phase = Phase.CANCELLING
         reply.since = now
 
 
 def release_hold(s: State) -> None:
-    """It was a cough: go on exactly where we were."""
-    s.out.append(do.ResumePlayback())
-    s.give_floor(Floor.ASSISTANT if s.playing else Floor.LISTENING)
+    """Resume playback exactly where it was held: it was only a cough."""
+    s.commands.append(do.ResumePlayback())
+    s.pass_floor(Floor.ASSISTANT if s.playing else Floor.LISTENING)
 
 
 def finish_items(s: State) -> list[SpokenItem]:
-    """No more will come of the items begun; returns those that were open."""
+    """Close the items that have begun, since no more will come of them; return those that were open."""
     finished = s.items.finish_all()
     for spoken in finished:
         s.publish(page.ReplyWorded(spoken.item, spoken.text.strip()))
@@ -41,36 +41,36 @@ def finish_items(s: State) -> list[SpokenItem]:
 
 
 def apologise(s: State, why: str) -> None:
-    """The caller gets no answer, and hears so."""
+    """Let the caller hear, and the page show, that there will be no answer."""
     s.publish(page.ErrorShown(f"The reply failed ({why}).", "Ask again; the call goes on."))
     play_clip(s, Clip.SORRY)
 
 
 def play_clip(s: State, clip: Clip) -> None:
-    """Recorded words of our own, unless the caller has the word."""
+    """Play one of our recordings, unless the caller has the floor."""
     if s.floor not in (Floor.LISTENING, Floor.ASSISTANT):
         return
     s.playing = True
-    s.give_floor(Floor.ASSISTANT)
-    s.out.append(do.PlayClip(clip))
+    s.pass_floor(Floor.ASSISTANT)
+    s.commands.append(do.PlayClip(clip))
     s.publish(page.TranscriptCompleted("assistant", f"clip-{clip}-{s.turn}", do.CLIP_WORDS[clip]))
 
 
 def close(s: State, reason: str) -> None:
-    """Hang up: nothing is wanted any more."""
-    s.give_floor(Floor.CLOSED)
+    """Hang up, and cancel everything that is under way."""
+    s.pass_floor(Floor.CLOSED)
     s.wanted.clear()
     s.asked_for.clear()
     if s.reply and s.reply.wanted:
-        s.out.append(do.CancelReply(s.reply.id))
+        s.commands.append(do.CancelReply(s.reply.id))
     s.reply = None
-    s.out.extend(do.CancelThinker(call.call) for call in s.calls.running())
-    s.out.append(do.FlushPlayback())
-    s.out.append(do.HangUp(reason))
+    s.commands.extend(do.CancelThinker(call.call) for call in s.calls.running())
+    s.commands.append(do.FlushPlayback())
+    s.commands.append(do.HangUp(reason))
 
 
 def on_hang_up_requested(s: State, reason: str, now: float) -> None:
-    """Somebody wants the call to end: at once when its owner has it deleted, else with a word."""
+    """End the call: at once when its owner deletes it, otherwise with a goodbye."""
     if reason == "deleted":
         close(s, reason)
     elif s.leaving is None or s.leaving == IDLE:
@@ -78,23 +78,23 @@ def on_hang_up_requested(s: State, reason: str, now: float) -> None:
 
 
 def leave(s: State, reason: str, clip: Clip, now: float) -> None:
-    """Say one last thing of our own, then hang up."""
+    """Play one last recording, then hang up."""
     stop_reply(s, now)
     s.leaving = reason
     s.leave_by = now + s.limits.goodbye_within_s / 2
-    s.give_floor(Floor.LISTENING)
+    s.pass_floor(Floor.LISTENING)
     play_clip(s, clip)
 
 
 def leave_idle(s: State, now: float) -> None:
-    """Nobody has said anything for long: have the Responder say goodbye, and hang up unless that wakes them."""
+    """Have the Responder say goodbye to a silent caller, and hang up unless the caller then speaks."""
     s.leaving = IDLE
     s.leave_by = now + s.limits.goodbye_within_s
     s.want(Purpose.GOODBYE)
 
 
 def deadlines(s: State) -> Deadlines:
-    """How long the goodbye may take."""
+    """Yield when the goodbye has taken long enough."""
     if s.leaving:
         yield s.leave_by, _leave_now
 

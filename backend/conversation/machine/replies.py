@@ -1,4 +1,4 @@
-"""Our replies: asked for when the floor is free, taken in while they stream, asked for again when they fail."""
+"""Replies, also those that speak notices: asked for on a free floor, played while they stream, retried on failure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_ATTEMPTS = 2
 
 
 def next_wanted(s: State) -> Purpose | None:
-    """The most urgent purpose that may be asked for now, retries' pauses aside."""
+    """Return the most urgent purpose that may be asked for now, pauses between retries aside."""
     if not s.wanted or s.reply is not None or s.lost_at is not None:
         return None
     allowed = ALLOWED.get(s.floor, ())
@@ -32,7 +32,7 @@ def next_wanted(s: State) -> Purpose | None:
 
 
 def ask_next(s: State, now: float) -> None:
-    """Ask for what is wanted most, if anything may be asked for; else there may be something to tell."""
+    """Ask for the most urgent reply that is wanted, if one may be asked for; otherwise notices may have their turn."""
     if s.asked_for and s.leaving is None:
         s.wanted.setdefault(Purpose.RESULT, 1)
     purpose = next_wanted(s)
@@ -51,19 +51,19 @@ def ask_next(s: State, now: float) -> None:
         hand_in_asked_for(s)
     s.requests += 1
     s.reply = Reply(f"{purpose}-{s.requests}", purpose, attempt, now)
-    s.out.append(do.CreateReply(purpose, s.reply.request))
+    s.commands.append(do.CreateReply(purpose, s.reply.request))
     s.clock.reach("commit_ms", now)
 
 
 def on_started(s: State, event: ev.ReplyStarted, now: float) -> None:
-    """The provider has begun one; it may not be the one we asked for."""
+    """Accept the reply that the provider has begun, unless it is not the one we asked for."""
     reply = s.reply
     if reply is None or reply.id is not None or event.request not in (None, reply.request):
-        s.out.append(do.CancelReply(event.reply))
+        s.commands.append(do.CancelReply(event.reply))
         return
     reply.id = event.reply
     if reply.phase is Phase.CANCELLING:
-        s.out.append(do.CancelReply(event.reply))
+        s.commands.append(do.CancelReply(event.reply))
         return
     reply.phase = Phase.STREAMING
     s.refusals = 0
@@ -71,24 +71,24 @@ def on_started(s: State, event: ev.ReplyStarted, now: float) -> None:
 
 
 def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
-    """Sound of the reply in flight is played; of any other, dropped."""
+    """Play sound of the reply in flight; drop that of any other."""
     reply = s.streaming(event.reply)
     if reply is None or not event.pcm:
         return
     if not reply.sounded:
         reply.sounded = True
-        s.out += s.notices.sounded(reply.request)
+        s.commands += s.notices.sounded(reply.request)
         s.clock.reach("first_audio_ms", now)
     reply.since = now
     s.items.get(event.item, reply.purpose).audio_bytes += len(event.pcm)
     s.playing = True
     if s.floor is Floor.LISTENING:
-        s.give_floor(Floor.ASSISTANT)
-    s.out.append(do.Play(event.item, event.pcm))
+        s.pass_floor(Floor.ASSISTANT)
+    s.commands.append(do.Play(event.item, event.pcm))
 
 
 def on_text(s: State, event: ev.ReplyText, now: float) -> None:
-    """And so are its words."""
+    """Show words of the reply in flight; drop those of any other."""
     reply = s.streaming(event.reply)
     if reply is None:
         return
@@ -98,7 +98,7 @@ def on_text(s: State, event: ev.ReplyText, now: float) -> None:
 
 
 def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
-    """The provider will send no more of it."""
+    """Note that the provider has sent all of a reply; one that came to nothing is retried."""
     reply = s.reply
     if reply is None or reply.id != event.reply:
         return
@@ -115,7 +115,7 @@ def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
 
 
 def on_refused(s: State, event: ev.ReplyRefused, now: float) -> None:
-    """The provider would not begin it."""
+    """Retry a reply that the provider refused to begin, a limited number of times."""
     reply = s.reply
     if reply is None or reply.request != event.request or reply.id is not None:
         return
@@ -126,19 +126,19 @@ def on_refused(s: State, event: ev.ReplyRefused, now: float) -> None:
     if s.refusals > MAX_REFUSALS or event.code != ACTIVE_REPLY:
         _came_to_nothing(s, reply, event.code, now)
         return
-    s.out.append(do.CancelReply(None))
+    s.commands.append(do.CancelReply(None))
     s.not_before = now + s.limits.retry_after_s
     want_again(s, reply)
 
 
 def want_again(s: State, reply: Reply) -> None:
-    """The same once more; a notice comes back by itself."""
+    """Want a reply once more; notices come back by themselves."""
     if reply.purpose is not Purpose.NOTICE:
         s.want(reply.purpose, reply.attempt)
 
 
 def deadlines(s: State) -> Deadlines:
-    """How long the provider may take over the reply in flight."""
+    """Yield when the provider has taken too long over the reply in flight."""
     reply, limits = s.reply, s.limits
     if reply is None:
         return
@@ -170,7 +170,7 @@ def _stalled(s: State, now: float) -> None:
 
 
 def _came_to_nothing(s: State, reply: Reply, why: str, now: float) -> None:
-    """Neither sound nor call came of it."""
+    """Retry, apologise or say goodbye ourselves for a reply of which neither sound nor tool call came."""
     s.last_sound_at = now
     if reply.purpose is Purpose.GOODBYE:
         play_clip(s, Clip.GOODBYE)
@@ -184,7 +184,7 @@ def _came_to_nothing(s: State, reply: Reply, why: str, now: float) -> None:
 
 
 def notices_due_at(s: State) -> float | None:
-    """When what waits may be told; None while something else goes first, or nothing waits."""
+    """Return when notices may be spoken; None while something else comes first, or none wait."""
     if not s.notices.waiting or not s.opened or s.floor is not Floor.LISTENING:
         return None
     busy = s.reply or s.playing or s.wanted or s.leaving or s.calls.running(s.turn)
@@ -195,24 +195,24 @@ def notices_due_at(s: State) -> float | None:
 
 
 def begin_notices(s: State, now: float) -> None:
-    """Tell what waits, if it may be told now."""
+    """Ask for a reply that speaks the notices that wait, if it may be asked for now."""
     due = notices_due_at(s)
     if due is None or now < due:
         return
     s.requests += 1
     s.reply = Reply(f"{Purpose.NOTICE}-{s.requests}", Purpose.NOTICE, 1, now)
     notes, hint = s.notices.begin(s.reply.request)
-    s.out += [*notes, do.CreateReply(Purpose.NOTICE, s.reply.request, hint)]
+    s.commands += [*notes, do.CreateReply(Purpose.NOTICE, s.reply.request, hint)]
     s.clock.drop()  # what it sounds like is no part of a turn
 
 
 def settle_notices(s: State, now: float) -> None:
-    """A telling is over once its reply is, and all of it was heard or thrown away."""
-    telling, reply = s.notices.telling, s.reply
-    if telling is None or s.items.sounding(Purpose.NOTICE):
+    """Settle the notices of a reply once it is over, and all of it was heard or thrown away."""
+    spoken, reply = s.notices.reply, s.reply
+    if spoken is None or s.items.sounding(Purpose.NOTICE):
         return
-    if reply and reply.request == telling.request and reply.wanted:
+    if reply and reply.request == spoken.request and reply.wanted:
         return
-    if telling.heard_ms == 0:
+    if spoken.heard_ms == 0:
         s.notices_not_before = now + s.limits.notice_retry_s
-    s.out += s.notices.settle()
+    s.commands += s.notices.settle()

@@ -1,4 +1,4 @@
-"""What is done about silence: a filler while a Thinker works, a nudge, a goodbye, an apology for an answer owed."""
+"""Silence is met with a filler while a Thinker works, a nudge, a goodbye, or an apology for a missing answer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from backend.conversation.machine.state import Deadlines, State
 
 
 def on_call_started(s: State, now: float) -> None:
-    """Idling counts from here."""
+    """Begin to count idling, and greet the caller if that is set."""
     s.idle_since = s.last_sound_at = now
     if s.limits.greeting:
         s.want(Purpose.GREETING)
 
 
 def deadlines(s: State) -> Deadlines:
-    """For a floor on which nobody has the word."""
+    """Yield when silence calls for something, while nobody has the floor."""
     limits = s.limits
     if s.owed_since is not None:
         yield s.owed_since + 2 * limits.first_audio_within_s, _owed_too_long

@@ -1,4 +1,4 @@
-"""What the caller says, spoken or typed: it may be a cough, an interruption, noise, or a turn."""
+"""The caller's speech and typed words: each may be a cough, an interruption, noise or a turn."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from backend.conversation.machine.thinkers import overtake
 
 
 def on_started(s: State, now: float) -> None:
-    """A voice: what we say is held until it is clear what it comes to."""
+    """Hold what is being played until it is clear whether the voice takes the floor."""
     if s.floor not in (Floor.LISTENING, Floor.ASSISTANT) or s.leaving not in (None, IDLE):
         return
     s.utterance = Utterance(now)
     if not s.something_to_interrupt:
-        s.give_floor(Floor.USER)
+        s.pass_floor(Floor.USER)
         return
-    s.give_floor(Floor.HELD)
-    s.out.append(do.HoldPlayback())
+    s.pass_floor(Floor.HELD)
+    s.commands.append(do.HoldPlayback())
     if s.limits.interruption_min_ms == 0:
         _take_over(s, now)
 
 
 def on_paused(s: State, voiced_ms: int) -> None:
-    """It fell silent, perhaps for a breath."""
+    """Stop counting voiced time: the voice fell silent, perhaps for a breath."""
     if s.utterance:
         s.utterance.pause(voiced_ms)
 
 
 def on_resumed(s: State, voiced_ms: int, now: float) -> None:
-    """It goes on."""
+    """Count voiced time again: the voice goes on."""
     if s.utterance:
         s.utterance.resume(voiced_ms, now)
 
 
 def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """It is over: a cough, noise, or the end of a turn."""
+    """Decide what the speech was: a cough, noise, or the end of a turn."""
     if s.floor not in (Floor.USER, Floor.HELD):
         return
     s.utterance = None
@@ -52,45 +52,45 @@ def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
         _take_over(s, now)
     if event.voiced_ms < s.limits.turn_min_ms:
         _forget_input(s)
-        s.give_floor(Floor.LISTENING)
+        s.pass_floor(Floor.LISTENING)
         return
     _end_turn(s, event, now)
 
 
 def on_committed(s: State, event: ev.InputCommitted) -> None:
-    """The provider has made an item of what it heard."""
+    """Show the item that the provider made of the caller's audio, or delete one that was no turn."""
     if s.discard_commit:
         s.discard_commit = False
         s.discarded = event.item
-        s.out.append(do.DeleteItem(event.item))
+        s.commands.append(do.DeleteItem(event.item))
         return
     s.publish(page.UserItemAdded(event.item, event.previous))
 
 
 def on_transcript_grew(s: State, item: str, delta: str) -> None:
-    """The words of an item come."""
+    """Show more words of an item of the caller's."""
     if item != s.discarded:
         s.publish(page.TranscriptDelta("user", item, delta))
 
 
 def on_transcribed(s: State, item: str, text: str) -> None:
-    """All of them are there."""
+    """Show and remember the whole transcript of an item of the caller's."""
     if item == s.discarded:
         return
     s.untranscribed = False
     s.publish(page.TranscriptCompleted("user", item, text.strip()))
     if text.strip():
-        s.out.append(do.Remember("user", text.strip()))
+        s.commands.append(do.Remember("user", text.strip()))
 
 
 def on_typed(s: State, text: str, now: float) -> None:
-    """Typed words are a turn at once, whoever has the word."""
+    """Treat typed words as a turn at once, whoever has the floor."""
     if s.floor is Floor.HELD or s.something_to_interrupt:
         stop_reply(s, now)
     if s.floor is Floor.HELD:
-        s.give_floor(Floor.USER)
+        s.pass_floor(Floor.USER)
     elif s.floor is Floor.ASSISTANT:
-        s.give_floor(Floor.LISTENING)
+        s.pass_floor(Floor.LISTENING)
     _begin_turn(s, now, 0)
     s.untranscribed = False
     s.publish(page.TranscriptCompleted("user", f"typed-{s.turn}", text))
@@ -99,7 +99,7 @@ def on_typed(s: State, text: str, now: float) -> None:
 
 
 def deadlines(s: State) -> Deadlines:
-    """When a voice that keeps on has taken the floor."""
+    """Yield when a voice that keeps on takes the floor."""
     if s.floor is Floor.HELD and s.utterance:
         taken_over_at = s.utterance.reaches(s.limits.interruption_min_ms)
         if taken_over_at is not None:
@@ -107,24 +107,24 @@ def deadlines(s: State) -> Deadlines:
 
 
 def _take_over(s: State, now: float) -> None:
-    """The caller has really taken the floor."""
+    """Give the caller the floor: the reply is cancelled and thrown away."""
     if s.leaving == IDLE:
         s.leaving = None
     stop_reply(s, now)
-    s.give_floor(Floor.USER)
+    s.pass_floor(Floor.USER)
 
 
 def _forget_input(s: State) -> None:
-    """The audio sent since the last commit was no turn; a provider that endpoints commits it all the same."""
+    """Discard the audio sent since the last commit; a provider that endpoints commits it all the same."""
     s.missed = False
     if s.limits.endpointing == "local":
-        s.out.append(do.ClearInput())
+        s.commands.append(do.ClearInput())
     else:
         s.discard_commit = True
 
 
 def _end_turn(s: State, event: ev.SpeechStopped, now: float) -> None:
-    s.give_floor(Floor.LISTENING)
+    s.pass_floor(Floor.LISTENING)
     _begin_turn(s, now, event.hangover_ms)
     if s.missed or s.lost_at is not None:
         s.missed = True
@@ -132,17 +132,17 @@ def _end_turn(s: State, event: ev.SpeechStopped, now: float) -> None:
         return
     s.untranscribed = True
     if s.limits.endpointing == "local":
-        s.out.append(do.CommitInput())
+        s.commands.append(do.CommitInput())
     s.want(Purpose.ANSWER)
 
 
 def _begin_turn(s: State, now: float, hangover_ms: int) -> None:
-    """The caller has said something new: what was under way for the last turn is stale from here on."""
+    """Begin a new turn: what was under way for the last one is stale from here on."""
     s.turn += 1
     s.opened = True
     overtake(s)
     s.wanted.clear()
     s.refusals = s.fillers = 0
     s.owed_since = now
-    s.caller_is_here(now)
+    s.note_caller(now)
     s.clock.begin(s.turn, now, hangover_ms)

@@ -1,4 +1,4 @@
-"""All the turn machine knows at one moment, and the small moves every part of it makes."""
+"""The state of the turn machine, with the utterance under way and the ledger of tool calls, and its smallest moves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IDLE = "idle"
 
 
 class Floor(StrEnum):
-    """Who has the word."""
+    """The holder of the floor."""
 
     LISTENING = "listening"
     USER = "user"
@@ -28,7 +28,7 @@ class Floor(StrEnum):
 
 
 class Phase(StrEnum):
-    """What the provider is doing for us; no reply at all is `None` in its place."""
+    """The progress of the reply in flight; without one, `State.reply` is None."""
 
     REQUESTED = "requested"
     STREAMING = "streaming"
@@ -50,12 +50,12 @@ class Reply:
 
     @property
     def wanted(self) -> bool:
-        """Whether it has not been cancelled."""
+        """False once it has been cancelled."""
         return self.phase is not Phase.CANCELLING
 
 
 class Utterance:
-    """Counts voiced time only: a pause inside the hangover neither adds nor ends anything."""
+    """One stretch of the caller's speech; only voiced time counts, and a pause within the hangover does not end it."""
 
     __slots__ = ("_running_since", "_voiced_ms")
 
@@ -67,24 +67,24 @@ class Utterance:
         return f"Utterance({self._voiced_ms} ms{', running' if self._running_since is not None else ', paused'})"
 
     def pause(self, voiced_ms: int) -> None:
-        """The voice fell silent after `voiced_ms` of speech in all."""
+        """Stop counting after `voiced_ms` of speech in all."""
         self._voiced_ms = voiced_ms
         self._running_since = None
 
     def resume(self, voiced_ms: int, now: float) -> None:
-        """It goes on."""
+        """Count voiced time from now on; `voiced_ms` were voiced before."""
         self._voiced_ms = voiced_ms
         self._running_since = now
 
     def reaches(self, needed_ms: int) -> float | None:
-        """The moment it will have lasted `needed_ms`, if it keeps on; None while it is paused."""
+        """Return when it will have lasted `needed_ms` if it keeps on; None while it is paused."""
         if self._running_since is None:
             return None
         return self._running_since + max(0, needed_ms - self._voiced_ms) / 1000
 
 
 class ToolCallState(StrEnum):
-    """A call's life."""
+    """The life of a tool call."""
 
     RUNNING = "running"
     ANSWERED = "answered"
@@ -97,7 +97,7 @@ class ToolCallState(StrEnum):
 
 @dataclass(slots=True)
 class ToolCallEntry:
-    """One call of the Responder's."""
+    """One tool call of the Responder's."""
 
     call: str
     group: str
@@ -116,7 +116,7 @@ OVER_KEPT = 64
 
 
 class ToolCallLedger:
-    """All calls of one conversation."""
+    """The tool calls of one conversation: each is answered exactly once, and spoken only while it is still wanted."""
 
     def __init__(self) -> None:
         self._calls: dict[str, ToolCallEntry] = {}
@@ -125,7 +125,7 @@ class ToolCallLedger:
         return f"ToolCallLedger({', '.join(f'{c.call}:{c.state}' for c in self._calls.values())})"
 
     def open(self, call: str, group: str, turn: int, now: float) -> ToolCallEntry | None:
-        """Enter a new call; None when this id was seen before."""
+        """Enter a new call and return it; None when this id was seen before."""
         if call in self._calls:
             return None
         self._prune()
@@ -141,39 +141,39 @@ class ToolCallLedger:
         return entry
 
     def running(self, turn: int | None = None) -> list[ToolCallEntry]:
-        """Calls still worked on, of one turn or of all."""
+        """Return the calls still worked on, of one turn or of all."""
         return [c for c in self._calls.values() if c.state is ToolCallState.RUNNING and turn in (None, c.turn)]
 
     def group_done(self, group: str) -> bool:
-        """Whether every call of that reply has its answer."""
+        """Return whether every call of that reply has its answer."""
         return all(c.state is not ToolCallState.RUNNING for c in self._calls.values() if c.group == group)
 
     def settle_answered(self) -> list[str]:
-        """Answered calls get no further attention: they are being spoken. Returns their ids."""
+        """Settle the answered calls, which are being spoken now; return their ids."""
         return self._move_answered(ToolCallState.SETTLED)
 
     def lapse_answered(self) -> list[str]:
-        """Answered calls have gone stale unspoken. Returns their ids."""
+        """Mark the answered calls stale, since nobody has heard them; return their ids."""
         return self._move_answered(ToolCallState.STALE)
 
     def lapse(self, call: str) -> None:
-        """This one came too late."""
+        """Mark one call stale."""
         self._calls[call].state = ToolCallState.STALE
 
     def is_stale(self, call: str) -> bool:
-        """Whether it was answered, and nobody has heard the answer."""
+        """Return whether a call was answered and nobody has heard the answer."""
         return call in self._calls and self._calls[call].state is ToolCallState.STALE
 
     def has_answers(self, group: str) -> bool:
-        """Whether a call of that reply has an answer that is still to be spoken."""
+        """Return whether a call of that reply has an answer that is still to be spoken."""
         return any(c.state is ToolCallState.ANSWERED for c in self._calls.values() if c.group == group)
 
     def settle(self, call: str) -> None:
-        """This one gets no further attention."""
+        """Settle one call."""
         self._calls[call].state = ToolCallState.SETTLED
 
     def orphan_all(self) -> None:
-        """The connection that knew them is gone."""
+        """Mark all calls as orphans: the connection that knew them is gone."""
         for entry in self._calls.values():
             entry.orphaned = True
 
@@ -197,8 +197,8 @@ class State:
     floor: Floor = Floor.LISTENING
     turn: int = 0
     """The number of the caller's latest turn."""
-    out: list[Command] = field(default_factory=list)
-    """What is to be done, in order."""
+    commands: list[Command] = field(default_factory=list)
+    """Collected while an event is handled, in order."""
     clock: TurnClock = field(default_factory=TurnClock)
 
     # what the caller says
@@ -265,7 +265,7 @@ class State:
     # --- questions ------------------------------------------------------------------------------------
 
     def streaming(self, reply_id: str) -> Reply | None:
-        """The reply in flight, if it is this one and still wanted."""
+        """Return the reply in flight, if it is this one and still wanted."""
         reply = self.reply
         if reply and reply.phase is Phase.STREAMING and reply.id == reply_id:
             return reply
@@ -273,7 +273,7 @@ class State:
 
     @property
     def something_to_interrupt(self) -> bool:
-        """A reply, or one that is on its way: a cough must not lose the answer a Thinker is still working on."""
+        """True while a reply is spoken or on its way: a cough must not lose an answer a Thinker still works on."""
         in_flight = self.reply is not None and self.reply.wanted
         return self.playing or in_flight or bool(self.wanted) or bool(self.calls.running(self.turn))
 
@@ -281,30 +281,30 @@ class State:
 
     def publish(self, event: PageEvent) -> None:
         """Report `event` to the page and to whoever else follows the call."""
-        self.out.append(Publish(event))
+        self.commands.append(Publish(event))
 
-    def give_floor(self, floor: Floor) -> None:
-        """The word is that one's."""
+    def pass_floor(self, floor: Floor) -> None:
+        """Pass the floor, and report it."""
         if floor is not self.floor:
             self.floor = floor
             self.publish(FloorChanged(floor.value))
 
     def want(self, purpose: Purpose, attempt: int = 1) -> None:
-        """Ask for such a reply as soon as it may be."""
+        """Want a reply of that purpose as soon as the floor allows it."""
         self.wanted[purpose] = attempt
 
-    def caller_is_here(self, now: float) -> None:
-        """A sign of life: idling counts anew, and a goodbye for idling is off."""
+    def note_caller(self, now: float) -> None:
+        """Count idling anew, and call off a goodbye for idling."""
         self.idle_since = now
         self.nudged = False
         if self.leaving == IDLE:
             self.leaving = None
             self.wanted.pop(Purpose.GOODBYE, None)
 
-    def taken(self) -> list[Command]:
-        """What is to be done, once."""
-        taken, self.out = self.out, []
-        return taken
+    def take_commands(self) -> list[Command]:
+        """Return the commands collected so far, once."""
+        commands, self.commands = self.commands, []
+        return commands
 
 
 Act = Callable[[State, float], None]

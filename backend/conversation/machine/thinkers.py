@@ -1,4 +1,4 @@
-"""Thinkers at work for the caller: their calls, their answers in time or late, and those the caller waves away."""
+"""The Thinkers at work for the caller: their calls, answers in time and late, and those the caller dismisses."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from backend.conversation.commands import Purpose
 from backend.conversation.machine.state import IDLE, Floor, State, ToolCallEntry
 
 DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
-"""What the Responder is told of such a call."""
+"""The result the Responder is given for a dismissed call."""
 OVERTAKEN = json.dumps({"error": "cancelled: the caller took the floor"})
-"""And of one that came from a reply nobody wants any more."""
+"""The result for a call of a reply that nobody wants any more."""
 
 
 def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
-    """The reply wants something looked up."""
+    """Run a Thinker for a tool call of the reply in flight; refuse calls of other replies."""
     call = s.calls.open(event.call, event.reply, s.turn, now)
     if call is None:
         return
@@ -25,34 +25,34 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
     if reply is None:
         s.calls.answer(event.call)
         s.calls.settle(event.call)
-        s.out.append(do.SubmitResult(event.call, OVERTAKEN))
+        s.commands.append(do.SubmitResult(event.call, OVERTAKEN))
         return
     reply.called = True
     reply.since = now
-    s.out.append(do.RunThinker(event.call, event.name, event.arguments))
+    s.commands.append(do.RunThinker(event.call, event.name, event.arguments))
 
 
 def on_finished(s: State, call_id: str, output: str) -> None:
-    """A Thinker has its answer."""
+    """Submit a Thinker's answer; it is spoken if it came in time."""
     _answered(s, call_id, output, "complete")
 
 
 def on_failed(s: State, call_id: str, reason: str) -> None:
-    """A Thinker has none; that is an answer, too."""
+    """Submit that a Thinker has no answer."""
     _answered(s, call_id, json.dumps({"error": reason}), "failed")
 
 
 def on_dismissed(s: State, call_id: str, now: float) -> None:
-    """The caller does not want to know any more."""
+    """Stop a Thinker whose answer the caller does not want any more."""
     call = s.calls.answer(call_id)
     if call is None:
         return
     s.calls.settle(call_id)
-    s.out.append(do.CancelThinker(call_id))
+    s.commands.append(do.CancelThinker(call_id))
     if not call.orphaned:
-        s.out.append(do.SubmitResult(call_id, DISMISSED))
+        s.commands.append(do.SubmitResult(call_id, DISMISSED))
     s.publish(page.ThinkerChanged(call_id, "cancelled"))
-    s.caller_is_here(now)
+    s.note_caller(now)
     silent = s.owed_since is not None and not s.calls.running(s.turn)
     group_over = call.turn == s.turn and s.calls.group_done(call.group)
     if group_over and (silent or s.calls.has_answers(call.group)):
@@ -60,25 +60,25 @@ def on_dismissed(s: State, call_id: str, now: float) -> None:
 
 
 def on_late_answer_wanted(s: State, call_id: str, output: str, now: float) -> None:
-    """The caller asks for an answer that came too late. While they speak, it comes after the answer to that."""
+    """Speak an answer that came too late; while the caller speaks, after the answer to that."""
     if s.leaving not in (None, IDLE) or call_id in s.asked_for or not s.calls.is_stale(call_id):
         return
     speaking = s.floor in (Floor.USER, Floor.HELD)
     s.asked_for[call_id] = output, s.turn + speaking
     s.publish(page.ThinkerChanged(call_id, "complete"))
-    s.caller_is_here(now)
+    s.note_caller(now)
 
 
 def hand_in_asked_for(s: State) -> None:
-    """The late answers the caller asked for, right before the reply that speaks them."""
+    """Submit the late answers the caller asked for, right before the reply that speaks them."""
     for call, (output, _) in s.asked_for.items():
-        s.out.append(do.AddNote(output))
+        s.commands.append(do.AddNote(output))
         s.calls.settle(call)
     s.asked_for.clear()
 
 
 def overtake(s: State) -> None:
-    """A new turn has begun: what nobody has heard by now is stale."""
+    """Mark as stale what nobody has heard by the beginning of a new turn."""
     overtaken = [call for call, (_, turn) in s.asked_for.items() if turn < s.turn]
     for call in overtaken:
         del s.asked_for[call]
@@ -101,10 +101,10 @@ def _answered(s: State, call_id: str, output: str, outcome: page.ThinkerStage) -
 
 
 def _submit(s: State, call: ToolCallEntry, output: str) -> None:
-    """As the call's result; once its connection is lost, as a note."""
+    """Submit an answer as the call's result; once its connection is lost, as a note."""
     if not call.orphaned:
-        s.out.append(do.SubmitResult(call.call, output))
+        s.commands.append(do.SubmitResult(call.call, output))
     elif s.lost_at is None:
-        s.out.append(do.AddNote(output))
+        s.commands.append(do.AddNote(output))
     else:
         s.notes.append(output)
