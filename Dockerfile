@@ -7,6 +7,7 @@ COPY requirements.txt ./
 RUN .venv/bin/pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY backend backend
+COPY client client
 COPY demo demo
 COPY frontend frontend
 # Editable, so that the server finds the page beside itself here as it does in a checkout.

@@ -1,7 +1,7 @@
 """One measured caller: a real WebRTC peer that notes when each packet left and came, and keeps what was in it.
 
 It is lean, because a hundred of them share a core with the Responder: ICE, DTLS, SRTP and RTP are done as ever, by the
-same code as `backend.app.client`; its speech was encoded before the call, and what it hears is decoded after it.
+same code as `client`; its speech was encoded before the call, and what it hears is decoded after it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from backend.app.client.signalling import Signalling, Ticket
 from backend.errors import TransportLost
 from backend.media.opus import EMPTY_BYTES, SILENCE_PACKET
 from backend.transports.webrtc.ice import IceConfig
@@ -22,6 +21,7 @@ from benchmarks.heard import SOAK_PACKETS, Heard
 from benchmarks.line import Line
 from benchmarks.microphone import Microphone, Spoken
 from benchmarks.record import CallRecord, Kind, Utterance
+from client.signalling import Signalling, Ticket
 
 CONNECT_WITHIN_S = 10.0
 CONNECTING = (PeerState.NEW, PeerState.CONNECTING)

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 import httpx2
 import msgspec
 
-from backend.app.client.signalling import Signalling
 from backend.errors import VoiceError
 from benchmarks import speech
 from benchmarks.caller import CONNECT_WITHIN_S, MeasuredCaller
@@ -27,6 +26,7 @@ from benchmarks.drained import CallersLoop
 from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import CallersReport, CallRecord, Packets, encode
+from client.signalling import Signalling
 from demo.offline import parent
 
 SETTLE_S = 1.0

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from backend.app.client.signalling import Ticket
+from client.signalling import Ticket
 
 MOST_UNFINISHED = 1 << 20
 """Bytes of an event that does not end: more is no event of ours."""

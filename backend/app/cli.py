@@ -86,7 +86,7 @@ def talk(
     conversation: Annotated[str | None, typer.Option(help="A conversation of ours to go on with.")] = None,
 ) -> None:
     """Place a real call, play a WAV file, print what is said, and save the reply."""
-    from backend.app.client.talk import talk as place_call
+    from client.talk import talk as place_call
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     calling = place_call(wav, out=out, url=url, transport=transport.value, conversation=conversation)
@@ -99,7 +99,7 @@ def chat(
     url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
 ) -> None:
     """Converse by text: the same conversation that calls have. Ctrl-C stops an answer, /quit ends."""
-    from backend.app.client.chat import chat as converse
+    from client.chat import chat as converse
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
     raise typer.Exit(asyncio.run(converse(conversation=conversation, url=url)))

@@ -10,11 +10,11 @@ from typing import Any
 import httpx2
 from rich.console import Console
 
-from backend.app.client.chat import Conversation
-from backend.app.client.signalling import Signalling
-from backend.app.client.talk import HEARD_AN_ANSWER, talk
 from backend.errors import TransportLost
 from backend.media.wav import write_wav
+from client.chat import Conversation
+from client.signalling import Signalling
+from client.talk import HEARD_AN_ANSWER, talk
 from demo.tour.toured_server import toured_server
 from demo.tour.voice import spoken, voice_name
 

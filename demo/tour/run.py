@@ -10,8 +10,8 @@ import httpx2
 from rich.console import Console
 from rich.markup import escape
 
-from backend.app.client.signalling import Signalling
 from backend.errors import BadRequest, TransportLost
+from client.signalling import Signalling
 from demo.tour.questions import Step, steps
 from demo.tour.toured_server import toured_server
 from demo.tour.visit import Outcome, visiting

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import httpx2
 
-from backend.app.client.signalling import CallRefused, ReceivedEvent, Signalling, Ticket, page_events
-from backend.app.client.webrtc import WebRTCCaller
 from backend.media.frame import FRAME_MS
+from client.signalling import CallRefused, ReceivedEvent, Signalling, Ticket, page_events
+from client.webrtc import WebRTCCaller
 from demo.tour.questions import Step
 
 ANSWER_WITHIN_S = 20.0

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.app.client.signalling import Signalling, Ticket
 from backend.media.opus import SILENCE_PACKET
 from backend.media.playout import Playout
 from backend.media.send import CLEAN_AT_FIRST, SendPipeline
@@ -32,6 +31,7 @@ from benchmarks.line import ANCILLARY_BYTES, moment
 from benchmarks.microphone import spoken
 from benchmarks.page_reader import PageReader
 from benchmarks.record import Kind
+from client.signalling import Signalling, Ticket
 
 pytestmark = pytest.mark.realtime
 

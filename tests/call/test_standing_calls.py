@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from backend.app.client.signalling import Signalling
+from client.signalling import Signalling
 from tests.call.test_calendar_calls import type_text
 from tests.call.test_profile_in_calls import briefings, kept
 from tests.support.offline_peer import OfflinePeer, running_peer

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from backend.app.client.chat import chat
 from backend.errors import ModelUnavailable
+from client.chat import chat
 from tests.http.world import World, world
 from tests.support.agents import call
 from tests.support.waiting import until

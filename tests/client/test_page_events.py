@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from backend.app.client import signalling
-from backend.app.client.signalling import ReceivedEvent, Ticket, page_events
+from client import signalling
+from client.signalling import ReceivedEvent, Ticket, page_events
 from tests.support.http_server import serve
 
 TICKET = Ticket("s1", "secret")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from backend.app.client.talk import Progress
+from client.talk import Progress
 
 
 def thinker(event: str, call: str = "c1") -> dict[str, Any]:

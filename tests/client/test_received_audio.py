@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backend.app.client.caller import ReceivedAudio, cut_frames
 from backend.media.frame import FRAME_BYTES, SILENCE, Frame
+from client.caller import ReceivedAudio, cut_frames
 from tests.support.tones import tone_frames
 
 

@@ -11,9 +11,9 @@ import httpx2
 import pytest
 from rich.console import Console
 
-from backend.app.client.signalling import Signalling
-from backend.app.client.talk import HEARD_AN_ANSWER, HEARD_NOTHING, NOT_CONNECTED, talk
 from backend.media.wav import read_wav, write_wav
+from client.signalling import Signalling
+from client.talk import HEARD_AN_ANSWER, HEARD_NOTHING, NOT_CONNECTED, talk
 from tests.client.parrot import ANSWER_HZ, ANSWER_MS, impatient, mute, parrot_server
 from tests.support.leaks import holdings, released
 from tests.support.tones import audible, pitch, tone

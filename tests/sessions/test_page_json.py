@@ -212,8 +212,8 @@ def test_only_the_end_of_a_session_ends_its_messages() -> None:
 
 # --- nothing else in the server builds or matches them ---------------------------------------------------
 
-OTHERS = ("app/client", "responders")
-"""The command line's client reads the streams as a page does; a provider's events have names of their own."""
+OTHERS = ("responders",)
+"""A provider's events have names of their own."""
 ORDINARY = {"error", "floor", "gap", "notice", "reminder", "decision", "task", "turn", "state", "token", "final"}
 ORDINARY |= {"thinker", "transcript", "tool_call"}
 """Names that are also ordinary words of other JSON: only where they are published or matched do they mean events."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from backend.app.client.webrtc import WebRTCCaller
 from backend.transports.webrtc import aioice_sockets
+from client.webrtc import WebRTCCaller
 
 
 class Network:

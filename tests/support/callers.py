@@ -11,15 +11,15 @@ from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
-from backend.app.client.caller import cut_frames
-from backend.app.client.webrtc import WebRTCCaller
-from backend.app.client.websocket import WebSocketCaller
 from backend.media.frame import FRAME_MS, Frame
 from backend.testing.transport import FakeTransport
 from backend.transports.base import Transport
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
 from backend.transports.websocket import WebSocketTransport
+from client.caller import cut_frames
+from client.webrtc import WebRTCCaller
+from client.websocket import WebSocketCaller
 from tests.support.http_server import serve
 from tests.support.tones import audible
 from tests.support.waiting import until

@@ -13,7 +13,6 @@ from typing import Any
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from backend.app.client.webrtc import WebRTCCaller
 from backend.media.endpointing import open_endpointing
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
@@ -21,6 +20,7 @@ from backend.responders.realtime import RealtimeEndpoint, connect_realtime
 from backend.settings.settings import load_settings
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
+from client.webrtc import WebRTCCaller
 from tests.call.world import PlacedCall, placed_call
 from tests.support.tones import tone
 from tests.support.waiting import until

@@ -18,10 +18,10 @@ from typing import Any
 
 import httpx2
 
-from backend.app.client.caller import ReceivedFrame
-from backend.app.client.signalling import ReceivedEvent, Signalling, Ticket, page_events
-from backend.app.client.webrtc import WebRTCCaller
-from backend.app.client.websocket import WebSocketCaller
+from client.caller import ReceivedFrame
+from client.signalling import ReceivedEvent, Signalling, Ticket, page_events
+from client.webrtc import WebRTCCaller
+from client.websocket import WebSocketCaller
 from tests.support.offline_peer import OfflinePeer
 from tests.support.waiting import until
 

@@ -12,11 +12,11 @@ from typing import Any, cast
 import pytest
 from aioice import stun
 
-from backend.app.client.webrtc import WebRTCCaller
 from backend.errors import SettingsError, TooMany
 from backend.transports.webrtc.aioice_sockets import Binding, choose_bindings, open_sockets, own_addresses
 from backend.transports.webrtc.ice import IceConfig, StunTurnServer
 from backend.transports.webrtc.transport import accept_offer
+from client.webrtc import WebRTCCaller
 from tests.support.callers import webrtc_call
 
 LOOPBACK_ONLY = IceConfig(force_host="127.0.0.1")

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from aiortc.rtp import RtpPacket
 
-from backend.app.client.webrtc import WebRTCCaller
 from backend.conversation.events import PlaybackEvent
 from backend.errors import BadOffer, MediaFailed, NeverConnected, TransportLost
 from backend.media.frame import SILENCE, Frame
@@ -23,6 +22,7 @@ from backend.transports.webrtc.aioice_sockets import current_socket_reader
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.srtp import Protection
 from backend.transports.webrtc.transport import WebRTCTransport, accept_offer
+from client.webrtc import WebRTCCaller
 from tests.support.bad_network import Network, vanish
 from tests.support.callers import webrtc_call
 from tests.support.leaks import holdings, released

@@ -6,13 +6,13 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 
-from backend.app.client.caller import KEPT_FRAMES, ReceivedAudio, cut_frames
 from backend.errors import TransportLost
 from backend.media.opus import SILENCE_PACKET, SILENCE_PACKETS, OpusEncoder
 from backend.media.receive import VoiceDecoder
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.peer import AudioPeer, PeerState
 from backend.transports.webrtc.srtp import Packet
+from client.caller import KEPT_FRAMES, ReceivedAudio, cut_frames
 
 
 @dataclass(frozen=True, slots=True)

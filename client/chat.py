@@ -15,9 +15,9 @@ import httpx2
 from rich.console import Console
 from rich.markup import escape
 
-from backend.app.client.narrator import Narrator
-from backend.app.client.signalling import CallRefused, Signalling, keep_caller, recall_caller
 from backend.errors import TransportLost, VoiceError
+from client.narrator import Narrator
+from client.signalling import CallRefused, Signalling, keep_caller, recall_caller
 
 SILENT_FOR_S = 60.0
 """Seconds without even a heartbeat after which a stream is taken for dead."""

@@ -10,15 +10,15 @@ from typing import Any, Literal
 import httpx2
 from rich.console import Console
 
-from backend.app.client.caller import Caller
-from backend.app.client.narrator import Narrator
-from backend.app.client.signalling import Signalling, Ticket, keep_caller, page_events, recall_caller
-from backend.app.client.webrtc import WebRTCCaller
-from backend.app.client.websocket import WebSocketCaller
 from backend.errors import TransportLost, VoiceError
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.media.wav import read_wav, write_wav
 from backend.transports.webrtc.ice import IceConfig, StunTurnServer
+from client.caller import Caller
+from client.narrator import Narrator
+from client.signalling import Signalling, Ticket, keep_caller, page_events, recall_caller
+from client.webrtc import WebRTCCaller
+from client.websocket import WebSocketCaller
 
 LEAD_IN_MS = 300
 """Milliseconds of silence before the file, as before anybody's first word."""

@@ -11,10 +11,10 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 
-from backend.app.client.caller import ReceivedAudio, cut_frames
 from backend.errors import TransportLost
 from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import SILENCE, Frame
+from client.caller import ReceivedAudio, cut_frames
 
 MAX_MESSAGE_BYTES = 64 * 1024
 CLOSE_WITHIN_S = 2.0
