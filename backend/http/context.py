@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -97,14 +97,6 @@ class UserDataStore:
     """User id → nothing of that user is left."""
 
 
-async def _nothing(user_id: str) -> list[Notice]:
-    return []
-
-
-async def _unseen(user_id: str, notice_id: str) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
     """The subsystems a route may reach."""
@@ -129,27 +121,25 @@ class Services:
     """Every store of user data, in the order of erasure."""
     frontend: Path
     """The directory of the page; when it is missing only the API is served."""
-    tasks: TaskService | None = None
-    """Background tasks; None: this server has none."""
-    model_calls: ModelCallLog | None = None
+    tasks: TaskService
+    """Background tasks."""
+    model_calls: ModelCallLog
     """The log of model calls made for background tasks."""
-    coordinator: CoordinatorService | None = None
-    """Thinks about what happened for a user; None: this server does not."""
-    notices: Callable[[str], Awaitable[list[Notice]]] = _nothing
+    coordinator: CoordinatorService
+    notices: Callable[[str], Awaitable[list[Notice]]]
     """User id → the notices that wait to be delivered, oldest first."""
-    mark_seen: Callable[[str, str], Awaitable[bool]] = _unseen
+    mark_seen: Callable[[str, str], Awaitable[bool]]
     """User id and notice id of a notice that a page shows → whether it still waited."""
-    pages: PageStreams | None = None
-    """The event streams of open pages, outside of calls; None: there are none."""
-    reminders: ReminderService | None = None
-    """Reminders; None: this server has none."""
-    bearers: Callable[[str], Bearer | None] = lambda token: None
+    pages: PageStreams
+    """The event streams of open pages, outside of calls."""
+    reminders: ReminderService
+    bearers: Callable[[str], Bearer | None]
     """A token → the program that shows it; None for a stranger's."""
-    tools: Callable[[Literal["voice", "chat"]], dict[str, Any]] = lambda client: {"tools": [], "servers": {}}
+    tools: Callable[[Literal["voice", "chat"]], dict[str, Any]]
     """The kind of client → the answer of `GET /api/tools`."""
-    endpoints: Mapping[str, ASGIApp] = field(default_factory=dict)
+    endpoints: Mapping[str, ASGIApp]
     """The MCP endpoints, by path."""
-    metrics: CallMetrics = field(default_factory=CallMetrics)
+    metrics: CallMetrics
     """The numbers of `/metrics`."""
-    reasoner: Reasoner | None = None
+    reasoner: Reasoner | None
     """Answers `POST /api/reasoning`."""

@@ -18,12 +18,7 @@ router = APIRouter(tags=["events"])
 
 @router.get("/api/me/events", responses={200: {"content": {"text/event-stream": {}}}})
 async def my_events(here: Here, caller: Caller) -> Response:
-    """Stream the notices that wait, as `notice` events; then what happens. 429 when too many pages are open.
-
-    204 where pages receive nothing outside of calls: an EventSource does not come back then.
-    """
-    if here.services.pages is None:
-        return Response(status_code=204)
+    """Stream the notices that wait, as `notice` events; then what happens. 429 when too many pages are open."""
     page = here.services.pages.reserve(caller.user)
     return EventStream(_stream(page, here))
 

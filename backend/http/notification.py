@@ -16,7 +16,6 @@ from backend.errors import Forbidden, NotAdmitted, NotFound
 from backend.http.bodies import documented, read_body
 from backend.http.context import Context, Here, bearer, context_of, identity_of
 from backend.http.limits import address_key
-from backend.notifications.service import ReminderService
 
 ME = "me"
 """The name by which callers mean themselves."""
@@ -86,8 +85,7 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> dict
     if user is None:
         hint = "Name the user." if body.user == ME else "Leave `user` out: it is you."
         raise Forbidden("Reminders can only be set for yourself.", hint=hint)
-    reminder = await _reminders(here).set(user, body.text, body.at, body.repeat, body.time_zone, body.id)
-    return {**reminder}
+    return {**await here.services.reminders.set(user, body.text, body.at, body.repeat, body.time_zone, body.id)}
 
 
 @router.post("/notification/execute")
@@ -97,19 +95,19 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
     What is being delivered already is waited for, and nothing is delivered twice.
     """
     acting.take(here)
-    return await _reminders(here).execute(acting.user or None)
+    return await here.services.reminders.execute(acting.user or None)
 
 
 @router.get("/notification/{user_id}")
 async def list_notifications(user_id: str, here: Here, acting: Acting) -> dict[str, Any]:
     """List the user's reminders, the next one first; `me` is the caller."""
-    return {"notifications": await _reminders(here).all_of(_own(user_id, acting))}
+    return {"notifications": await here.services.reminders.all_of(_own(user_id, acting))}
 
 
 @router.delete("/notification/{user_id}/{notification_id}")
 async def cancel_notification(user_id: str, notification_id: str, here: Here, acting: Acting) -> dict[str, Any]:
     """Cancel a reminder, even one that is due and was not delivered yet."""
-    canceled = await _reminders(here).cancel(_own(user_id, acting), notification_id)
+    canceled = await here.services.reminders.cancel(_own(user_id, acting), notification_id)
     if canceled is None:
         raise _nothing()
     return {"canceled": canceled}
@@ -120,12 +118,6 @@ def _own(user_id: str, acting: Actor) -> str:
     if user is None:
         raise _nothing()
     return user
-
-
-def _reminders(here: Context) -> ReminderService:
-    if here.services.reminders is None:
-        raise _nothing()
-    return here.services.reminders
 
 
 def _nothing() -> NotFound:

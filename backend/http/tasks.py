@@ -12,13 +12,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, StringConstraints
 
-from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here
-from backend.tasks.model_call_log import ModelCallLog, as_markdown
-from backend.tasks.service import TaskService
+from backend.tasks.model_call_log import as_markdown
 from backend.tasks.task import INSTRUCTION_LIMIT, Task
 
 LIST_LIMIT = 100
@@ -39,7 +37,7 @@ async def list_tasks(
     here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20
 ) -> dict[str, Any]:
     """List the caller's tasks, newest first."""
-    return {"tasks": [task.to_json() for task in await _tasks(here).list(caller.user, limit)]}
+    return {"tasks": [task.to_json() for task in await here.services.tasks.list(caller.user, limit)]}
 
 
 @router.post("/api/tasks", status_code=202, openapi_extra=documented(NewTask))
@@ -47,7 +45,7 @@ async def create_task(request: Request, here: Here, caller: Caller) -> dict[str,
     """Begin a task; while the same is queued or running, that one is returned."""
     here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
-    task = await _tasks(here).create(
+    task = await here.services.tasks.create(
         caller.user, body.kind, body.instruction, body.conversation_id or "", source_mode="chat"
     )
     return task.to_json()
@@ -62,7 +60,7 @@ async def show_task(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
 @router.post("/api/tasks/{task_id}/cancel")
 async def cancel_task(task_id: str, here: Here, caller: Caller) -> dict[str, str]:
     """Cancel a task: `{outcome: canceled | already_done}`; 404 for an unknown one."""
-    outcome = await _tasks(here).cancel(caller.user, task_id)
+    outcome = await here.services.tasks.cancel(caller.user, task_id)
     if outcome == "not_found":
         raise _no_task()
     return {"outcome": outcome}
@@ -72,7 +70,7 @@ async def cancel_task(task_id: str, here: Here, caller: Caller) -> dict[str, str
 async def show_progress(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
     """Return a task's progress, oldest first."""
     task = await _own(task_id, here, caller)
-    progress = await _tasks(here).progress(caller.user, task_id) or []
+    progress = await here.services.tasks.progress(caller.user, task_id) or []
     return {"state": task.state.value, "progress": [asdict(entry) for entry in progress]}
 
 
@@ -85,29 +83,17 @@ async def show_archive(
 ) -> Response | dict[str, Any]:
     """Return every model call made for a task, without secrets; `?format=markdown` is for people."""
     await _own(task_id, here, caller)
-    entries = await _model_calls(here).read(caller.user, task_id) or []
+    entries = await here.services.model_calls.read(caller.user, task_id) or []
     if form == "markdown":
         return PlainTextResponse(as_markdown(task_id, entries), media_type="text/markdown")
     return {"attempts": entries}
 
 
 async def _own(task_id: str, here: Context, caller: Caller) -> Task:
-    task = await _tasks(here).get(caller.user, task_id)
+    task = await here.services.tasks.get(caller.user, task_id)
     if task is None:
         raise _no_task()
     return task
-
-
-def _tasks(here: Context) -> TaskService:
-    if here.services.tasks is None:
-        raise _no_task()
-    return here.services.tasks
-
-
-def _model_calls(here: Context) -> ModelCallLog:
-    if here.services.model_calls is None:
-        raise _no_task()
-    return here.services.model_calls
 
 
 def _no_task() -> NotFound:
@@ -125,17 +111,11 @@ async def put_input(request: Request, here: Here, caller: Caller) -> dict[str, A
     """Give the coordinator something to think about with its next digest. 503 when memory is out of reach."""
     here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
-    await _coordinator(here).add_input(caller.user, body.text)
+    await here.services.coordinator.add_input(caller.user, body.text)
     return {"ok": True}
 
 
 @router.get("/api/status")
 async def show_status(here: Here, caller: Caller) -> dict[str, Any]:
     """Return the coordinator's state, waiting notices and the caller's tasks. 503 when memory is out of reach."""
-    return await _coordinator(here).status(caller.user)
-
-
-def _coordinator(here: Context) -> CoordinatorService:
-    if here.services.coordinator is None:
-        raise NotFound("This server coordinates nothing.")
-    return here.services.coordinator
+    return await here.services.coordinator.status(caller.user)

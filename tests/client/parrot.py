@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from backend.http.app import build_app
-from backend.http.context import Services
 from backend.media.frame import Frame
 from backend.models.embedding import NoEmbeddings
 from backend.sessions.handles import LocalSessions
@@ -24,6 +23,7 @@ from backend.transports.webrtc.transport import accept_offer
 from backend.transports.websocket import WebSocketTransport
 from tests.support.chats import chat_over
 from tests.support.http_server import serve
+from tests.support.services import services_of
 from tests.support.tones import audible, tone
 
 ANSWER_HZ = 900
@@ -88,7 +88,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
     directory = SessionRegistry(run, cap=cap, responder="parrot")
     options: dict[str, Any] = {"_env_file": None, "data_dir": folder, "offers_per_minute": 0, "session_cap": cap}
     settings, memory = Settings(**options), FakeMemory()
-    services = Services(
+    services = services_of(
         settings=settings,
         chat=chat_over(settings, memory),
         embedder=NoEmbeddings(),

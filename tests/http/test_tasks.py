@@ -111,8 +111,3 @@ async def test_the_archive_is_read_as_data_and_as_a_page(tmp_path: Path) -> None
         page = await browser.get(f"/api/tasks/{task_id}/archive?format=markdown")
         assert page.headers["content-type"].startswith("text/markdown")
         assert "> Blue." in page.text
-
-
-async def test_a_server_without_background_work_has_no_tasks(tmp_path: Path) -> None:
-    async with world(tmp_path) as here, here.browser() as browser:
-        assert (await browser.get("/api/tasks")).status_code == 404

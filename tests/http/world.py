@@ -20,7 +20,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from backend.chat.chat import Chat
 from backend.conversation.events import Heard
 from backend.http.app import build_app
-from backend.http.context import Services, UserDataStore
+from backend.http.context import UserDataStore
 from backend.media.frame import Frame
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
@@ -38,6 +38,7 @@ from backend.testing.model import ScriptedModel
 from backend.transports.base import OnFrame, OnPlayback, Transport
 from tests.support.chats import chat_over
 from tests.support.http_server import serve
+from tests.support.services import services_of
 
 SDP = "v=0\r\n"
 FINGERPRINT = "ab" * 32
@@ -220,7 +221,7 @@ async def world(
         return f"answer to {sdp}", line
 
     cluster = Cluster(link, directory, accept_offer, lambda: (0.5, made.accepts)) if link else None
-    services = Services(
+    services = services_of(
         settings=here,
         directory=directory,
         sessions=cluster or LocalSessions(directory),
