@@ -15,8 +15,8 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -34,7 +34,7 @@ from backend.agent.events import (
 )
 from backend.agent.speech import speakable
 from backend.errors import NoAnswer
-from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.models.base import ChatModel, Finished, TextDelta, ToolCall
 from backend.storage.messages import Message, StoredCall
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult, failure
@@ -149,7 +149,7 @@ class Turn:
         self.emit(ModelAsked(self.model_name, messages, len(schemas)))
         asked_at = time.perf_counter()
         stream = self.model.stream(messages, model=self.model_name, tools=schemas)
-        async with _closing(stream) as deltas:
+        async with aclosing(stream) as deltas:
             async for delta in deltas:
                 match delta:
                     case TextDelta(text):
@@ -299,17 +299,6 @@ class Turn:
 def say_sample(text: str) -> str:
     """Return `text`, which rests on sample data, with a sentence that says so if it has none."""
     return text if _SAID_SAMPLE.search(text) else f"{SAMPLE} {text}"
-
-
-@asynccontextmanager
-async def _closing(stream: AsyncIterator[Delta]) -> AsyncIterator[AsyncIterator[Delta]]:
-    """Close `stream` however the block ends; this closes the HTTP stream behind it."""
-    try:
-        yield stream
-    finally:
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
 
 
 def _distinct(calls: tuple[ToolCall, ...]) -> list[ToolCall]:

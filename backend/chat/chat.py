@@ -21,8 +21,8 @@ import msgspec
 from backend.chat.peer_turns import PeerTurns
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
 from backend.chat.turn_runner import ChatDependencies, TurnRunner
-from backend.errors import BadRequest, Conflict, NoAnswer, PeerError, TooMany, VoiceError
-from backend.storage.memory import HISTORY_TTL_S
+from backend.errors import BadRequest, Conflict, NoAnswer, TooMany, VoiceError
+from backend.storage.memory import HISTORY_TTL_S, briefly
 from backend.users.modes import Modes
 
 log = logging.getLogger(__name__)
@@ -129,11 +129,8 @@ class Chat:
 
     async def _stored(self, request: ChatRequest) -> ChatTurn | None:
         """Return an ended turn with the reply that memory has for this message."""
-        try:
-            async with asyncio.timeout(MEMORY_WITHIN_S):
-                raw = await self._dependencies.memory.cache_get(request.user_id, _key(request))
-        except (PeerError, TimeoutError):
-            return None
+        loading = self._dependencies.memory.cache_get(request.user_id, _key(request))
+        raw = await briefly(loading, None, within_s=MEMORY_WITHIN_S)
         if raw is None:
             return None
         try:
@@ -215,11 +212,9 @@ class Chat:
 
     async def _store(self, request: ChatRequest, reply: ChatReply) -> None:
         value = json.dumps({"question": request.text, "reply": reply.shown()}, ensure_ascii=False)
-        try:
-            async with asyncio.timeout(MEMORY_WITHIN_S):
-                await self._dependencies.memory.cache_put(request.user_id, _key(request), value, HISTORY_TTL_S)
-        except (PeerError, TimeoutError):
-            log.warning("a reply could not be stored: a retry of its message after a restart is answered anew")
+        storing = self._dependencies.memory.cache_put(request.user_id, _key(request), value, HISTORY_TTL_S)
+        warning = "a reply could not be stored, so a retry after a restart is answered anew"
+        await briefly(storing, None, within_s=MEMORY_WITHIN_S, warning=warning)
 
     async def _stop(self, turns: list[tuple[asyncio.Task[None], ChatTurn]]) -> None:
         for _, turn in turns:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Sequence
 
 from backend.agent.session import ContextStore
-from backend.errors import PeerError
-from backend.storage.memory import HISTORY_LIMIT, Memory
+from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
 from backend.storage.messages import Message, without_retried
 
 log = logging.getLogger(__name__)
@@ -64,12 +62,11 @@ class ChatHistory:
         """Load the kept messages, or return those the client brings. Raises nothing."""
         if self._kept is None:
             return list(self._earlier)
-        try:
-            async with asyncio.timeout(HISTORY_WITHIN_S):
-                kept = await self._kept.load(conversation_id, user_id)
-        except (PeerError, TimeoutError):
-            log.warning("a typed turn goes on without its conversation: memory does not answer")
-            self.lost = True
+        warning = "a typed turn goes on without its conversation"
+        loading = self._kept.load(conversation_id, user_id)
+        kept = await briefly(loading, None, within_s=HISTORY_WITHIN_S, warning=warning)
+        self.lost = kept is None
+        if kept is None:
             return list(self._earlier)
         if not kept:
             self._to_keep = list(self._earlier)

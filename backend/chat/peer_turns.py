@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 
 from backend.chat.turn import ChatRequest
 from backend.errors import PeerError
+from backend.storage.memory import briefly
 from backend.storage.turn_claims import TurnClaims
 
 WITHIN_S = 0.5
@@ -36,10 +37,8 @@ class PeerTurns:
         """Claim the conversation; return the message another process answers in it, or an empty string."""
         if self._claims is None or not request.conversation_id:
             return ""
-        with suppress(PeerError, TimeoutError):
-            async with asyncio.timeout(WITHIN_S):
-                return await self._claims.claim(request.user_id, request.conversation_id, request.message_id)
-        return ""
+        claiming = self._claims.claim(request.user_id, request.conversation_id, request.message_id)
+        return await briefly(claiming, "", within_s=WITHIN_S)
 
     @asynccontextmanager
     async def holding(self, request: ChatRequest) -> AsyncIterator[None]:
@@ -59,17 +58,12 @@ class PeerTurns:
     async def release(self, request: ChatRequest) -> None:
         """Release the claim of this message, if it has one."""
         if self._claims is not None:
-            with suppress(PeerError, TimeoutError):
-                async with asyncio.timeout(WITHIN_S):
-                    await self._claims.release(request.user_id, request.conversation_id or "", request.message_id)
+            releasing = self._claims.release(request.user_id, request.conversation_id or "", request.message_id)
+            await briefly(releasing, None, within_s=WITHIN_S)
 
     async def running(self, user_id: str) -> dict[str, str]:
         """Return the user's turns in other processes: conversation → message."""
-        if self._claims is not None:
-            with suppress(PeerError, TimeoutError):
-                async with asyncio.timeout(WITHIN_S):
-                    return await self._claims.running(user_id)
-        return {}
+        return {} if self._claims is None else await briefly(self._claims.running(user_id), {}, within_s=WITHIN_S)
 
     async def stop(self, user_id: str, conversation_id: str | None) -> list[str]:
         """Stop a user's turns in other processes, or one conversation's, and wait for it; return which they were.

@@ -33,11 +33,11 @@ from backend.conversation.page_events import (
     ToolCallFinished,
     ToolCallStarted,
 )
-from backend.errors import NoAnswer, PeerError
+from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
 from backend.observability.tracing import NO_TRACER, Span, Tracer, rooted
-from backend.storage.memory import Memory
+from backend.storage.memory import Memory, briefly
 from backend.storage.turn_claims import TurnClaims
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
@@ -190,12 +190,9 @@ class TurnRunner:
         )
 
     async def _profile(self) -> UserProfile:
-        try:
-            async with asyncio.timeout(KNOWN_WITHIN_S):
-                return await load_profile(self._dependencies.memory, self._request.user_id)
-        except (PeerError, TimeoutError):
-            log.warning("a typed turn goes on without what is known of its user: memory does not answer")
-            return UserProfile()
+        loading = load_profile(self._dependencies.memory, self._request.user_id)
+        warning = "a typed turn goes on without what is known of its user"
+        return await briefly(loading, UserProfile(), within_s=KNOWN_WITHIN_S, warning=warning)
 
     def _pipeline_view(self) -> Asked:
         request = self._request

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from backend.errors import BadPlugin
 from backend.middleware.base import MiddlewareStep, Stage
-from backend.tools.discovery import folder_modules, package_modules
+from backend.tools.discovery import declared_in, folder_modules, package_modules
 
 PACKAGE = "backend.middleware.steps"
 HINT = "Steps are files in backend/middleware/steps and in PLUGIN_FOLDERS; depends_on names other steps."
@@ -116,9 +116,4 @@ def discover(folders: Iterable[Path] = ()) -> list[MiddlewareStep]:
 
 def steps_of(module: ModuleType) -> list[MiddlewareStep]:
     """Return the steps declared in `module` itself, not those it imports."""
-    declared = (
-        getattr(value, "__step__", None)
-        for value in vars(module).values()
-        if getattr(value, "__module__", None) == module.__name__
-    )
-    return [step for step in declared if isinstance(step, MiddlewareStep)]
+    return declared_in(module, "__step__", MiddlewareStep)

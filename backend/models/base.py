@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -53,7 +53,7 @@ class ChatModel(Protocol):
         *,
         model: str,
         tools: Sequence[Json] = (),
-    ) -> AsyncIterator[Delta]:
+    ) -> AsyncGenerator[Delta, None]:
         """Yield deltas as the model produces them, `Finished` last.
 
         Closing the iterator closes the HTTP stream. Raise `ModelUnavailable`.

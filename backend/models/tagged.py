@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from backend.models.base import ChatModel, Delta, Finished, Json, TextDelta, ToolCall
@@ -51,7 +51,7 @@ class TaggedChatModel:
         stream = (
             self._tagged(messages, model, tools) if tagged else self._inner.stream(messages, model=model, tools=tools)
         )
-        async with _closing(stream) as deltas:
+        async with aclosing(stream) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -59,7 +59,7 @@ class TaggedChatModel:
         names = names_of(tools)
         reader = TagReader(names)
         called, end = False, Finished("stop")
-        async with _closing(self._inner.stream(as_text(messages, tools), model=model)) as deltas:
+        async with aclosing(self._inner.stream(as_text(messages, tools), model=model)) as deltas:
             async for delta in deltas:
                 match delta:
                     case TextDelta(text):
@@ -170,14 +170,3 @@ def _result(name: str, content: str, names: Sequence[str]) -> str:
 
 def _defused(text: str) -> str:
     return text.replace("<function_", "&lt;function_").replace("</function_", "&lt;/function_")
-
-
-@asynccontextmanager
-async def _closing(stream: AsyncIterator[Delta]) -> AsyncIterator[AsyncIterator[Delta]]:
-    """Close `stream` however the block ends, which closes the HTTP stream behind it."""
-    try:
-        yield stream
-    finally:
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()

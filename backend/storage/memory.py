@@ -14,12 +14,12 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
 from redis.asyncio import Redis
 
-from backend.errors import MemoryUnavailable
+from backend.errors import MemoryUnavailable, PeerError
 from backend.runtime.faults import call_listener
 from backend.runtime.supervisor import supervised
 from backend.storage import keys
@@ -52,6 +52,7 @@ UNSURE_WITHIN = 20
 TURN_S = 5.0
 """Seconds an update may wait for earlier updates of the same user by this process."""
 
+T = TypeVar("T")
 Close = Callable[[], Awaitable[None]]
 
 
@@ -408,3 +409,14 @@ class ContextListeners:
 
 MemoryJob = Callable[[Memory], Awaitable[Any]]
 """A job of the outbox: `lambda memory: memory.append_messages(...)`."""
+
+
+async def briefly(work: Awaitable[T], default: T, *, within_s: float, warning: str = "") -> T:
+    """Return what memory answers within `within_s` seconds, else `default`, and then log `warning` if given."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await work
+    except (PeerError, TimeoutError):
+        if warning:
+            log.warning("%s: memory does not answer", warning)
+        return default

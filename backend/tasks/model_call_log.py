@@ -18,7 +18,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from redis.asyncio import Redis
 
@@ -156,8 +156,7 @@ class LoggedModel:
         entry: Json = {"at": began, "model": model, "messages": [dict(each) for each in messages]}
         entry |= {"tools": [str(each.get("function", each).get("name", "")) for each in tools], "calls": []}
         try:
-            stream = cast(AsyncGenerator[Delta, None], self._model.stream(messages, model=model, tools=tools))
-            async with aclosing(stream) as deltas:
+            async with aclosing(self._model.stream(messages, model=model, tools=tools)) as deltas:
                 async for delta in deltas:
                     match delta:
                         case TextDelta(words):

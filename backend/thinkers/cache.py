@@ -18,9 +18,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from backend.agent.context import Exchange, Note, Situation
-from backend.errors import MemoryUnavailable
 from backend.observability.tracing import current_span
-from backend.storage.memory import Memory
+from backend.storage.memory import Memory, briefly
 from backend.thinkers.base import Answer, Manifest, Question, ThinkerProgress
 
 log = logging.getLogger(__name__)
@@ -152,11 +151,8 @@ class AnswerCache:
         return answer
 
     async def _kept(self, slot: Slot) -> tuple[str, tuple[str, ...]] | None:
-        try:
-            async with asyncio.timeout(CACHE_WITHIN_S):
-                stored = await self._memory.cache_get(slot.scope, slot.key)
-        except (MemoryUnavailable, TimeoutError):
-            return None
+        loading = self._memory.cache_get(slot.scope, slot.key)
+        stored = await briefly(loading, None, within_s=CACHE_WITHIN_S)
         if stored is None:
             return None
         try:
@@ -168,8 +164,5 @@ class AnswerCache:
 
     async def _keep(self, slot: Slot, ttl_s: int, answer: Answer) -> None:
         value = json.dumps([answer.text, list(answer.citations)], ensure_ascii=False)
-        try:
-            async with asyncio.timeout(CACHE_WITHIN_S):
-                await self._memory.cache_put(slot.scope, slot.key, value, ttl_s)
-        except (MemoryUnavailable, TimeoutError):
-            log.warning("an answer could not be cached: memory does not answer")
+        storing = self._memory.cache_put(slot.scope, slot.key, value, ttl_s)
+        await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")

@@ -20,12 +20,12 @@ from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call
 from backend.conversation.page_events import ToolProgress
-from backend.errors import MemoryUnavailable, NoAnswer
+from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
-from backend.storage.memory import HISTORY_LIMIT, Memory
+from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
 from backend.thinkers.base import (
     Answer,
     Checkpoints,
@@ -219,28 +219,22 @@ class ThinkerRun:
 
     async def _profile(self) -> UserProfile:
         """Load what is known of the user: the manifest wants some of it, and every answer their instructions."""
-        if not self.question.user_id:
+        if not (user_id := self.question.user_id):
             return STRANGER
-        try:
-            async with asyncio.timeout(MEMORY_WITHIN_S):
-                return await load_profile(self.dependencies.memory, self.question.user_id)
-        except (MemoryUnavailable, TimeoutError):
-            log.warning("%s goes on without what is known of the user: memory does not answer", self.manifest.domain)
-            return STRANGER
+        warning = f"{self.manifest.domain} goes on without what is known of the user"
+        loading = load_profile(self.dependencies.memory, user_id)
+        return await briefly(loading, STRANGER, within_s=MEMORY_WITHIN_S, warning=warning)
 
     async def _history(self) -> list[tuple[str, str]]:
         """Load the conversation's last turns: what the user and the assistant said, without the tools' part."""
         question, turns = self.question, self.manifest.history_turns
         if not turns or not question.user_id or not question.conversation_id:
             return []
-        try:
-            async with asyncio.timeout(MEMORY_WITHIN_S):
-                messages = await self.dependencies.memory.recent_messages(
-                    question.user_id, question.conversation_id, limit=HISTORY_LIMIT
-                )
-        except (MemoryUnavailable, TimeoutError):
-            log.warning("%s goes on without the conversation: memory does not answer", self.manifest.domain)
-            return []
+        loading = self.dependencies.memory.recent_messages(
+            question.user_id, question.conversation_id, limit=HISTORY_LIMIT
+        )
+        warning = f"{self.manifest.domain} goes on without the conversation"
+        messages = await briefly(loading, [], within_s=MEMORY_WITHIN_S, warning=warning)
         said = [message for message in messages if message.said][-2 * turns :]
         return [(message.role, message.content[:2_000]) for message in said]
 

@@ -9,8 +9,11 @@ import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 from backend.errors import BadPlugin, VoiceError
+
+T = TypeVar("T")
 
 
 def package_modules(package: str) -> list[ModuleType]:
@@ -24,6 +27,13 @@ def folder_modules(folder: Path) -> list[ModuleType]:
     """Return every `.py` file of `folder` but tests and names that begin with an underscore. Raise `BadPlugin`."""
     besides = ("_", "test_", "conftest.py")
     return [_loaded(path) for path in sorted(folder.glob("*.py")) if not path.name.startswith(besides)]
+
+
+def declared_in(module: ModuleType, mark: str, kind: type[T]) -> list[T]:
+    """Return the objects of `kind` that functions of `module` itself carry as their attribute `mark`."""
+    functions = (value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__)
+    declared = (getattr(function, mark, None) for function in functions)
+    return [one for one in declared if isinstance(one, kind)]
 
 
 def _imported(name: str) -> ModuleType:

@@ -15,7 +15,7 @@ from typing import Any
 from backend.errors import BadPlugin
 from backend.settings.settings import Settings
 from backend.tools.base import Client, Json, Principal, Tool
-from backend.tools.discovery import folder_modules, package_modules
+from backend.tools.discovery import declared_in, folder_modules, package_modules
 from backend.tools.runner import Toolbox, ToolResult, ToolSource
 
 OURSELVES = Principal("", client="internal")
@@ -99,9 +99,4 @@ def discover(services: Mapping[Any, Any], folders: Iterable[Path] = (), sources:
 
 def tools_of(module: ModuleType) -> list[Tool]:
     """Return the tools declared in `module` itself, not those it imports."""
-    declared = (
-        getattr(value, "__tool__", None)
-        for value in vars(module).values()
-        if getattr(value, "__module__", None) == module.__name__
-    )
-    return [tool for tool in declared if isinstance(tool, Tool)]
+    return declared_in(module, "__tool__", Tool)

@@ -148,7 +148,7 @@ class Summaries:
         parts: list[str] = []
         with opened("model", self._model_name) as span:
             span.asked(messages)
-            async with aclosing(self._model.stream(messages, model=self._model_name)) as deltas:  # type: ignore[type-var]
+            async with aclosing(self._model.stream(messages, model=self._model_name)) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, TextDelta):
                         parts.append(delta.text)

@@ -92,7 +92,7 @@ async def test_words_arrive_before_the_stream_ends(make: Make) -> None:
     async with make("slow") as (model, _), asyncio.timeout(5):
         stream = model.stream(ASK, model="m")
         assert await anext(stream) == TextDelta("One")
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
 
 
 @both
@@ -101,7 +101,7 @@ async def test_closing_the_iterator_closes_the_stream(make: Make) -> None:
         stream = model.stream(ASK, model="m")
         await anext(stream)
         assert open_streams() == 1
-        await stream.aclose()  # type: ignore[attr-defined]
+        await stream.aclose()
         await until(lambda: open_streams() == 0)
 
 
