@@ -1,8 +1,8 @@
-"""One call's trace: what the turn machine and the page are told, told to the spans of the call and its turns.
+"""The trace of one call: its turns and its Thinkers as spans, made from the events of the turn machine and the page.
 
-A turn begins where the caller fell silent and lasts until the last thing that was done or heard for it; it is
-handed over when the next one has begun and no Thinker works for it any more, since until then an answer may still
-go stale. What a Thinker does inside opens its own spans under the one `thinker` puts around it.
+A turn begins where the caller fell silent and lasts until the last thing that was done or heard for it. Its span is
+ended when the next turn has begun and no Thinker works for it any more, since until then an answer may still go stale.
+A Thinker opens its own spans under the one that `thinker` puts around it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from backend.observability.tracing import Outcome, Span, Tracer, within
 from backend.sessions.registry import Session
 
 FAULTS = frozenset({"error", "responder_gone"})
-"""Reasons for a call's end that are not as it should be."""
+"""Reasons for a call's end that count as failures."""
 
 
 @dataclass(slots=True)
 class _Work:
-    """A Thinker's span, and how it came out."""
+    """A Thinker's span, and its outcome."""
 
     span: Span
     outcome: Outcome | None = None
@@ -48,20 +48,20 @@ class _Turn:
     heard: bool = False
     failed: bool = False
     idle: bool = False
-    """What is said from here on is no answer any more."""
+    """True once what is said is no answer any more."""
     works: dict[str, _Work] = field(default_factory=dict)
 
     def touch(self) -> None:
-        """Something happened for it."""
+        """Note that something happened for it now."""
         self.active_at = self.span.now()
 
     @property
     def working(self) -> bool:
-        """Whether a Thinker has not come to an end."""
+        """True while one of its Thinkers is at work."""
         return any(work.outcome is None for work in self.works.values())
 
-    def hand_over(self) -> None:
-        """End it and what is in it."""
+    def end(self) -> None:
+        """End the span and those within it."""
         for work in self.works.values():
             work.span.end(work.outcome or "cancelled", at=work.at or None)
         self.works.clear()
@@ -77,15 +77,15 @@ class CallTrace:
         self._session = session
         self._turn = _Turn(self._span)
         self._earlier: list[_Turn] = []
-        """Turns that are over but for a Thinker."""
+        """Turns that wait for a Thinker only."""
 
     def __repr__(self) -> str:
-        return f"CallTrace(turn {self._turn.number}, {len(self._earlier)} not yet handed over)"
+        return f"CallTrace(turn {self._turn.number}, {len(self._earlier)} not yet ended)"
 
     def on_turn(self, number: int, event: ev.Event | None) -> None:
         """Begin a new turn if the machine is in one after `event`; call it before any command is carried out."""
         if self._earlier:
-            self._hand_over_earlier()
+            self._end_earlier()
         if number == self._turn.number:
             return
         self._earlier.append(self._turn)
@@ -95,7 +95,7 @@ class CallTrace:
         self._turn.touch()
 
     def thinker(self, call: str) -> within:
-        """A block whose tasks work for tool call `call`."""
+        """Return a block whose tasks work for tool call `call`."""
         span = self._turn.span.open("thinker", "route_to_thinker")
         self._turn.works[call] = _Work(span)
         return within(span)
@@ -127,9 +127,9 @@ class CallTrace:
                 turn.failed = True
 
     def close(self, reason: str) -> None:
-        """The call is over."""
+        """End all spans."""
         for turn in (*self._earlier, self._turn):
-            turn.hand_over()
+            turn.end()
         self._earlier.clear()
         self._span.note(reason=reason, responder=self._session.responder, transport=self._session.transport)
         self._span.note(**self._session.counts)
@@ -151,10 +151,10 @@ class CallTrace:
                     traced.at = turn.active_at = traced.span.now()
                     _describe(traced.span, event.work)
 
-    def _hand_over_earlier(self) -> None:
+    def _end_earlier(self) -> None:
         for turn in [turn for turn in self._earlier if not turn.working]:
             self._earlier.remove(turn)
-            turn.hand_over()
+            turn.end()
 
 
 def _describe(span: Span, work: ThinkerWork | None) -> None:

@@ -50,7 +50,7 @@ THINKER_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 
 
 class CallMetrics:
-    """Figures about calls. `domains` are the Thinkers that exist, the only ones counted by name."""
+    """The counters of calls. `domains` are the Thinkers that exist, the only ones counted by name."""
 
     def __init__(self, domains: Iterable[str] = (), registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
@@ -69,7 +69,7 @@ class CallMetrics:
         self._live.set_function(live)
 
     def session_ended(self, reason: str) -> None:
-        """A session is over; `reason` as in the page event `session_ended`."""
+        """Count the end of a session, with its reason."""
         self._ended.labels(_known(reason, END_REASONS)).inc()
 
     def turn_measured(self, turn: TurnMeasured) -> None:
@@ -80,11 +80,11 @@ class CallMetrics:
         self.recent.turn(legs)
 
     def vad_decided(self, decision: str) -> None:
-        """The segmenter decided: speech started, paused, resumed or stopped."""
+        """Count a decision of the segmenter: speech started, paused, resumed or stopped."""
         self._vad.labels(_known(decision, VAD_DECISIONS)).inc()
 
     def thinker_finished(self, domain: str, outcome: str, seconds: float) -> None:
-        """A Thinker's work ended as complete, failed, stale or cancelled after `seconds`."""
+        """Count the end of a Thinker's work as complete, failed, stale or cancelled after `seconds`."""
         labels = _known(domain, self._domains), _known(outcome, THINKER_OUTCOMES)
         self._thinkers.labels(*labels).observe(seconds)
         self.recent.thinker(*labels, seconds)
@@ -140,7 +140,7 @@ def _counted(name: str, meaning: str, label: str, counts: Mapping[str, int]) -> 
 
 
 class _Losses(Collector):
-    """A counter that somebody else keeps, read at every scrape."""
+    """Reads a counter that is kept elsewhere at every scrape."""
 
     def __init__(self, name: str, meaning: str, lost: Callable[[], int]) -> None:
         self._name = name
@@ -148,7 +148,7 @@ class _Losses(Collector):
         self._lost = lost
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """One sample."""
+        """Yield one sample."""
         yield CounterMetricFamily(self._name, self._meaning, value=self._lost())
 
 
@@ -168,16 +168,16 @@ class RecentMetrics:
         return f"RecentMetrics({len(self._turns)} turns, {len(self._seconds)} Thinkers)"
 
     def turn(self, legs: Mapping[str, float]) -> None:
-        """A turn's legs by name, in milliseconds."""
+        """Keep the legs of a turn by name, in milliseconds."""
         self._turns.append(dict(legs))
 
     def thinker(self, domain: str, outcome: str, seconds: float) -> None:
-        """A Thinker's work ended. `domain` and `outcome` are of closed sets: the table does not grow."""
+        """Keep the end of a Thinker's work. `domain` and `outcome` are of closed sets: the table does not grow."""
         self._outcomes.setdefault(domain, Tally())[outcome] += 1
         self._seconds.setdefault(domain, deque(maxlen=KEPT)).append(seconds)
 
     def turns(self) -> dict[str, Any]:
-        """`{count, legs: {name: {p50_ms, p95_ms}}}` of the newest turns."""
+        """Return `{count, legs: {name: {p50_ms, p95_ms}}}` of the newest turns."""
         names = dict.fromkeys(name for legs in self._turns for name in legs)
         return {
             "count": len(self._turns),
@@ -185,7 +185,7 @@ class RecentMetrics:
         }
 
     def thinkers(self) -> list[dict[str, Any]]:
-        """`{domain, outcomes, p50_ms, p95_ms}` of each Thinker that has worked; outcomes since the start."""
+        """Return `{domain, outcomes, p50_ms, p95_ms}` of each Thinker that has worked; outcomes since the start."""
         return [
             {"domain": domain, "outcomes": dict(self._outcomes[domain])} | middle(1000 * each for each in seconds)
             for domain, seconds in sorted(self._seconds.items())
@@ -193,7 +193,7 @@ class RecentMetrics:
 
 
 def middle(values: Iterable[float]) -> dict[str, int]:
-    """Median and 95th percentile by nearest rank. Raises `ValueError` when there are none."""
+    """Return median and 95th percentile by nearest rank. Raises `ValueError` for no values."""
     ordered = sorted(values)
     if not ordered:
         raise ValueError("there is no middle of nothing")

@@ -1,4 +1,4 @@
-"""Records in the words of LangSmith's ingest API. Pure.
+"""Records as LangSmith's ingest API takes them; pure functions.
 
 Its documentation calls a span a *run*. `POST {endpoint}/runs/batch` takes `{"post": […], "patch": […]}`: runs that
 are new, and additions to runs it has. Every run names its trace, its parent and its `dotted_order`: the beginnings
@@ -25,7 +25,7 @@ CONVERSATION_LIMIT = 4 * TEXT_LIMIT
 
 
 def payload(records: Sequence[Record], project: str) -> bytes:
-    """The body of one request. A run that begins and ends within it is sent once."""
+    """Return the body of one request. A run that begins and ends within it is sent once."""
     posts: dict[int, dict[str, Any]] = {}
     patches: dict[int, dict[str, Any]] = {}
     for record in records:
@@ -37,7 +37,7 @@ def payload(records: Sequence[Record], project: str) -> bytes:
 
 
 def run_of(record: Record, project: str) -> dict[str, Any]:
-    """One run."""
+    """Return one run."""
     step = record.path[-1]
     run: dict[str, Any] = {
         "id": _uuid(step),
@@ -64,7 +64,7 @@ def run_of(record: Record, project: str) -> dict[str, Any]:
 
 
 def metadata(record: Record) -> dict[str, Any]:
-    """What runs can be filtered by."""
+    """Return the metadata that runs can be filtered by."""
     shown: dict[str, Any] = {"session_id": record.session_id, "kind": record.kind, **record.facts}
     if record.outcome:
         shown |= {"outcome": record.outcome, "tokens": record.tokens}
@@ -82,7 +82,7 @@ def metadata(record: Record) -> dict[str, Any]:
 
 
 def _words(words: Mapping[str, Any]) -> dict[str, Any]:
-    """Lengths and, where they were kept, the words: a conversation's end rather than its beginning."""
+    """Return lengths and, where they were kept, the words: a conversation's end rather than its beginning."""
     shown = dict(words)
     if "conversation" not in shown:
         return shown
@@ -104,7 +104,7 @@ def _uuid(step: Step) -> str:
 
 @lru_cache(maxsize=512)
 def _order(step: Step) -> str:
-    """A step of a dotted order, e.g. 20261121T101500123456Z019aa…; a span's is part of all those within it."""
+    """Return a step of a dotted order, e.g. 20261121T101500123456Z019aa…; a span's is part of all those within it."""
     moment = _moment(step.began).translate(_PUNCTUATION).removesuffix("+0000")
     return f"{moment}Z{_uuid(step)}"
 
@@ -113,6 +113,6 @@ _PUNCTUATION = str.maketrans("", "", "-:.")
 
 
 def _moment(nanoseconds: int) -> str:
-    """ISO 8601 to the microsecond. Reckoned in integers: a float would round a child to before its parent."""
+    """Return ISO 8601 to the microsecond. In integers: a float would round a child to before its parent."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000).isoformat(timespec="microseconds")

@@ -1,6 +1,6 @@
-"""The figures of all processes behind one port as one page of metrics, each sample with its process's name.
+"""The metrics of all processes behind one port as one page, each sample with the name of its process.
 
-A scrape reaches whichever process the kernel gives it to; without this, every scrape would tell of another one.
+A scrape reaches whichever process the kernel gives it to; without this, every scrape would show another one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from prometheus_client.samples import Sample
 
 
 def merged(pages: Iterable[tuple[str, str]]) -> str:
-    """One page out of (process, its page in Prometheus's text format)."""
+    """Return one page made of pairs of a process and its page in Prometheus's text format."""
     registry = CollectorRegistry()
     registry.register(_Pages(list(pages)))
     return generate_latest(registry).decode()
@@ -26,7 +26,7 @@ class _Pages(Collector):
         self._pages = pages
 
     def collect(self) -> Iterator[Metric]:
-        """Each family once, with the samples of all."""
+        """Yield each family once, with the samples of all processes."""
         families: dict[str, Metric] = {}
         for process, page in self._pages:
             for family in text_string_to_metric_families(page):

@@ -1,4 +1,4 @@
-"""Figures about requests: how long until each route began to answer, and what became of offers."""
+"""The metrics of requests: the time until each route began to answer, and the outcomes of SDP offers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OFFER = "/api/rtc/offer"
 
 
 class RequestMetrics:
-    """Middleware: observes every HTTP answer when it begins, so that a stream counts as long as its first byte took."""
+    """Middleware that observes every HTTP answer when it begins, so that a stream counts until its first byte."""
 
     def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
         self._app = app
@@ -49,6 +49,6 @@ class RequestMetrics:
 
 
 def route_template(scope: Scope) -> str:
-    """The path as the route declares it (`/api/sessions/{session_id}`), never as it was asked for."""
+    """Return the path as the route declares it (`/api/sessions/{session_id}`), never as it was asked for."""
     template = getattr(scope.get("route"), "path", None)
     return template if isinstance(template, str) else OTHER

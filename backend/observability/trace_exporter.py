@@ -66,21 +66,21 @@ class TraceExporter:
         self.delivered = 0
 
     def __repr__(self) -> str:
-        state = f"resting {self._rest_s:g} s" if self._rest_s else "well"
+        state = f"paused for {self._rest_s:g} s" if self._rest_s else "sending"
         return f"TraceExporter({self.depth} waiting, {self.delivered} delivered, {self.lost} lost, {state})"
 
     @property
     def depth(self) -> int:
-        """Records waiting, without the batch in hand."""
+        """The number of records waiting, without the batch being sent."""
         return len(self._waiting)
 
     @property
     def lost(self) -> int:
-        """Records given up."""
+        """The number of records given up."""
         return self.dropped + self.failed
 
     def enqueue(self, record: Record) -> None:
-        """Have `record` delivered soon. Called from one thread only."""
+        """Queue `record` for delivery. Called from one thread only."""
         if len(self._waiting) >= self._limits.limit:
             with suppress(IndexError):  # the exporter may just have taken them all
                 self._waiting.popleft()
@@ -88,7 +88,7 @@ class TraceExporter:
         self._waiting.append(record)
 
     def start(self) -> None:
-        """Start delivering."""
+        """Start the thread."""
         self._thread = threading.Thread(target=self._work, name="trace exporter", daemon=True)
         self._thread.start()
 
@@ -114,7 +114,7 @@ class TraceExporter:
             self._finish()
 
     def _deliver(self) -> None:
-        """Batch after batch, until nothing waits, one fails, or it is time to stop."""
+        """Send batch after batch, until nothing waits, one fails, or it is time to stop."""
         while (self._batch or self._take()) and time.monotonic() < self._stop_by:
             self._attempts += 1
             try:

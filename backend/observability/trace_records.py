@@ -1,7 +1,7 @@
-"""Spans that are kept: each becomes a `Record` when it ends, and the outermost one already when it begins.
+"""Recorded spans: each becomes a `Record` when it ends, and the outermost one already when it begins.
 
-The caller's side of tracing is in here, so it only takes notes: ids, times and lengths. Wording, formatting and
-sending are done elsewhere, from records that nobody changes any more.
+This side of tracing runs in calls, so it only notes ids, times and lengths. Formatting and sending are done elsewhere,
+from records that nobody changes any more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Step(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is known of a span at its beginning (`ended` None) or at its end. Times are Unix time in nanoseconds."""
+    """A span as known at its beginning (`ended` None) or at its end. Times are Unix times in nanoseconds."""
 
     session_id: str
     path: tuple[Step, ...]
@@ -46,7 +46,7 @@ Keep = Callable[[Record], None]
 
 
 class RecordedSpan:
-    """See `base.Span`."""
+    """A `Span` that is recorded."""
 
     __slots__ = (
         *("_asked", "_content", "_facts", "_keep", "_kind", "_name", "_over", "_path", "_said", "_session_id"),
@@ -84,11 +84,11 @@ class RecordedSpan:
         return f"RecordedSpan({self._kind} {self._name}, {'over' if self._over else 'open'})"
 
     def announce(self) -> None:
-        """Keep a record of its beginning."""
+        """Record the beginning."""
         self._record(None, None)
 
     def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> RecordedSpan:
-        """See `base.Span`."""
+        """Open a span within this one, begun `ago_ms` milliseconds ago."""
         return RecordedSpan(
             kind,
             name,
@@ -100,34 +100,34 @@ class RecordedSpan:
         )
 
     def rename(self, name: str) -> None:
-        """See `base.Span`."""
+        """Replace the name."""
         self._name = name
 
     def note(self, **facts: Fact) -> None:
-        """See `base.Span`."""
+        """Add facts; a later one of the same name replaces the earlier."""
         self._facts.update(facts)
 
     def asked(self, words: Words) -> None:
-        """See `base.Span`."""
+        """Add words that went in."""
         _add(self._asked, words, content=self._content)
 
     def said(self, words: Words) -> None:
-        """See `base.Span`."""
+        """Add words that came out."""
         _add(self._said, words, content=self._content)
 
     def spent(self, tokens: int) -> None:
-        """See `base.Span`."""
+        """Add tokens, here and in every span around this one."""
         span: RecordedSpan | None = self
         while span is not None:
             span._tokens += tokens
             span = span._under
 
     def now(self) -> int:
-        """See `base.Span`."""
+        """Return this moment on the trace's own clock."""
         return time.perf_counter_ns() + self._skew
 
     def end(self, outcome: Outcome = "complete", *, at: int | None = None) -> None:
-        """See `base.Span`."""
+        """End the span, now or at the moment `at`; only the first end counts."""
         if not self._over:
             self._over = True
             self._record(max(at or self.now(), self._path[-1].began), outcome)

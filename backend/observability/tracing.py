@@ -1,13 +1,13 @@
-"""What a trace is made of: spans within spans, from a call down to each request to a model and each tool.
+"""The spans a trace is made of, from a call down to each request to a model and each tool.
 
     session ─► turn ─► thinker ─┬─► model
                                 └─► tool
 
-What belongs to no call is a trace of its own: a typed turn, a summary, a digest. See `rooted`.
+A typed turn, a summary and a digest belong to no call and are traces of their own. See `rooted`.
 
-A span is opened under another, told facts meanwhile, and ended once. Nothing here waits for anything, and nothing
-here fails: whoever is traced need not know whether anybody is watching. What a span is told in a caller's own
-words (`asked`, `said`) leaves this process as a length, unless the operator has asked for more.
+A span is opened under another, takes facts meanwhile, and is ended once. Nothing here waits, and nothing here fails:
+whoever is traced need not know whether anybody is watching. A caller's own words (`asked`, `said`) leave this process
+as a length, unless the operator has asked for more.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Words = str | Sequence[Mapping[str, Any]]
 
 
 class Span(Protocol):
-    """Something that takes time, in a tree of such."""
+    """A piece of work that takes time, in a tree of such pieces."""
 
     def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> Span:
-        """A span within this one, begun `ago_ms` milliseconds ago."""
+        """Open a span within this one, begun `ago_ms` milliseconds ago."""
         ...
 
     def rename(self, name: str) -> None:
-        """Its name, once it is known better."""
+        """Replace the name, once it is known better."""
         ...
 
     def note(self, **facts: Fact) -> None:
@@ -42,43 +42,43 @@ class Span(Protocol):
         ...
 
     def asked(self, words: Words) -> None:
-        """What went in. Told more than once, it adds up."""
+        """Add words that went in."""
         ...
 
     def said(self, words: Words) -> None:
-        """What came out; likewise."""
+        """Add words that came out."""
         ...
 
     def spent(self, tokens: int) -> None:
-        """Tokens used in here: they count for every span around this one, too."""
+        """Add tokens that were used here; they count for every span around this one, too."""
         ...
 
     def now(self) -> int:
-        """This moment on the trace's own clock, for `end`."""
+        """Return this moment on the trace's own clock, for `end`."""
         ...
 
     def end(self, outcome: Outcome = "complete", *, at: int | None = None) -> None:
-        """It is over, or was at the moment `at`. Only the first end counts."""
+        """End the span, now or at the moment `at`. Only the first end counts."""
         ...
 
 
 class Tracer(Protocol):
-    """Where traces go."""
+    """The destination of traces."""
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> Span:
-        """The outermost span of a new trace: a call's session, or something that belongs to no call.
+        """Open the outermost span of a new trace: a call's session, or something that belongs to no call.
 
         Traces of one `session_id` are shown together: it is the call's, or the conversation's.
         """
         ...
 
     async def close(self) -> None:
-        """Hand over what can be handed over in a moment; the rest is given up."""
+        """Send what can be sent in a moment; the rest is given up."""
         ...
 
 
 class NoSpan:
-    """Nobody is watching."""
+    """The span of a trace that nobody watches; its methods do nothing."""
 
     __slots__ = ()
 
@@ -86,47 +86,47 @@ class NoSpan:
         return "NoSpan()"
 
     def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> NoSpan:
-        """Itself."""
+        """Return itself."""
         return self
 
     def rename(self, name: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def note(self, **facts: Fact) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def asked(self, words: Words) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def said(self, words: Words) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def spent(self, tokens: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def now(self) -> int:
-        """No time at all."""
+        """Return 0."""
         return 0
 
     def end(self, outcome: Outcome = "complete", *, at: int | None = None) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 NO_SPAN = NoSpan()
 
 
 class NoTracer:
-    """Tracing is off."""
+    """The tracer while tracing is off."""
 
     def __repr__(self) -> str:
         return "NoTracer()"
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> NoSpan:
-        """The span that is none."""
+        """Return the span that records nothing."""
         return NO_SPAN
 
     async def close(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 NO_TRACER = NoTracer()
@@ -135,7 +135,7 @@ _current: ContextVar[Span] = ContextVar("current_span", default=NO_SPAN)
 
 
 def current_span() -> Span:
-    """The span this task works for; tasks begun inside `within` inherit it."""
+    """Return the span this task works for; tasks begun inside `within` inherit it."""
     return _current.get()
 
 
@@ -159,14 +159,14 @@ class within:  # noqa: N801 - it reads as a word: `with within(span):`
 
 @contextmanager
 def rooted(tracer: Tracer, kind: Kind, name: str, session_id: str) -> Iterator[Span]:
-    """A block that is a trace of its own, and ends it as the block ends, unless the block has done so itself."""
+    """Trace a block by itself; the trace ends with the block, unless the block has ended it."""
     with _ended_with(tracer.session(session_id, kind, name)) as span:
         yield span
 
 
 @contextmanager
 def opened(kind: Kind, name: str) -> Iterator[Span]:
-    """A block that is a span within the current one; likewise."""
+    """Trace a block as a span within the current one; the span ends with the block, unless the block has ended it."""
     with _ended_with(current_span().open(kind, name)) as span:
         yield span
 
