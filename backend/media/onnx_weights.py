@@ -1,4 +1,4 @@
-"""Reads the named weights out of an ONNX file: just enough of its format (protocol buffers) for that.
+"""The reader of named weights in an ONNX file knows just enough of its format (protocol buffers) for that.
 
 A message is a row of fields, each a key (number and wire type) and a value. Followed here: `ModelProto.graph` (7),
 `GraphProto.node` (1), `NodeProto.attribute` (5), `AttributeProto.name` (1), `.t` (5) and `.g` (6), `TensorProto.dims`
@@ -30,65 +30,43 @@ class BadModel(BadRequest):
 def read_weights(model: bytes, branch: str) -> Weights:
     """Return every named float tensor in the graphs called `branch` (of an `If` node), by name. Raises `BadModel`."""
     try:
-        graph = dict(_fields(memoryview(model)))[7]
-        return dict(_of_branch(graph, branch))
+        graph = _message(memoryview(model))[7][-1]
+        inside = [each[6][-1] for each in _attributes(graph) if 6 in each and _text(each[1][-1]) == branch]
+        return dict(named for each in inside for named in _tensors(each))
     except (IndexError, KeyError, ValueError, TypeError) as error:
         raise BadModel(f"The model file cannot be read ({type(error).__name__}).") from error
 
 
 Value = int | memoryview
-
-
-def _of_branch(graph: Value, branch: str) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """Yield the tensors of a branch, which an `If` node keeps as an attribute that is a graph."""
-    for attribute in _attributes(graph):
-        if 6 in attribute:
-            inside = _tensors(attribute[6]) if bytes(_view(attribute[1])) == branch.encode() else ()
-            yield from inside
+Fields = dict[int, list[Value]]
+"""The values of a message by the number of their field."""
 
 
 def _tensors(graph: Value) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Yield the constants of a graph and of the graphs within it."""
     for attribute in _attributes(graph):
-        if 5 in attribute:
-            yield from _tensor(attribute[5])
-        if 6 in attribute:
-            yield from _tensors(attribute[6])
+        for tensor in map(_message, attribute.get(5, [])):
+            if 8 in tensor and tensor.get(2, [0])[-1] == _FLOAT:
+                shape = [size for dims in tensor.get(1, []) for size in _sizes(dims)]
+                raw = tensor[9][-1] if 9 in tensor else b""
+                yield _text(tensor[8][-1]), np.frombuffer(_bytes(raw), "<f4").reshape(shape)
+        for inner in attribute.get(6, []):
+            yield from _tensors(inner)
 
 
-def _attributes(graph: Value) -> Iterator[dict[int, Value]]:
-    for number, node in _fields(_view(graph)):
-        if number == 1:
-            for inner, attribute in _fields(_view(node)):
-                if inner == 5:
-                    yield dict(_fields(_view(attribute)))
+def _attributes(graph: Value) -> Iterator[Fields]:
+    for node in _message(graph).get(1, []):
+        yield from map(_message, _message(node).get(5, []))
 
 
-def _tensor(value: Value) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    shape: list[int] = []
-    name, raw, kind = "", b"", 0
-    for number, field in _fields(_view(value)):
-        match number:
-            case 1:
-                shape += [field] if isinstance(field, int) else _packed(field)
-            case 2:
-                kind = int(field) if isinstance(field, int) else 0
-            case 8:
-                name = bytes(_view(field)).decode()
-            case 9:
-                raw = bytes(_view(field))
-    if name and kind == _FLOAT:
-        yield name, np.frombuffer(raw, "<f4").reshape(shape)
-
-
-def _fields(message: memoryview) -> Iterator[tuple[int, Value]]:
-    at = 0
+def _message(value: Value) -> Fields:
+    message, fields, at = _bytes(value), Fields(), 0
     while at < len(message):
         key, at = _varint(message, at)
         match key & 7:
             case 0:
-                value, at = _varint(message, at)
-                yield key >> 3, value
+                number, at = _varint(message, at)
+                fields.setdefault(key >> 3, []).append(number)
                 continue
             case 1:
                 size = 8
@@ -98,16 +76,20 @@ def _fields(message: memoryview) -> Iterator[tuple[int, Value]]:
                 size = 4
             case wire_type:
                 raise ValueError(f"wire type {wire_type}")
-        yield key >> 3, message[at : at + size]
+        fields.setdefault(key >> 3, []).append(message[at : at + size])
         at += size
+    return fields
 
 
-def _packed(message: memoryview) -> list[int]:
-    numbers, at = [], 0
-    while at < len(message):
-        number, at = _varint(message, at)
-        numbers.append(number)
-    return numbers
+def _sizes(dims: Value) -> Iterator[int]:
+    """Yield dimensions, which come one by one or packed."""
+    if isinstance(dims, int):
+        yield dims
+        return
+    at = 0
+    while at < len(dims):
+        size, at = _varint(dims, at)
+        yield size
 
 
 def _varint(message: memoryview, at: int) -> tuple[int, int]:
@@ -122,7 +104,11 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def _view(value: Value) -> memoryview:
+def _bytes(value: Value | bytes) -> memoryview:
     if isinstance(value, int):
         raise TypeError("a number where a message was expected")
-    return value
+    return memoryview(value)
+
+
+def _text(value: Value) -> str:
+    return bytes(_bytes(value)).decode()
