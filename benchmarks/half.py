@@ -30,10 +30,10 @@ class HalfCall:
 
     def __init__(self, transport: WebRTCTransport, caller: WebRTCCaller) -> None:
         self.transport = transport
-        self._caller = caller.peer._sender
+        self._caller = caller.peer.sender
         self._sequence, self._timestamp = self._caller._sequence + AFTER, 10_000_000
         self._address = caller.peer._ice._nominated[1].remote_addr
-        slot = transport._peer._sender._slot
+        slot = transport._peer.sender.slot
         assert slot is not None
         self.slot = slot
 

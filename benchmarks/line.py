@@ -44,17 +44,17 @@ class Line:
     @classmethod
     async def take_over(cls, peer: AudioPeer, next_payload: NextPayload, keep: KeepPacket) -> Line:
         """From `peer`'s own sender and receiver, once it is connected."""
-        sender: Any = peer._sender
+        sender: Any = peer.sender
         await sender._RTCRtpSender__rtp_started.wait()
         return cls(peer, next_payload, keep)
 
     def __init__(self, peer: AudioPeer, next_payload: NextPayload, keep: KeepPacket) -> None:
         """See `take_over`."""
-        sender: Any = peer._sender
+        sender: Any = peer.sender
         self._sender = sender
         self._receiver: Any = peer._transceiver.receiver
         self._next_payload, self._keep = next_payload, keep
-        sender._slot.leave()
+        sender.slot.leave()
         pair: Any = peer._ice._nominated[1]
         self._sockets = [_unwatched(pair.protocol)]
         self._sockets += [_unwatched(each) for each in peer._ice._protocols if each is not pair.protocol]
@@ -62,7 +62,7 @@ class Line:
         self._to = pair.remote_addr
         self._cover, self._uncover = Protection(sender.transport._tx_srtp), Protection(sender.transport._rx_srtp)
         self._sequence = sender._sequence
-        self._origin = sender._origin + (sender._slot._number + 1) * SLOT_TICKS
+        self._origin = sender._origin + (sender.slot._number + 1) * SLOT_TICKS
         self._clock_ahead = 0.0
         self._newest = b""
         self._received = self._sent = self._sent_bytes = 0

@@ -21,32 +21,8 @@ is loaded once and shared; a call has only a small state of its own.
   passes unasked the engine never gets: handing it in later costs most of what was saved, and found no end sooner than
   10 ms.
 
-Measured by `python -m benchmarks.endpointing` (15 short synthetic sentences of four voices, three times each, through
-the codec; threshold 0.7, 32 ms hops): median milliseconds from the first sound to the onset, and from the last sound
-to the first silent frame (in brackets: nine of ten are within), and how many of 180 were cut in two. "Now" a frame is
-judged by its end, sure speech asked about less often, and 0.5 is enough for an onset:
-
-                      TEN alone             Silero alone          resting, before       now
-    clean             118 (226), 52 (74)    88 (191), 63 (88)     58 (133), 39 (51)     46 (90), 28 (38)
-                      9 cut                 7 cut                 4 cut                 4 cut
-    20 dB quieter     151 (566), 56 (78)    112 (224), 73 (94)    98 (213), 16 (34)     88 (196), 12 (25)
-                      3 cut                 5 cut                 13 cut                12 cut
-    a third deeper    362 (1162), 19 (69)   170 (404), 28 (68)    124 (305), 33 (48)    75 (254), 23 (37)
-                      49 cut, 7 missed      31 cut                34 cut                37 cut
-    pink at -50 dBFS  112 (199), 50 (83)    82 (180), 68 (94)     58 (159), 22 (35)     51 (124), 18 (29)
-                      8 cut                 6 cut                 7 cut                 7 cut
-    pink at -42 dBFS  114 (201), 46 (84)    93 (200), 65 (98)     69 (162), 8 (26)      59 (145), 4 (24)
-                      4 cut                 4 cut                 9 cut                 8 cut
-    pink at -35 dBFS  156 (275), 26 (164)   89 (183), 76 (115)    73 (151), 76 (115)    64 (139), 81 (121)
-                      19 cut                3 cut                 3 cut                 1 cut
-    hops a second     31                    32                    50                    33
-
-In the last room, which is not known yet, nothing rests. Noise as loud as the voice that is switched on the moment it
-ends is told from it after 139 ms (202) where every frame is asked about, and 223 (293) now. Judging the last 12, 10 or
-8 ms of a frame ended the clean row after 32, 31 or 28 ms and cut 73, 70 and 70 sentences of all, 70 judged whole.
-
-Clicks, knocks, coughs, and white and pink noise of -25 and -30 dBFS start nothing with either. Silero gives none of
-them more than 0.3; TEN VAD goes to 0.67, so with it an onset needs the threshold.
+How soon onsets and ends are found, and how often a sentence is cut in two, is measured by `python -m
+benchmarks.endpointing`: see docs/performance.md, "When speech is found".
 """
 
 from __future__ import annotations
@@ -69,7 +45,7 @@ CATCH_UP_FRAMES = 11
 PEEK_AFTER_FRAMES = 15
 """300 ms without speech: looking twice at every frame finds an onset sooner, but would drag out an end."""
 JUDGED_MS = 8
-"""See the table above."""
+"""See "When speech is found" in docs/performance.md."""
 ABOVE_ROOM_DB = 6.0
 RISE_DB = 0.06
 """3 dB a second."""

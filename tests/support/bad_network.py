@@ -17,7 +17,7 @@ class Network:
         self.sent = self.lost = 0
         self._random = random.Random(seed)
         self._kept_back: bytes | None = None
-        path = caller.peer._sender._path
+        path = caller.peer.sender._path
         self._send = path.send
         vars(path)["send"] = self._pass_on
 

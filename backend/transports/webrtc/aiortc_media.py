@@ -117,21 +117,12 @@ class PacketSender(RTCRtpSender):
         self._next_payload = next_payload
         self._on_loss = on_loss
         self._on_fault = on_fault
-        self._slot: MediaSlot | None = None
+        self.slot: MediaSlot | None = None
+        """The share of the media clock, once there is something to send by."""
         self._payload_type = 0
         self._marker = 0
         self._sequence = random16() % 32768  # see aiortc's own `random_sequence_number`
         self._origin = random32()
-
-    @property
-    def skipped(self) -> int:
-        """Slots left out after a stall."""
-        return self._slot.skipped if self._slot else 0
-
-    @property
-    def worst_gap_ms(self) -> float:
-        """The longest time between two slots."""
-        return self._slot.worst_gap_ms if self._slot else 0.0
 
     async def _run_rtp(self, codec: RTCRtpCodecParameters) -> None:
         """Run until cancelled, as aiortc does, announcing the beginning and the end."""
@@ -139,14 +130,14 @@ class PacketSender(RTCRtpSender):
         self._payload_type = codec.payloadType
         self._protection = Protection(self._dtls._tx_srtp)
         self._path = MediaPath(self._dtls.transport._connection)
-        self._slot = current_media_clock().join(self._on_slot, self._on_fault)
+        self.slot = current_media_clock().join(self._on_slot, self._on_fault)
         _inside(self, RTCRtpSender, "rtp_started").set()
         try:
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
             pass  # this is how `stop` ends it, and waits for `rtp_exited`
         finally:
-            self._slot.leave()
+            self.slot.leave()
             _inside(self, RTCRtpSender, "rtp_exited").set()
 
     async def _handle_rtcp_packet(self, packet: AnyRtcpPacket) -> None:

@@ -79,7 +79,7 @@ class AudioPeer:
         """Open nothing yet. `clocked`: one of a server's many calls, whose sockets are read together."""
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=config.rtc_servers()))
         self._transceiver = self._add_audio()
-        self._sender = take_over(self._transceiver, on_packet, next_payload, on_loss, on_fault)
+        self.sender = take_over(self._transceiver, on_packet, next_payload, on_loss, on_fault)
         self._ice = aiortc_media.ice_connection(self._transceiver)
         aioice_sockets.bind_within(self._ice, config.force_host, config.port_range, clocked=clocked)
         self._wishes = OPUS_WISHES | PAUSES_WISH if config.pauses else OPUS_WISHES
@@ -94,21 +94,6 @@ class AudioPeer:
     def state(self) -> PeerState:
         """The state of the connection."""
         return PeerState(self._connection.connectionState)
-
-    @property
-    def packets_out(self) -> int:
-        """Packets sent."""
-        return self._sender.packets
-
-    @property
-    def slots_skipped(self) -> int:
-        """20 ms slots left out after a stall of ours."""
-        return self._sender.skipped
-
-    @property
-    def worst_gap_ms(self) -> float:
-        """The longest time between two packets out."""
-        return self._sender.worst_gap_ms
 
     async def answer(self, offer: str) -> str:
         """Return our answer to a sanitised offer, all candidates inside. Raises `BadOffer`, `TooMany`."""

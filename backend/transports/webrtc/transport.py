@@ -67,7 +67,9 @@ class WebRTCTransport:
         )
 
     def __repr__(self) -> str:
-        return f"WebRTCTransport({self._peer.state}, {self._queue!r}, {self._playout!r}, {self._peer.packets_out} out)"
+        return (
+            f"WebRTCTransport({self._peer.state}, {self._queue!r}, {self._playout!r}, {self._peer.sender.packets} out)"
+        )
 
     async def answer(self, offer: str) -> str:
         """Answer a sanitised offer; from now on the caller has `connect_within_s` to connect."""
@@ -91,13 +93,14 @@ class WebRTCTransport:
 
     def stats(self) -> dict[str, float]:
         """Return figures of the media flow, for metrics."""
+        sender = self._peer.sender
         inward = self._receiving.stats() if self._receiving is not None else {}
         return inward | {
             "inbox_frames": len(self._queue),
             "inbox_dropped": self._queue.dropped,
-            "packets_out": self._peer.packets_out,
-            "slots_skipped": self._peer.slots_skipped,
-            "worst_gap_ms": self._peer.worst_gap_ms,
+            "packets_out": sender.packets,
+            "slots_skipped": sender.slot.skipped if sender.slot else 0,
+            "worst_gap_ms": sender.slot.worst_gap_ms if sender.slot else 0.0,
             "queued_ms": self._playout.queued_ms,
         }
 
