@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from uuid import uuid4
 
+from backend.runtime.faults import skip_record
 from backend.storage.client import RedisClient
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ KEEP_NOTE_S = 60
 """Seconds the queue keeps its own note of an id that is done; ours is the record."""
 HEARTBEAT_S = 5
 """Seconds between two heartbeats of a worker: one that misses two of them is not counted any more."""
+MESSAGES_CHECKED = 1_000
+"""Messages, the oldest, that are checked when a worker starts."""
 WAIT_S = 0.5
 """Seconds one wait for a message may last, and with it the end of a worker."""
 
@@ -97,6 +100,23 @@ class DocketQueue:
     async def cancel(self, task_id: str) -> None:
         """Implement `TaskQueue.cancel`."""
         await self._client.call(lambda _: self.docket.cancel(task_id))
+
+    async def delete_unreadable(self) -> None:
+        """Delete the messages that cannot be decoded: each would end the library's worker again and again."""
+        from docket import Execution
+
+        async def delete() -> None:
+            stream = self.docket.stream_key
+            async with self.docket.redis() as redis:
+                for id_, message in cast(list[Any], await redis.xrange(stream, count=MESSAGES_CHECKED)):
+                    try:
+                        await Execution.from_message(self.docket, message, fallback_task=_no_worker, sync=False)
+                    except Exception as error:  # noqa: BLE001 - whatever it is, the library's worker would meet it, too
+                        skip_record("queue message", error)
+                        await redis.xack(stream, self.docket.worker_group_name, id_)
+                        await redis.xdel(stream, id_)
+
+        await self._client.call(lambda _: delete())
 
     async def workers(self) -> int:
         """Return the number of workers with a heartbeat in the last ten seconds, in all processes."""

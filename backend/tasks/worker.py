@@ -317,6 +317,8 @@ class Worker:
     async def _work(self) -> None:
         """Run the library's worker until the end; should it return before, it is started again."""
         while not self._ending.is_set():
+            with contextlib.suppress(MemoryUnavailable):
+                await self._queue.delete_unreadable()
             await self._serve()
 
     async def _serve(self) -> None:

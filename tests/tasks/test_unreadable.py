@@ -125,6 +125,31 @@ async def test_a_worker_goes_on_after_a_task_it_cannot_decode(server: RedisProce
     assert skipped_records["task record"] and not restarts["task worker"]
 
 
+@pytest.mark.parametrize("message", [{"garbage": "1"}, {"function": "think", "key": "k", "args": GARBAGE}])
+async def test_a_worker_goes_on_after_a_queue_message_it_cannot_decode(
+    server: RedisProcess, redis: Redis, message: dict[Any, Any]
+) -> None:
+    async def work(run: TaskRun) -> TaskResult:
+        return TaskResult("Because.", "live")
+
+    repository, before = TaskRepository(redis, ResultStream()), restarts["task worker"]
+    settings = BackgroundSettings.model_validate({"lease_s": 0.6})
+    async with open_queue(server.url) as queue, Worker(queue, repository, work, settings).working():
+        service, stream = TaskService(repository, queue, kinds={"research"}), queue.docket.stream_key
+
+        async def are_done() -> bool:
+            through = not await redis.xlen(stream)
+            return through and all(task.state is TaskState.DONE for task in await service.list("ana"))
+
+        await service.create("ana", "research", "Why?")
+        await until(are_done)
+        await redis.xadd(stream, message)
+        for text in ("Why not?", "And then?"):
+            await service.create("ana", "research", text)
+        await until(are_done, 10.0)
+    assert skipped_records["queue message"] == 1 and restarts["task worker"] == before + 1
+
+
 async def test_steps_progress_and_model_calls_that_cannot_be_decoded_are_left_out(
     redis: Redis, repository: TaskRepository, service: TaskService
 ) -> None:
