@@ -83,7 +83,7 @@ async def main() -> None:
             await show(f"{url}{path}", tokens[kind])
         async with httpx2.AsyncClient() as http:
             wrong = await http.post(f"{url}/mcp/", headers={"authorization": f"Bearer {tokens['external']}"})
-            print(f"\nThe token for strangers at the inner door: {wrong.status_code} {wrong.json()['error']['hint']}")
+            print(f"\nThe external token at the internal path: {wrong.status_code} {wrong.json()['error']['hint']}")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ async def test_without_the_setting_the_page_says_how_to_turn_it_on(browser: Brow
         assert not await tab.page.get_by_test_id("token").is_visible()
 
 
-async def test_a_wrong_token_is_told_and_the_right_one_stays_for_the_tab(browser: Browser, tmp_path: Path) -> None:
+async def test_a_wrong_token_is_refused_and_the_right_one_stays_for_the_tab(browser: Browser, tmp_path: Path) -> None:
     async with (
         page_world(tmp_path, admin_token=TOKEN) as here,
         tab_in(browser, complaints="expected") as tab,

@@ -37,26 +37,26 @@ async def browser() -> AsyncIterator[Browser]:
 
 def converse(server: StandIn) -> None:
     """A call in full swing: words of both, one reply cut off, Thinkers in every state, a turn measured."""
-    server.tell("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
+    server.publish("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
                 transport="webrtc")  # fmt: skip
-    server.tell("floor", floor="assistant")
-    server.tell("transcript", role="user", item_id="u1", content="What's the weather in Seattle?")
-    server.tell("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
-    server.tell("transcript_delta", role="assistant", item_id="a2", delta="And then")
+    server.publish("floor", floor="assistant")
+    server.publish("transcript", role="user", item_id="u1", content="What's the weather in Seattle?")
+    server.publish("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
+    server.publish("transcript_delta", role="assistant", item_id="a2", delta="And then")
     for number, event in enumerate(("working", "complete", "failed", "stale")):
         more: dict[str, Any] = {"error": "Out of reach."} if event == "failed" else {}
         if event == "complete":
             more = {"source": "sample", "citations": ["https://example.org/weather"]}
-        server.tell("thinker", call_id=f"c{number}", event="routed", domain="weather", label="Weather",
+        server.publish("thinker", call_id=f"c{number}", event="routed", domain="weather", label="Weather",
                     query="Seattle", elapsed_ms=0, turn=1, into_turn_ms=500)  # fmt: skip
         tool = {"id": "t1", "name": "get_current_weather", "event": "started"}
-        server.tell("thinker", call_id=f"c{number}", event="working", domain="weather", label="Weather", tool=tool,
+        server.publish("thinker", call_id=f"c{number}", event="working", domain="weather", label="Weather", tool=tool,
                     query="Seattle", elapsed_ms=40, turn=1, into_turn_ms=500, detail="calling it")  # fmt: skip
         if event != "working":
-            server.tell("thinker", call_id=f"c{number}", event=event, domain="weather", label="Weather",
+            server.publish("thinker", call_id=f"c{number}", event=event, domain="weather", label="Weather",
                         query="Seattle", elapsed_ms=900, turn=1, into_turn_ms=500, **more)  # fmt: skip
     for turn in (1, 2):
-        server.tell("turn_metrics", turn=turn, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
+        server.publish("turn_metrics", turn=turn, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
                     played_ms=15, total_ms=400, first_token_ms=40)  # fmt: skip
 
 
@@ -87,10 +87,10 @@ async def test_every_state_of_the_page_is_accessible(browser: Browser, look: dic
         await assert_accessible(tab.page, "drawer")
         await tab.page.keyboard.press("Escape")
         await tab.press("open-drawer") if await tab.page.get_by_test_id("drawer").is_visible() else None
-        server.tell("error", message="The voice service is slow.", hint="It will catch up.")
+        server.publish("error", message="The voice service is slow.", hint="It will catch up.")
         await tab.sees("notice", "The voice service is slow.")
         await assert_accessible(tab.page, "a problem during the call")
-        server.tell("session_ended", reason="idle")
+        server.publish("session_ended", reason="idle")
         await tab.sees("notice", "The call ended because nobody spoke for a while.")
         await assert_accessible(tab.page, "the call is over")
 

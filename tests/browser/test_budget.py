@@ -96,20 +96,20 @@ async def speak_for_a_turn(server: StandIn, turn: int) -> None:
     thinker: dict[str, Any] = {"call_id": f"c{turn}", "domain": "weather", "label": "Weather", "query": "Seattle",
                                "turn": turn, "into_turn_ms": 500}  # fmt: skip
     tool = {"id": f"t{turn}", "name": "get_current_weather"}
-    server.tell("floor", floor="user")
-    server.tell("floor", floor="listening")
-    server.tell("transcript", role="user", item_id=f"u{turn}", content=f"What about the weather, number {turn}?")
-    server.tell("thinker", **thinker, event="routed", elapsed_ms=0)
-    server.tell("thinker", **thinker, event="working", elapsed_ms=5, tool=tool | {"event": "started"})
-    server.tell("thinker", **thinker, event="working", elapsed_ms=400, tool=tool | {"event": "finished"})
-    server.tell("thinker", **thinker, event="complete", elapsed_ms=600, source="live")
-    server.tell("floor", floor="assistant")
+    server.publish("floor", floor="user")
+    server.publish("floor", floor="listening")
+    server.publish("transcript", role="user", item_id=f"u{turn}", content=f"What about the weather, number {turn}?")
+    server.publish("thinker", **thinker, event="routed", elapsed_ms=0)
+    server.publish("thinker", **thinker, event="working", elapsed_ms=5, tool=tool | {"event": "started"})
+    server.publish("thinker", **thinker, event="working", elapsed_ms=400, tool=tool | {"event": "finished"})
+    server.publish("thinker", **thinker, event="complete", elapsed_ms=600, source="live")
+    server.publish("floor", floor="assistant")
     for word in ["In", "Seattle", "it", "is", "raining", "all", "day", "long"]:
-        server.tell("transcript_delta", role="assistant", item_id=f"a{turn}", delta=f"{word} ")
-    server.tell("turn_metrics", turn=turn, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
+        server.publish("transcript_delta", role="assistant", item_id=f"a{turn}", delta=f"{word} ")
+    server.publish("turn_metrics", turn=turn, hangover_ms=300, commit_ms=5, reply_started_ms=20, first_audio_ms=60,
                 played_ms=15, total_ms=400, first_token_ms=40)  # fmt: skip
-    server.tell("transcript", role="assistant", item_id=f"a{turn}", content="In Seattle it is raining all day long.")
-    server.tell("floor", floor="listening")
+    server.publish("transcript", role="assistant", item_id=f"a{turn}", content="In Seattle it is raining all day long.")
+    server.publish("floor", floor="listening")
 
 
 async def size_of(tab: Tab) -> tuple[int, int, int]:
@@ -129,7 +129,7 @@ async def test_an_hours_call_leaves_the_page_as_large_as_a_quarters(browser: Bro
         await tab.open(server.url)
         await tab.press("open-drawer")
         await tab.connect()
-        server.tell("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
+        server.publish("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
                     transport="webrtc")  # fmt: skip
         sizes: list[tuple[int, int, int]] = []
         for turn in range(1, TURNS_AN_HOUR + 1):

@@ -33,7 +33,7 @@ async def drawer(browser: Browser, levels: list[dict[str, Any]] | None = None) -
         await tab.open(server.url)
         await tab.press("open-drawer")
         await tab.connect()
-        server.tell("session_started", session_id=SESSION, responder="The Responder", model="m-1", offline=True,
+        server.publish("session_started", session_id=SESSION, responder="The Responder", model="m-1", offline=True,
                     hearing="ten", transport="webrtc")  # fmt: skip
         await tab.sees("drawer-session", SESSION)
         yield tab, server
@@ -44,7 +44,7 @@ async def rows(tab: Tab) -> list[str]:
     return types
 
 
-async def test_who_answers_is_told_and_the_session_id_copied(browser: Browser) -> None:
+async def test_the_service_that_answers_is_shown_and_the_session_id_copied(browser: Browser) -> None:
     async with drawer(browser) as (tab, _):
         facts = await tab.text("drawer-session")
         assert facts.split("\n")[:2] == ["Responder", "The Responder"] and "m-1" in facts and "ten" in facts
@@ -56,9 +56,9 @@ async def test_who_answers_is_told_and_the_session_id_copied(browser: Browser) -
 
 async def test_the_log_shows_what_its_filters_let_through(browser: Browser) -> None:
     async with drawer(browser) as (tab, server):
-        server.tell("floor", floor="user")
-        server.tell("transcript", role="user", item_id="u1", content="What about Paris?")
-        server.tell("thinker", call_id="c1", event="routed", domain="weather", label="Weather", elapsed_ms=0)
+        server.publish("floor", floor="user")
+        server.publish("transcript", role="user", item_id="u1", content="What about Paris?")
+        server.publish("thinker", call_id="c1", event="routed", domain="weather", label="Weather", elapsed_ms=0)
         await tab.sees("log-count", "4")
         assert await rows(tab) == ["session_started", "floor", "transcript", "thinker"]
         await tab.press("log-turns")
@@ -67,8 +67,8 @@ async def test_the_log_shows_what_its_filters_let_through(browser: Browser) -> N
         assert await tab.text("log-count") == "2 of 4"
         await tab.page.get_by_test_id("log-search").fill("paris")
         assert await rows(tab) == ["transcript"]
-        server.tell("transcript", role="user", item_id="u2", content="Or Rome?")
-        server.tell("transcript", role="user", item_id="u3", content="In PARIS, then.")
+        server.publish("transcript", role="user", item_id="u2", content="Or Rome?")
+        server.publish("transcript", role="user", item_id="u3", content="In PARIS, then.")
         await tab.sees("log-count", "2 of 6")
         await tab.page.get_by_test_id("log-search").fill("")
         await tab.press("log-turns")
@@ -79,7 +79,7 @@ async def test_the_log_shows_what_its_filters_let_through(browser: Browser) -> N
 async def test_the_log_is_a_bounded_ring(browser: Browser) -> None:
     async with drawer(browser) as (tab, server):
         for n in range(350):
-            server.tell("transcript", role="user", item_id=f"u{n}", content=f"words {n}")
+            server.publish("transcript", role="user", item_id=f"u{n}", content=f"words {n}")
         await tab.sees("log", "words 349")
         assert len(await rows(tab)) == 300
 
@@ -99,7 +99,7 @@ async def test_the_detectors_scores_are_drawn_against_the_threshold(browser: Bro
         assert 15 <= painted[1] < 30 and painted[2] > 160
 
 
-async def test_the_lines_figures_come_from_the_browser_and_stop_with_the_drawer(browser: Browser) -> None:
+async def test_the_connections_figures_come_from_the_browser_and_stop_with_the_drawer(browser: Browser) -> None:
     async with drawer(browser) as (tab, _):
         await tab.page.wait_for_function(
             "() => /Jitter\\n[0-9.]+ ms/.test(document.querySelector('[data-testid=drawer-network]').innerText)"
@@ -136,7 +136,7 @@ async def test_a_seconds_figures_are_what_that_second_added(browser: Browser) ->
 
 
 @pytest.mark.alone
-async def test_in_a_real_call_the_server_tells_what_it_hears(tmp_path: Path) -> None:
+async def test_in_a_real_call_the_server_sends_its_speech_scores(tmp_path: Path) -> None:
     wav = microphone_wav(tmp_path / "question.wav", 3.0, WEATHER, 30.0)
     async with real_server() as url, chromium(speaks=wav) as tab:
         await tab.open(url)

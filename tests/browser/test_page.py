@@ -37,7 +37,7 @@ async def page_on_stand_in(browser: Browser, **options: Any) -> AsyncIterator[tu
 
 def begin(server: StandIn) -> None:
     """The first events of every session."""
-    server.tell(
+    server.publish(
         "session_started",
         session_id=SESSION,
         responder="Offline demonstration",
@@ -46,7 +46,7 @@ def begin(server: StandIn) -> None:
         hearing="ten",
         transport="webrtc",
     )
-    server.tell("floor", floor="listening")
+    server.publish("floor", floor="listening")
 
 
 async def sends(tab: Tab, more_than: float) -> None:
@@ -84,7 +84,7 @@ async def test_the_offer_waits_for_no_candidates_and_carries_the_fingerprint(bro
         assert len(bytes.fromhex(server.offers[0]["fingerprint"])) == 32
 
 
-async def test_the_fingerprint_is_left_out_where_the_browser_will_not_tell(browser: Browser) -> None:
+async def test_the_fingerprint_is_left_out_where_the_browser_refuses_it(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.page.add_init_script("HTMLCanvasElement.prototype.toDataURL = () => { throw new Error('no'); };")
         await tab.open(server.url)
@@ -111,7 +111,7 @@ async def test_a_call_cancelled_while_it_connects_leaves_nothing_behind(browser:
         assert len(server.offers) == 1
 
 
-async def test_muting_sends_silence_and_keeps_the_line(browser: Browser) -> None:
+async def test_muting_sends_silence_and_keeps_the_connection(browser: Browser) -> None:
     async with page_on_stand_in(browser) as (tab, _):
         await tab.connect()
         await tab.press("mute")
@@ -150,7 +150,7 @@ async def test_processing_is_on_for_callers_and_off_for_measuring(browser: Brows
             assert await tab.page.evaluate(settings) == [not raw] * 3
 
 
-async def test_a_microphone_pulled_out_is_told_and_the_line_stays(browser: Browser) -> None:
+async def test_an_unplugged_microphone_is_reported_and_the_connection_stays(browser: Browser) -> None:
     async with page_on_stand_in(browser) as (tab, _):
         await tab.connect()
         await tab.page.evaluate("testPeers[0].getSenders()[0].track.dispatchEvent(new Event('ended'))")
@@ -169,12 +169,12 @@ async def test_the_conversation_shows_as_it_goes(browser: Browser) -> None:
         )
         await tab.connect()
         begin(server)
-        server.tell("floor", floor="assistant")
-        server.tell("transcript_done", role="assistant", item_id="a1", content="It rains all day.")
-        server.tell("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
-        server.tell("thinker", call_id="c1", event="complete", domain="weather", label="Weather",
+        server.publish("floor", floor="assistant")
+        server.publish("transcript_done", role="assistant", item_id="a1", content="It rains all day.")
+        server.publish("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
+        server.publish("thinker", call_id="c1", event="complete", domain="weather", label="Weather",
                     query="Seattle", elapsed_ms=1840, source="sample")  # fmt: skip
-        server.tell("turn_metrics", turn=1, hangover_ms=300, commit_ms=5, reply_started_ms=20,
+        server.publish("turn_metrics", turn=1, hangover_ms=300, commit_ms=5, reply_started_ms=20,
                     first_audio_ms=60, played_ms=15, total_ms=400)  # fmt: skip
         await tab.sees("floor", "Speaking")
         await tab.sees("metrics-total", "400 ms")
@@ -221,8 +221,8 @@ async def test_a_long_call_does_not_make_the_page_grow(browser: Browser) -> None
         await tab.connect()
         await tab.press("open-drawer")
         for n in range(310):
-            server.tell("transcript", role="user", item_id=f"u{n}", content=f"words {n}")
-            server.tell("thinker", call_id=f"c{n}", event="complete", domain="weather", label="W", elapsed_ms=1)
+            server.publish("transcript", role="user", item_id=f"u{n}", content=f"words {n}")
+            server.publish("thinker", call_id=f"c{n}", event="complete", domain="weather", label="W", elapsed_ms=1)
         await tab.sees("transcript", "words 309")
         counts = await tab.page.evaluate(
             "['transcript', 'thinkers', 'log'].map((n) => document.querySelector(`[data-testid=${n}]`).children.length)"
@@ -238,7 +238,7 @@ async def test_the_page_fits_a_small_phone_and_can_be_used_by_keyboard(browser: 
             await tab.page.keyboard.press(key)
         await tab.sees("state", "Connected")
         begin(server)
-        server.tell("transcript", role="user", item_id="u1", content="supercalifragilistic" * 20)
+        server.publish("transcript", role="user", item_id="u1", content="supercalifragilistic" * 20)
         await tab.sees("entry-user", "supercali")
         assert await tab.page.evaluate("() => document.documentElement.scrollWidth") <= 360
         nameless = await tab.page.evaluate("""() => [...document.querySelectorAll("button, input, select")].filter(
@@ -303,7 +303,7 @@ async def test_a_refused_call_says_why(browser: Browser, answer: Response, title
         await tab.sees("state", "Not connected")
 
 
-async def test_a_server_that_is_away_is_told_from_being_offline(browser: Browser) -> None:
+async def test_a_server_that_is_away_is_distinguished_from_being_offline(browser: Browser) -> None:
     async with page_on_stand_in(browser, complaints="expected") as (tab, _):
         await tab.page.route("**/api/rtc/offer", lambda route: route.abort())
         await tab.press("connect")
@@ -319,12 +319,12 @@ async def test_a_lost_connection_comes_back_by_itself_with_what_was_said(browser
     async with page_on_stand_in(browser) as (tab, server):
         await tab.connect()
         begin(server)
-        server.tell("transcript", role="user", item_id="typed-1", content="Before the break.")
+        server.publish("transcript", role="user", item_id="typed-1", content="Before the break.")
         await tab.sees("entry-user", "Before the break.")
-        server.tell("session_ended", reason="network_lost")
+        server.publish("session_ended", reason="network_lost")
         await tab.sees("entry-note", "Reconnected. The conversation continues.")
         await tab.sees("state", "Connected")
-        server.tell("transcript", role="user", item_id="typed-1", content="After it.")
+        server.publish("transcript", role="user", item_id="typed-1", content="After it.")
         await tab.sees("transcript", "After it.")
         said = [words for role, _, words in await tab.transcript() if role == "user"]
         assert said == ["Before the break.", "After it."]
@@ -334,7 +334,7 @@ async def test_a_lost_connection_comes_back_by_itself_with_what_was_said(browser
 async def test_a_problem_during_the_call_is_shown_and_the_call_goes_on(browser: Browser) -> None:
     async with page_on_stand_in(browser) as (tab, server):
         await tab.connect()
-        server.tell("error", message="The voice service is slow.", hint="It will catch up.")
+        server.publish("error", message="The voice service is slow.", hint="It will catch up.")
         await tab.sees("notice", "The voice service is slow.")
         await tab.sees("state", "Connected")
         await tab.press("way-dismiss")
@@ -364,10 +364,10 @@ async def test_events_resume_after_a_break_without_loss_or_doubling(browser: Bro
     async with page_on_stand_in(browser, complaints="expected") as (tab, server):
         await tab.connect()
         begin(server)
-        server.tell("transcript_delta", role="user", item_id="u1", delta="one ")
+        server.publish("transcript_delta", role="user", item_id="u1", delta="one ")
         await tab.sees("entry-user", "one")
         server.break_streams()
-        server.tell("transcript_delta", role="user", item_id="u1", delta="two ")
+        server.publish("transcript_delta", role="user", item_id="u1", delta="two ")
         await tab.sees("entry-user", "one two")
         assert [last for last, _ in server.event_requests] == [None, "3"]
         assert (await tab.transcript())[0][2] == "one two "
@@ -382,7 +382,7 @@ async def test_a_stream_refused_by_a_proxy_is_tried_again_from_where_it_broke(br
         server.break_streams()
         await until(lambda: len(server.event_requests) == 2)
         server.events_status = 200
-        server.tell("floor", floor="user")
+        server.publish("floor", floor="user")
         await tab.sees("floor", "Hearing you")
         assert server.event_requests[-1] == (None, "after=2")
 
@@ -399,5 +399,5 @@ async def test_missed_events_are_made_good_from_the_servers_record(browser: Brow
     async with page_on_stand_in(browser) as (tab, server):
         await tab.connect()
         server.record = [{"role": "user", "item_id": "u1", "content": "Said while away.", "at": 1}]
-        server.tell("gap", missed=12)
+        server.publish("gap", missed=12)
         await tab.sees("entry-user", "Said while away.")

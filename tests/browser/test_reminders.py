@@ -31,7 +31,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 def come_due(server: StandIn, number: int, text: str) -> None:
     data = {"id": f"reminder-{number}-1", "kind": "reminder", "text": f"A reminder: {text}", "source": str(number)}
-    server.news.append(PageMessage("notice", data | {"state": "waiting"}))
+    server.user_events.append(PageMessage("notice", data | {"state": "waiting"}))
 
 
 async def test_a_reminder_stands_on_the_page_until_it_is_put_away(browser: Browser) -> None:
@@ -56,12 +56,14 @@ async def test_a_tab_in_the_background_says_so_when_it_is_looked_at(browser: Bro
         await until(lambda: server.seen == ["reminder-2-1"])
 
 
-async def test_in_a_call_the_call_tells_them(browser: Browser) -> None:
+async def test_in_a_call_the_call_brings_them(browser: Browser) -> None:
     async with standing_in() as server, tab_in(browser) as tab:
         await tab.open(server.url)
         await tab.connect()
         come_due(server, 3, "feed the cat")
-        server.tell("notice", id="reminder-4-1", kind="reminder", text="A reminder: go home", source="4", state="told")
+        server.publish(
+            "notice", id="reminder-4-1", kind="reminder", text="A reminder: go home", source="4", state="told"
+        )
         await tab.sees("notice-item", "go home")
         assert server.seen == [] and await tab.page.get_by_test_id("reminder-due").count() == 0
 
@@ -76,7 +78,7 @@ async def test_reminders_that_are_set_are_listed_and_called_off(browser: Browser
         await tab.press("reminder-cancel")
         await tab.page.get_by_test_id("reminder-set").wait_for(state="detached")
         server.reminders = [{"id": "r2", "text": "call Tom", **about}]
-        server.news.append(PageMessage("reminder", {"id": "r2", "event": "set"}))
+        server.user_events.append(PageMessage("reminder", {"id": "r2", "event": "set"}))
         await tab.sees("reminder-set", "call Tom")
 
 

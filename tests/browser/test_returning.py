@@ -85,7 +85,7 @@ async def test_only_words_come_back_and_the_next_call_names_the_conversation(bro
         await tab.press("way-type")
         await tab.sees("state", "Connected")
         assert [offer.get("conversation_id") for offer in server.offers] == [CONVERSATION]
-        server.tell("transcript", role="user", item_id="u1", content="And tomorrow?")
+        server.publish("transcript", role="user", item_id="u1", content="And tomorrow?")
         await tab.sees("transcript", "And tomorrow?")
         assert len(await tab.transcript()) == 4
 

@@ -57,7 +57,7 @@ async def page(
 
 def thinker(server: StandIn, event: str, **more: Any) -> None:
     known = {"call_id": "c1", "domain": "weather", "label": "Weather", "query": "Seattle", "elapsed_ms": 900}
-    server.tell("thinker", **(known | {"event": event} | more))
+    server.publish("thinker", **(known | {"event": event} | more))
 
 
 # --- without UDP ---------------------------------------------------------------------------------------
@@ -69,7 +69,9 @@ async def test_where_udp_is_blocked_the_call_goes_over_a_websocket(browser: Brow
         await until(lambda: len(server.sockets) == 1, 10)
         await tab.sees("state", "Connected")
         assert server.offers[-1]["conversation_id"] == CONVERSATION
-        server.tell("session_started", session_id="s", responder="r", model="m", offline=False, transport="websocket")
+        server.publish(
+            "session_started", session_id="s", responder="r", model="m", offline=False, transport="websocket"
+        )
         await tab.sees("state", "Connected, without UDP")
 
 
@@ -112,7 +114,7 @@ async def test_a_server_that_is_full_is_asked_again_until_a_lost_call_is_back(br
     async with page(browser, complaints="expected") as (tab, server):
         await tab.connect()
         server.offer_refusal = refusal(429, "All lines are busy.", retry_after="1")
-        server.tell("session_ended", reason="shutdown")
+        server.publish("session_ended", reason="shutdown")
         await tab.sees("notice", "The connection was lost.")
         await tab.sees("state", "Reconnecting, attempt 2")
         await tab.sees("entry-note", "Reconnected")
@@ -122,15 +124,15 @@ async def test_a_server_that_is_full_is_asked_again_until_a_lost_call_is_back(br
 async def test_a_lost_call_waits_for_the_network_and_can_be_given_up(browser: Browser) -> None:
     async with page(browser, complaints="expected") as (tab, server):
         await tab.connect()
-        server.tell("transcript", role="user", item_id="u1", content="Are you there?")
+        server.publish("transcript", role="user", item_id="u1", content="Are you there?")
         await tab.sees("entry-user", "Are you there?")
         await tab.page.context.set_offline(True)
-        server.tell("session_ended", reason="network_lost")
+        server.publish("session_ended", reason="network_lost")
         await tab.sees("notice", "This device is offline.")
         await tab.page.context.set_offline(False)
         await tab.sees("state", "Connected")
         await tab.page.route("**/api/rtc/offer", lambda route: route.abort())
-        server.tell("session_ended", reason="network_lost")
+        server.publish("session_ended", reason="network_lost")
         await tab.sees("notice", "Reconnecting automatically")
         await tab.press("way-stop")
         await tab.sees("state", "Not connected")
@@ -140,7 +142,7 @@ async def test_a_lost_call_waits_for_the_network_and_can_be_given_up(browser: Br
 async def test_a_call_that_is_over_can_be_gone_on_with(browser: Browser) -> None:
     async with page(browser) as (tab, server):
         await tab.connect()
-        server.tell("transcript", role="user", item_id="u1", content="One more thing.")
+        server.publish("transcript", role="user", item_id="u1", content="One more thing.")
         await tab.sees("entry-user", "One more thing.")
         assert not await tab.page.get_by_test_id("new-conversation").is_visible()
         await tab.press("connect")
@@ -169,7 +171,7 @@ async def test_push_to_talk_is_heard_only_while_space_or_the_button_is_held(brow
         await tab.page.get_by_test_id("push-to-talk").check()
         await tab.page.keyboard.press("Escape")
         await tab.connect()
-        server.tell("floor", floor="listening")
+        server.publish("floor", floor="listening")
         await tab.sees("floor", "Hold space")
         assert await tab.page.evaluate(HEARD) is False
         await tab.page.evaluate("document.activeElement.blur()")
@@ -222,7 +224,7 @@ async def test_an_answer_that_came_too_late_can_be_asked_for(browser: Browser) -
         await tab.page.get_by_role("button", name="Say it now: Weather").click()
         await until(lambda: server.asked == [("c1", "say")])
         thinker(server, "complete", source="cache", citations=["https://www.example.org/a?b=c", "Some Book, 1971"])
-        server.tell("transcript", role="assistant", item_id="a1", content="It rains.")
+        server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
         await tab.sees("entry-assistant", "Weather")
         assert await tab.page.locator("[data-testid=entry-assistant] .source").inner_text() == "from cache"
         link = tab.page.locator("[data-testid=entry-assistant] a")
@@ -237,7 +239,7 @@ async def test_an_address_in_brackets_is_linked_without_them(browser: Browser) -
     async with page(browser) as (tab, server):
         await tab.connect()
         thinker(server, "complete", source="live", citations=["Open-Meteo (https://open-meteo.com)"])
-        server.tell("transcript", role="assistant", item_id="a1", content="It rains.")
+        server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
         await tab.sees("entry-assistant", "open-meteo.com")
         links = await tab.page.locator(".citation[href]").evaluate_all("links => links.map((link) => link.href)")
         assert set(links) == {"https://open-meteo.com/"}
@@ -247,7 +249,7 @@ async def test_a_citation_that_is_no_web_address_is_never_a_link(browser: Browse
     async with page(browser) as (tab, server):
         await tab.connect()
         thinker(server, "complete", source="live", citations=["javascript:alert(1)", "<b>bold</b>"])
-        server.tell("transcript", role="assistant", item_id="a1", content="It rains.")
+        server.publish("transcript", role="assistant", item_id="a1", content="It rains.")
         await tab.sees("entry-assistant", "<b>bold</b>")
         assert await tab.page.locator(".citation[href], .citation b").count() == 0
 
@@ -258,13 +260,13 @@ async def test_a_citation_that_is_no_web_address_is_never_a_link(browser: Browse
 async def recorded_call(tab: Tab, server: StandIn) -> None:
     """A short call: two turns, one of them interrupted."""
     await tab.connect()
-    server.tell("transcript", role="user", item_id="u1", content="Weather in Seattle?")
+    server.publish("transcript", role="user", item_id="u1", content="Weather in Seattle?")
     thinker(server, "routed")
     thinker(server, "complete", source="sample", citations=["https://example.org/"])
-    server.tell("turn_metrics", turn=1, total_ms=400)
-    server.tell("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
-    server.tell("transcript", role="user", item_id="u2", content="Stop.")
-    server.tell("turn_metrics", turn=2, total_ms=600)
+    server.publish("turn_metrics", turn=1, total_ms=400)
+    server.publish("transcript_interrupted", item_id="a1", heard="It rains", content="It rains all day.")
+    server.publish("transcript", role="user", item_id="u2", content="Stop.")
+    server.publish("turn_metrics", turn=2, total_ms=600)
     await tab.sees("transcript", "Stop.")
 
 
@@ -307,11 +309,11 @@ async def test_the_conversation_can_be_copied_and_saved(browser: Browser, tmp_pa
 async def test_turns_are_announced_once_they_are_over(browser: Browser) -> None:
     async with page(browser) as (tab, server):
         await tab.connect()
-        server.tell("transcript_delta", role="assistant", item_id="a1", delta="It is")
-        server.tell("floor", floor="assistant")
+        server.publish("transcript_delta", role="assistant", item_id="a1", delta="It is")
+        server.publish("floor", floor="assistant")
         await tab.sees("entry-assistant", "It is")
         assert await tab.page.get_by_test_id("announcer").text_content() == ""
-        server.tell("transcript", role="assistant", item_id="a1", content="It is raining.")
+        server.publish("transcript", role="assistant", item_id="a1", content="It is raining.")
         told = "(words) => document.querySelector('[data-testid=announcer]').textContent === words"
         await tab.page.wait_for_function(told, arg="Assistant: It is raining.")
         thinker(server, "failed", error="Nobody answers.")
@@ -343,8 +345,8 @@ async def test_a_background_task_shows_its_progress_and_can_be_cancelled(browser
     async with page(browser) as (tab, server):
         await tab.connect()
         known = {"task_id": "t1", "kind": "research", "instruction": "Compare heat pumps"}
-        server.tell("task", event="running", **known)
-        server.tell("task", event="progress", detail="reading 3 sources", **known)
+        server.publish("task", event="running", **known)
+        server.publish("task", event="progress", detail="reading 3 sources", **known)
         await tab.sees("task", "reading 3 sources")
         await tab.page.get_by_role("button", name="Cancel: Compare heat pumps").click()
         await until(lambda: server.cancelled_tasks == ["t1"])
@@ -352,11 +354,11 @@ async def test_a_background_task_shows_its_progress_and_can_be_cancelled(browser
         assert not await tab.page.get_by_test_id("task-cancel").is_visible()
 
 
-async def test_what_is_told_unasked_is_listed_with_how_far_it_is(browser: Browser) -> None:
+async def test_notices_are_listed_with_their_state(browser: Browser) -> None:
     async with page(browser) as (tab, server):
         await tab.connect()
-        server.tell("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="waiting")
+        server.publish("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="waiting")
         await tab.sees("notice-item", "Waiting")
-        server.tell("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="told")
+        server.publish("notice", id="n1", kind="result", text="Heat pumps win.", source="t1", state="told")
         await tab.page.locator("[data-testid=notice-item][data-state=told]").wait_for()
         assert await tab.page.get_by_test_id("notice-item").count() == 1

@@ -128,7 +128,7 @@ async def test_words_that_come_to_nothing_leave_no_entry(tab: Tab) -> None:
     assert spoken(await state_after(tab, delta("user", "u1", "hm"), said("user", "u1", " "))) == []
 
 
-async def test_an_interrupted_reply_tells_heard_from_unheard(tab: Tab) -> None:
+async def test_an_interrupted_reply_separates_heard_from_unheard(tab: Tab) -> None:
     state = await state_after(
         tab, generated("a1", "It is raining in Seattle."), cut_off("a1", "It is", "It is raining.")
     )

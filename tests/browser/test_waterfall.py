@@ -64,10 +64,10 @@ async def page_with(server: StandIn, tab: Tab, *events: tuple[str, dict[str, Any
     """A call in which these events have come."""
     await tab.open(server.url)
     await tab.connect()
-    server.tell("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
+    server.publish("session_started", session_id=SESSION, responder="R", model="m", offline=True, hearing="ten",
                 transport="webrtc")  # fmt: skip
     for type_, data in events:
-        server.tell(type_, **data)
+        server.publish(type_, **data)
 
 
 async def test_the_segments_follow_each_other_and_make_the_whole(browser: Browser) -> None:
@@ -169,6 +169,6 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
         ]
         picture = await tab.page.locator("[data-testid=turn] [role=img]").get_attribute("aria-label")
         assert picture is not None and picture.startswith("Turn 9, 1070 ms to the first sound: ")
-        server.tell("turn_metrics", **legs(11)[1])
+        server.publish("turn_metrics", **legs(11)[1])
         await tab.sees("metrics-total", "470 ms")
         assert "Turn 9" in await tab.text("turn"), "what the reader picked stays"

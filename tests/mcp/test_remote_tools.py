@@ -86,7 +86,7 @@ def test_arguments_that_fit_are_read() -> None:
     assert SchemaArguments(OBJECT).read('{"x": 1, "y": 2}') == {"x": 1, "y": 2}
 
 
-def test_a_strangers_expression_is_never_run_and_a_strangers_address_never_fetched() -> None:
+def test_a_foreign_expression_is_never_run_and_a_foreign_address_never_fetched() -> None:
     evil = {
         "type": "object",
         "properties": {

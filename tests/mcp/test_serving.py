@@ -102,7 +102,7 @@ async def test_each_token_sees_its_tools_and_can_call_no_other(
         ("fail", {}, "failed"),
     ],
 )
-async def test_what_goes_wrong_is_told_as_an_error_of_the_tool(
+async def test_failures_are_returned_as_errors_of_the_tool(
     tmp_path: Path, name: str, arguments: dict[str, Any], error: str
 ) -> None:
     async with world(tmp_path, registry()) as here, client(f"{here.url}/mcp/external/", STRANGERS) as mcp:
@@ -165,7 +165,7 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
         ("/mcp/", {"authorization": f"Bearer {INNER}", "x-on-behalf-of": "a b"}, 422, "user id"),
     ],
 )
-async def test_who_has_no_business_at_a_door_is_told_so(
+async def test_an_endpoint_refuses_whoever_has_no_token_for_it(
     tmp_path: Path, path: str, headers: dict[str, str], status: int, hint: str
 ) -> None:
     async with world(tmp_path, registry()) as here, here.browser() as browser:
@@ -178,7 +178,7 @@ async def test_who_has_no_business_at_a_door_is_told_so(
 
 
 @pytest.mark.parametrize("kind", ["copilot", "external"])
-async def test_a_door_without_tokens_says_what_to_set(tmp_path: Path, kind: Any) -> None:
+async def test_an_endpoint_without_tokens_says_what_to_set(tmp_path: Path, kind: Any) -> None:
     async with world(tmp_path, registry(), **{f"{kind}_tokens": None}) as here, here.browser() as browser:
         response = await browser.post(PATHS[kind], json=BODY, headers=ACCEPT | {"authorization": f"Bearer {STRANGERS}"})
         assert response.status_code == 404
@@ -224,7 +224,7 @@ async def test_many_programs_call_at_once(tmp_path: Path) -> None:
         assert [content_of(result)["sum"] for result in results] == [2 * n for n in range(30)]
 
 
-async def test_the_doors_close_with_the_server(tmp_path: Path) -> None:
+async def test_the_endpoints_close_with_the_server(tmp_path: Path) -> None:
     async with world(tmp_path, registry()) as here:
         url = here.url
     async with httpx2.AsyncClient(trust_env=False, verify=False) as http:
@@ -236,7 +236,7 @@ def test_a_box_for_tests_is_a_registry() -> None:
     assert isinstance(toolbox(echo), Registry)
 
 
-async def test_each_token_may_knock_so_often_a_minute_whoever_holds_it(tmp_path: Path) -> None:
+async def test_each_token_has_a_rate_limit_whoever_holds_it(tmp_path: Path) -> None:
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accepts = {"accept": "application/json, text/event-stream"}
 

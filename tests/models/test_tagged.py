@@ -25,7 +25,7 @@ def sent(model: ScriptedModel, request: int = -1) -> list[dict[str, Any]]:
     return messages
 
 
-async def test_the_loop_makes_the_calls_it_reads_and_tells_the_results() -> None:
+async def test_the_loop_makes_the_calls_it_reads_and_returns_the_results() -> None:
     model = ScriptedModel(["I ask. ", call("echo", '{"text": "hi"}')], ["It says hi."])
     words: list[str] = []
     response = await agent(TaggedChatModel(model), echo).create_session("c", on_token=words.append).think("say hi")
@@ -48,7 +48,7 @@ async def test_the_loop_makes_the_calls_it_reads_and_tells_the_results() -> None
         ("<function_call>echo(hi)</function_call>", MALFORMED),
     ],
 )
-async def test_a_call_that_comes_to_nothing_is_told_with_the_tools_there_are(said: str, kind: str) -> None:
+async def test_a_failed_call_is_answered_with_the_tools_there_are(said: str, kind: str) -> None:
     model = ScriptedModel([said], ["I could not."])
     response = await agent(TaggedChatModel(model), echo, fail).create_session("c").think("x")
     assert response.text == "I could not."

@@ -130,7 +130,7 @@ class StandIn:
         """Anything else answers the event stream, and questions about the session, with this status."""
         self.event_log = EventLog()
         """The newest call's events."""
-        self.news = EventLog()
+        self.user_events = EventLog()
         """What happens outside of calls."""
         self.seen: list[str] = []
         """Notices the page says its user sees."""
@@ -151,7 +151,7 @@ class StandIn:
         self._peers: set[RTCPeerConnection] = set()
         self._streams: set[asyncio.Event] = set()
 
-    def tell(self, type_: str, **data: Any) -> None:
+    def publish(self, type_: str, **data: Any) -> None:
         """One event to the page."""
         self.event_log.append(PageMessage(type_, data))
 
@@ -175,7 +175,7 @@ class StandIn:
                     Route("/api/rtc/disconnect", self._disconnect, methods=["POST"]),
                     Route("/api/tasks", self._tasks),
                     Route("/api/tasks/{id}/cancel", self._cancel_task, methods=["POST"]),
-                    Route("/api/me/events", self._news),
+                    Route("/api/me/events", self._me_events),
                     Route("/api/me/notices/{id}/seen", self._seen, methods=["POST"]),
                     Route("/notification/me", self._reminders),
                     Route("/notification/me/{id}", self._cancel_reminder, methods=["DELETE"]),
@@ -235,8 +235,8 @@ class StandIn:
         self.cancelled_tasks.append(request.path_params["id"])
         return JSONResponse({"outcome": "canceled"})
 
-    async def _news(self, _: Request) -> Response:
-        return StreamingResponse(self._stream(0, self.news), media_type="text/event-stream")
+    async def _me_events(self, _: Request) -> Response:
+        return StreamingResponse(self._stream(0, self.user_events), media_type="text/event-stream")
 
     async def _seen(self, request: Request) -> Response:
         self.seen.append(request.path_params["id"])
@@ -251,7 +251,7 @@ class StandIn:
 
     async def _disconnect(self, request: Request) -> Response:
         self.disconnects.append(json.loads(await request.body()))
-        self.tell("session_ended", reason="disconnected")
+        self.publish("session_ended", reason="disconnected")
         return JSONResponse({"ok": True})
 
     async def _conversation(self, request: Request) -> Response:
@@ -267,7 +267,7 @@ class StandIn:
         if self.typing_refusal:
             return self.typing_refusal
         self.typed.append(text)
-        self.tell("transcript", role="user", item_id=f"typed-{len(self.typed)}", content=text)
+        self.publish("transcript", role="user", item_id=f"typed-{len(self.typed)}", content=text)
         return JSONResponse({"ok": True}, status_code=202)
 
     async def _transcript(self, _: Request) -> Response:
@@ -284,13 +284,13 @@ class StandIn:
     async def _levels(self, _: Request) -> Response:
         if not self.levels:
             return Response(status_code=204)
-        told = "".join(f"event: levels\ndata: {json.dumps(each)}\n\n" for each in self.levels)
-        return StreamingResponse(self._until_broken(f"retry: 60000\n\n{told}"), media_type="text/event-stream")
+        levels = "".join(f"event: levels\ndata: {json.dumps(each)}\n\n" for each in self.levels)
+        return StreamingResponse(self._until_broken(f"retry: 60000\n\n{levels}"), media_type="text/event-stream")
 
-    async def _until_broken(self, told: str) -> AsyncIterator[str]:
+    async def _until_broken(self, sent: str) -> AsyncIterator[str]:
         broken = asyncio.Event()
         self._streams.add(broken)
-        yield told
+        yield sent
         try:
             await broken.wait()
         finally:
@@ -335,6 +335,6 @@ async def standing_in() -> AsyncIterator[StandIn]:
             yield stand_in
         finally:
             stand_in.event_log.close()
-            stand_in.news.close()
+            stand_in.user_events.close()
             stand_in.break_streams()
             await stand_in.lose_peers()

@@ -64,7 +64,7 @@ async def test_tasks_are_listed_without_their_results() -> None:
     assert [task["id"] for task in listed] == ["t2", "t1"] and "result" not in listed[1]
 
 
-async def test_the_result_of_one_is_told_and_not_told_unasked_any_more() -> None:
+async def test_reading_a_result_withdraws_its_notice() -> None:
     tasks, waiting = asking(a_world(), Notice("n1", "Bees dance.", source="t1"), Notice("n2", "Else.", source="t9"))
     assert (await asked(tasks, action="get", task_id="t1"))["result"] == "They dance."
     assert [notice.id for notice in waiting.notices] == ["n2"]

@@ -250,7 +250,7 @@ async def test_another_places_time_is_shown_as_the_users_own(desk: Desk) -> None
     assert await desk.starts() == ["2026-11-23T09:00"]
 
 
-async def test_a_change_of_what_has_changed_meanwhile_is_told(tmp_path: Path) -> None:
+async def test_a_change_of_what_has_changed_meanwhile_is_reported(tmp_path: Path) -> None:
     class Rival(LocalStore):
         """Somebody else writes between our reading and our writing."""
 

@@ -65,7 +65,7 @@ async def test_the_unit_is_what_people_there_use_unless_asked_for() -> None:
         ("Seattle Washington", "Washington"),
     ],
 )
-async def test_namesakes_are_told_apart(spoken: str, region: str) -> None:
+async def test_namesakes_are_distinguished(spoken: str, region: str) -> None:
     assert (await weather(spoken)).data["place"]["region"] == region
 
 

@@ -22,7 +22,7 @@ async def told(who: Principal, mode: str = "", *, memory: Any = None) -> dict[st
     return content
 
 
-async def test_the_users_choice_is_on_and_a_stranger_has_the_default() -> None:
+async def test_the_users_choice_is_active_and_an_unknown_user_has_the_default() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", SetMode("concise"))
     ada = await told(Principal("ada"), memory=memory)
@@ -41,14 +41,14 @@ async def test_the_mode_of_this_turn_goes_before_the_users_choice() -> None:
     assert (await told(Principal("ada", mode="expert"), memory=memory))["mode"] == "expert"
 
 
-async def test_a_named_mode_is_told_of_and_an_unknown_one_answered_with_all() -> None:
+async def test_a_named_mode_is_described_and_an_unknown_one_answered_with_all() -> None:
     named = await told(Principal("ada"), "Expert")
     assert (named["mode"], named["model"], named["is_on"]) == ("expert", "advanced", False)
     error = (await told(Principal("ada"), "pirate"))["error"]
     assert error["message"] == "There is no such mode. The modes are: default, concise, expert."
 
 
-async def test_of_a_mode_the_operator_has_taken_away_the_default_is_told() -> None:
+async def test_instead_of_a_removed_mode_the_default_is_described() -> None:
     memory = FakeMemory()
     await update_profile(memory, "ada", SetMode("gone"))
     assert (await told(Principal("ada"), memory=memory))["mode"] == "default"

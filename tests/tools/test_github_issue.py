@@ -265,7 +265,7 @@ async def test_no_usable_answer_is_a_failure_in_plain_words(trouble: Reply, monk
         assert not d.asked("POST")
 
 
-async def test_a_limit_is_told_with_how_long_it_lasts() -> None:
+async def test_a_rate_limit_is_reported_with_its_duration() -> None:
     async with desk() as d:
         d.hub.remaining = 0
         assert await d.trouble("list") == "GitHub accepts no more requests from us for about 60 minutes."
@@ -277,7 +277,7 @@ async def test_a_limit_is_told_with_how_long_it_lasts() -> None:
             assert "for about 60 seconds" in await d.trouble("list")
 
 
-async def test_refusals_are_told_in_plain_words() -> None:
+async def test_refusals_are_reported_in_plain_words() -> None:
     async with desk(token="old") as d:
         assert "does not accept our token; the operator has to renew GITHUB__TOKEN" in await d.trouble("list")
     async with desk() as d:
@@ -296,7 +296,7 @@ async def test_refusals_are_told_in_plain_words() -> None:
         assert "Issues are disabled" in await d.trouble("list")
 
 
-async def test_what_github_does_not_take_is_told_field_by_field() -> None:
+async def test_what_github_does_not_accept_is_reported_field_by_field() -> None:
     errors = [{"resource": "Issue", "field": "title", "code": "too_long"}, {"message": "body is spam"}]
 
     def picky(request: Request) -> Reply | None:

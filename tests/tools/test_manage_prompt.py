@@ -101,7 +101,7 @@ async def test_they_are_their_users_alone_and_leave_all_else_as_it_is() -> None:
     assert (await run(tools, Principal(""), action="list"))["error"]["type"] == "not_allowed"
 
 
-async def test_whoever_watches_the_user_hears_of_it_at_once() -> None:
+async def test_watchers_of_the_user_are_notified_at_once() -> None:
     memory = FakeMemory()
     heard: list[dict[str, Any]] = []
     memory.watch_user("ada", heard.append)
@@ -132,7 +132,7 @@ async def test_while_memory_is_down_it_is_said_that_asking_again_may_help() -> N
 
 
 @pytest.mark.parametrize("client", sorted(EVERYONE))
-async def test_strangers_programs_do_not_have_it(client: Client) -> None:
+async def test_third_party_programs_do_not_have_it(client: Client) -> None:
     error = (await run(box(), Principal("ada", client=client), action="list")).get("error", {})
     assert error.get("type") == ("unknown_tool" if client == "external" else None)
 

@@ -164,7 +164,7 @@ async def test_only_a_known_user_has_any_and_only_where_they_are_kept() -> None:
 
 
 @pytest.mark.parametrize("client", sorted(EVERYONE))
-async def test_strangers_programs_do_not_have_it_whoever_they_act_for(client: Client) -> None:
+async def test_third_party_programs_do_not_have_it_whoever_they_act_for(client: Client) -> None:
     tools = box()
     shown = {tool["name"] for tool in tools.get_mcp_tools(client)}
     result = await tools.run("memory", '{"action": "list"}', Principal("ada", client=client))

@@ -87,7 +87,7 @@ async def test_it_is_the_note_that_was_just_spoken_of() -> None:
     assert await desk.trouble("resolve") == "The user has no open notes."
 
 
-async def test_where_it_is_not_plain_the_model_is_told_what_to_do() -> None:
+async def test_where_it_is_not_clear_the_model_gets_a_hint() -> None:
     desk = Desk()
     await desk.call("create", text="buy milk")
     await desk.call("create", text="call the plumber")
@@ -166,7 +166,7 @@ async def test_anothers_note_does_not_exist() -> None:
     assert (await desk.call("list", ""))["error"]["type"] == "not_allowed"
 
 
-async def test_strangers_programs_cannot_use_it_and_it_costs_nothing_where_there_is_no_store() -> None:
+async def test_third_party_programs_cannot_use_it_and_it_costs_nothing_where_there_is_no_store() -> None:
     declared = notes.__tool__  # type: ignore[attr-defined]
     assert declared.clients == {"voice", "chat", "internal", "copilot"} and declared.requires_auth
     box = toolbox(notes, services={Memory: FakeMemory(), Clock: Clock(lambda: NOON)})

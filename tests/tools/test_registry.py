@@ -72,7 +72,7 @@ SEEN: dict[Client, list[str]] = {
 }
 
 
-def test_without_a_word_a_tool_is_for_this_house_and_nobody_outside() -> None:
+def test_a_tool_that_names_no_client_is_for_this_server_only() -> None:
     assert cast(Any, echo).__tool__.clients == OURS == {"voice", "chat", "internal"}
 
 
@@ -91,7 +91,7 @@ async def test_each_client_sees_and_calls_its_own_tools_and_no_other(client: Cli
         assert result.error == (None if name in shown else "unknown_tool")
 
 
-async def test_a_tool_one_may_not_see_is_not_told_from_one_that_is_not_there() -> None:
+async def test_a_tool_that_may_not_be_seen_looks_like_one_that_does_not_exist() -> None:
     registry = box()
     hidden = await registry.call_tool("spoken", {}, Principal("ada", client="external"))
     missing = await registry.call_tool("no_such", {}, Principal("ada", client="external"))

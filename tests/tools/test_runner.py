@@ -56,7 +56,7 @@ async def test_a_call_gives_json_the_model_can_read() -> None:
     assert result.cacheable
 
 
-async def test_an_unknown_tool_is_told_what_there_is() -> None:
+async def test_an_unknown_tool_is_answered_with_those_there_are() -> None:
     _, content = await run(toolbox(echo), "ecco")
     assert error_of(content) == "unknown_tool"
     assert "echo" in content["error"]["message"]
@@ -210,7 +210,7 @@ async def test_a_broken_tool_is_logged_by_place_and_never_by_text(caplog: pytest
     with caplog.at_level(logging.ERROR):
         result, content = await run(toolbox(fail), "fail")
     assert error_of(content) == "failed"
-    assert "minds.py" in caplog.text
+    assert "agents.py" in caplog.text
     assert "secret" not in caplog.text + result.content
 
 
