@@ -21,20 +21,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from backend.agent.events import (
-    AgentEvent,
-    ModelAnswered,
-    ModelAsked,
-    StateChanged,
-    Token,
-    ToolFinished,
-    ToolStarted,
-    TurnState,
-)
+from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, StateChanged, TurnState
 from backend.agent.trace import AgentTrace
 from backend.call.call_trace import CallTrace
 from backend.conversation.events import SpeechStopped
-from backend.conversation.page_events import ThinkerChanged, ThinkerWork, TranscriptCompleted, TurnMeasured
+from backend.conversation.page_events import (
+    ThinkerChanged,
+    ThinkerWork,
+    TokenGenerated,
+    ToolCallFinished,
+    ToolCallStarted,
+    TranscriptCompleted,
+    TurnMeasured,
+)
 from backend.observability.langsmith import LangSmithTracer
 from backend.observability.langsmith_runs import payload
 from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span
@@ -55,12 +54,12 @@ EVENTS: list[AgentEvent] = [
     ModelAsked("a-model", MESSAGES, 2),
     ModelAnswered("a-model", "", ("a_tool",), "tool_calls", 100, 5, None),
     StateChanged(TurnState.TOOL_CALLING),
-    ToolStarted("t", "a_tool", '{"location": "Seattle"}'),
-    ToolFinished("t", "a_tool", "{}" * 400, None, False, 80),
+    ToolCallStarted("t", "a_tool", '{"location": "Seattle"}'),
+    ToolCallFinished("t", "a_tool", "{}" * 400, None, False, 80),
     StateChanged(TurnState.PROCESSING),
     ModelAsked("a-model", MESSAGES, 2),
     StateChanged(TurnState.GENERATING),
-    *[Token("word ")] * 40,
+    *[TokenGenerated("word ")] * 40,
     ModelAnswered("a-model", "word " * 40, (), "stop", 300, 40, 12.0),
     StateChanged(TurnState.COMPLETE),
 ]

@@ -38,10 +38,10 @@ ARROWS: dict[str, set[str]] = {
     "users": {"models", "observability", "responders", "runtime", "storage"},
     "notifications": {"calendar", "conversation", "runtime", "settings", "storage", "users"},
     "tools": {"calendar", "models", "settings", "storage", "users"},
-    "agent": {"models", "observability", "storage", "tools", "users"},
+    "agent": {"conversation", "models", "observability", "storage", "tools", "users"},
     "mcp": {"runtime", "settings", "tools"},
     "middleware": {"agent", "models", "notifications", "storage", "tools", "users"},
-    "reasoning": {"agent", "models", "settings", "tools"},
+    "reasoning": {"conversation", "agent", "models", "settings", "tools"},
     "thinkers": {
         "agent",
         "conversation",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.models.base import Json
 
 
@@ -57,34 +58,6 @@ class ModelAnswered:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
-    """Some words, at the moment the model produced them."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
-    """A tool call began; `arguments` is the model's JSON."""
-
-    id: str
-    name: str
-    arguments: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolFinished:
-    """A tool call ended: `content` is JSON; `error` names the kind of failure, or is None."""
-
-    id: str
-    name: str
-    content: str
-    error: str | None
-    sample: bool
-    elapsed_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class ThinkerResponse:
     """The outcome of one `think`."""
 
@@ -113,4 +86,4 @@ class Final:
     response: ThinkerResponse
 
 
-AgentEvent = StateChanged | ModelAsked | Token | ModelAnswered | ToolStarted | ToolFinished | Final
+AgentEvent = StateChanged | ModelAsked | TokenGenerated | ModelAnswered | ToolCallStarted | ToolCallFinished | Final

@@ -15,19 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Situation, system_prompt
-from backend.agent.events import (
-    AgentEvent,
-    Final,
-    StateChanged,
-    ThinkerResponse,
-    Token,
-    ToolFinished,
-    ToolStarted,
-    TurnState,
-)
+from backend.agent.events import AgentEvent, Final, StateChanged, ThinkerResponse, TurnState
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import AgentTrace
 from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
+from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
 from backend.storage.messages import Message
@@ -86,8 +78,8 @@ class Agent:
         self,
         conversation_id: str,
         on_token: Callable[[str], None] | None = None,
-        on_tool_call: Callable[[ToolStarted], None] | None = None,
-        on_tool_result: Callable[[ToolFinished], None] | None = None,
+        on_tool_call: Callable[[ToolCallStarted], None] | None = None,
+        on_tool_result: Callable[[ToolCallFinished], None] | None = None,
         system_prompt: str | None = None,
         user_id: str | None = None,
         *,
@@ -108,11 +100,11 @@ class Agent:
         def notify(event: AgentEvent) -> None:
             trace.follow(event)
             match event:
-                case Token(text) if on_token:
+                case TokenGenerated(text) if on_token:
                     on_token(text)
-                case ToolStarted() if on_tool_call:
+                case ToolCallStarted() if on_tool_call:
                     on_tool_call(event)
-                case ToolFinished() if on_tool_result:
+                case ToolCallFinished() if on_tool_result:
                     on_tool_result(event)
             if on_event:
                 on_event(event)

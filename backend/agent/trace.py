@@ -7,16 +7,8 @@ from __future__ import annotations
 
 import asyncio
 
-from backend.agent.events import (
-    AgentEvent,
-    ModelAnswered,
-    ModelAsked,
-    StateChanged,
-    Token,
-    ToolFinished,
-    ToolStarted,
-    TurnState,
-)
+from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, StateChanged, TurnState
+from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.observability.tracing import NO_SPAN, Outcome, Span, current_span
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult
@@ -40,17 +32,17 @@ class AgentTrace:
     def follow(self, event: AgentEvent) -> None:
         """Open, describe or end the span of the event."""
         match event:
-            case Token():
+            case TokenGenerated():
                 pass  # by far the most events: matched first
             case ModelAsked():
                 self._asked(event)
             case ModelAnswered():
                 self._answered(event)
-            case ToolStarted(id_, name, arguments):
+            case ToolCallStarted(id_, name, arguments):
                 self._tools[id_] = span = current_span().open("tool", name)
                 if not self._private:
                     span.asked(arguments)
-            case ToolFinished():
+            case ToolCallFinished():
                 span = self._tools.pop(event.id, NO_SPAN)
                 end_tool(span, event, private=self._private)
             case StateChanged(state) if outcome := BROKEN_OFF.get(state):
@@ -92,7 +84,7 @@ async def traced_call(box: Toolbox, name: str, arguments: str, principal: Princi
     return result
 
 
-def end_tool(span: Span, result: ToolFinished | ToolResult, *, private: bool = False) -> None:
+def end_tool(span: Span, result: ToolCallFinished | ToolResult, *, private: bool = False) -> None:
     """End the span of a tool call, whether the model made it or a Thinker."""
     if result.error == UNKNOWN_TOOL:
         span.rename(UNKNOWN_TOOL)

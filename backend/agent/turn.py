@@ -21,18 +21,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from backend.agent.context import CALLS_LIMIT, ConversationContext, Exchange, without_calls
-from backend.agent.events import (
-    AgentEvent,
-    ModelAnswered,
-    ModelAsked,
-    StateChanged,
-    ThinkerResponse,
-    Token,
-    ToolFinished,
-    ToolStarted,
-    TurnState,
-)
+from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, StateChanged, ThinkerResponse, TurnState
 from backend.agent.speech import speakable
+from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
 from backend.models.base import ChatModel, Finished, TextDelta, ToolCall
 from backend.storage.messages import Message, StoredCall
@@ -179,7 +170,7 @@ class Turn:
                 self.metrics.result_to_token_ms = (now - self._results_at) * 1000
                 self._results_at = None
         self.partial += text
-        self.emit(Token(text))
+        self.emit(TokenGenerated(text))
 
     async def _round(self, reply: ModelReply) -> bool:
         """Make the calls side by side and add them with their results; return whether all were repeated ones."""
@@ -223,13 +214,13 @@ class Turn:
         return None
 
     async def _made_call(self, call: ToolCall, refusal: ToolResult | None) -> ToolResult:
-        self.emit(ToolStarted(call.id, call.name, call.arguments))
+        self.emit(ToolCallStarted(call.id, call.name, call.arguments))
         result = refusal or await self.toolbox.run(call.name, call.arguments, self.principal)
         if refusal is None:
             self.metrics.tool_calls += 1
             self.results.append(result)
             self._last[(call.name, _canonical(call.arguments))] = result
-        self.emit(ToolFinished(call.id, call.name, result.content, result.error, result.sample, result.elapsed_ms))
+        self.emit(ToolCallFinished(call.id, call.name, result.content, result.error, result.sample, result.elapsed_ms))
         return result
 
     async def _answered(self, reply: ModelReply) -> ThinkerResponse:

@@ -12,15 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.agent.context import Situation
-from backend.agent.events import (
-    AgentEvent,
-    StateChanged,
-    ThinkerResponse,
-    Token,
-    ToolFinished,
-    ToolStarted,
-    TurnState,
-)
+from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.session import ThinkerSession
 from backend.chat.history import ChatHistory, MemoryConversations
 from backend.chat.profile_updater import ChatProfileUpdater
@@ -242,16 +234,15 @@ class TurnRunner:
     def _on_agent_event(self, event: AgentEvent) -> None:
         """Show the agent's events in the stream."""
         match event:
-            case Token(text):
-                self._turn.publish(TokenGenerated(text))
+            case TokenGenerated():
+                self._turn.publish(event)
             case StateChanged(state):
                 self._turn.publish(ChatStateChanged(state.value))
-            case ToolStarted(call, name, arguments):
+            case ToolCallStarted(name=name):
                 self._tools.append(name)
-                self._turn.publish(ToolCallStarted(call, name, arguments))
-            case ToolFinished(call, name, content, error, sample, elapsed_ms):
-                shown = content[:RESULT_SHOWN]
-                self._turn.publish(ToolCallFinished(call, name, shown, error, sample, elapsed_ms))
+                self._turn.publish(event)
+            case ToolCallFinished(content=content):
+                self._turn.publish(replace(event, content=content[:RESULT_SHOWN]))
 
 
 def _describe(span: Span, request: ChatRequest, reply: ChatReply) -> None:

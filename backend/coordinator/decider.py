@@ -18,8 +18,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import Field
 
-from backend.agent.events import AgentEvent, ToolFinished, TurnState
+from backend.agent.events import AgentEvent, TurnState
 from backend.agent.session import Agent
+from backend.conversation.page_events import ToolCallFinished
 from backend.coordinator.coordinator import Decision, Digest, DigestItem, outcome_of
 from backend.coordinator.store import (
     Action,
@@ -96,7 +97,7 @@ class ModelDecider:
         actions, invalid = RequestedActions(self._kinds, task_ids), list[str]()
 
         def on_event(event: AgentEvent) -> None:
-            if isinstance(event, ToolFinished) and event.error and len(invalid) < INVALID_LIMIT:
+            if isinstance(event, ToolCallFinished) and event.error and len(invalid) < INVALID_LIMIT:
                 invalid.append(f"{event.name}: {event.error}")
 
         name, within_s = f"digest-{digest.id}", self._settings.think_within_s

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from backend.agent.context import Situation
-from backend.agent.events import AgentEvent, ThinkerResponse, ToolFinished, ToolStarted, TurnState
+from backend.agent.events import AgentEvent, ThinkerResponse, TurnState
 from backend.agent.session import Agent, ThinkerSession
 from backend.agent.turn import say_sample
+from backend.conversation.page_events import ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
 from backend.models.tags import THINK, THINK_END
 from backend.tools.base import Principal
@@ -145,9 +146,9 @@ class ReasoningRun:
 
     def _on_agent_event(self, event: AgentEvent) -> None:
         match event:
-            case ToolStarted(_, name) if name in self.agent.toolbox.names:
+            case ToolCallStarted(_, name) if name in self.agent.toolbox.names:
                 self.stage(f"calling {name}")
-            case ToolFinished(_, name, error=error) if error and name in self.agent.toolbox.names:
+            case ToolCallFinished(_, name, error=error) if error and name in self.agent.toolbox.names:
                 self.stage(f"{name}: {error.replace('_', ' ')}")
 
 

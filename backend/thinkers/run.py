@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from backend.agent.context import STRANGER, Situation, SourceMode
-from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, ToolFinished, ToolStarted, TurnState
+from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import traced_call
-from backend.conversation.page_events import ToolProgress
+from backend.conversation.page_events import ToolCallFinished, ToolCallStarted, ToolProgress
 from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
@@ -240,11 +240,11 @@ class ThinkerRun:
 
     def _on_agent_event(self, event: AgentEvent) -> None:
         match event:
-            case ToolStarted(id_, name):
+            case ToolCallStarted(id_, name):
                 self.progress(f"calling {name}", ToolProgress(id_, name, "started"))
-            case ToolFinished(id_, name, error=error) if error:
+            case ToolCallFinished(id_, name, error=error) if error:
                 self.progress(f"{name}: {error.replace('_', ' ')}", ToolProgress(id_, name, "failed"))
-            case ToolFinished(id_, name):
+            case ToolCallFinished(id_, name):
                 self.progress("", ToolProgress(id_, name, "finished"))
             case StateChanged(TurnState.GENERATING):
                 self.progress("putting the answer into words")

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from backend.agent.events import AgentEvent, Final, StateChanged, ToolFinished, ToolStarted, TurnState
+from backend.agent.events import AgentEvent, Final, StateChanged, TurnState
 from backend.agent.session import ThinkerSession
 from backend.agent.turn import say_sample
+from backend.conversation.page_events import ToolCallFinished, ToolCallStarted
 from backend.errors import BadRequest, MemoryUnavailable, ModelUnavailable, NoAnswer
 from backend.models.base import Finished
 from backend.models.chat_completions import ChatCompletions
@@ -58,8 +59,8 @@ async def test_the_first_word_is_out_before_the_last_is_made() -> None:
 
 async def test_a_tool_is_called_and_its_result_told() -> None:
     model = ScriptedModel([call("echo", '{"text": "hi"}')], ["It says hi."])
-    calls: list[ToolStarted] = []
-    results: list[ToolFinished] = []
+    calls: list[ToolCallStarted] = []
+    results: list[ToolCallFinished] = []
     session = agent(model, echo).create_session("c", on_tool_call=calls.append, on_tool_result=results.append)
     response = await session.think("x")
     assert [c.name for c in calls] == [r.name for r in results] == ["echo"]
@@ -74,8 +75,8 @@ async def test_one_stream_of_events_tells_everything_in_order() -> None:
     model = ScriptedModel([call("echo", '{"text": "hi"}')], ["Hi."])
     await agent(model, echo).create_session("c", on_event=events.append).think("x")
     assert kinds(events) == [
-        *["StateChanged", "ModelAsked", "ModelAnswered", "StateChanged", "ToolStarted", "ToolFinished"],
-        *["StateChanged", "ModelAsked", "StateChanged", "Token", "ModelAnswered", "StateChanged", "Final"],
+        *["StateChanged", "ModelAsked", "ModelAnswered", "StateChanged", "ToolCallStarted", "ToolCallFinished"],
+        *["StateChanged", "ModelAsked", "StateChanged", "TokenGenerated", "ModelAnswered", "StateChanged", "Final"],
     ]
     states = [event.state.value for event in events if isinstance(event, StateChanged)]
     assert states == ["processing", "tool_calling", "processing", "generating", "complete"]
