@@ -10,18 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from backend.conversation import events as ev
-from backend.conversation.page_events import (
-    ErrorShown,
-    IdleDisconnected,
-    IdleNudged,
-    PageEvent,
-    PlaybackFinished,
-    ThinkerChanged,
-    ThinkerWork,
-    TranscriptCompleted,
-    TranscriptInterrupted,
-    TurnMeasured,
-)
+from backend.conversation import page_events as page
 from backend.observability.tracing import Outcome, Span, Tracer, within
 from backend.sessions.registry import Session
 
@@ -100,30 +89,30 @@ class CallTrace:
         self._turn.works[call] = _Work(span)
         return within(span)
 
-    def on_event(self, event: PageEvent) -> None:
+    def on_event(self, event: page.PageEvent) -> None:
         """Note in the spans what `event` says of a turn or a Thinker."""
         turn = self._turn
         match event:
-            case ThinkerChanged():
+            case page.ThinkerChanged():
                 self._thinker_changed(event)
-            case TurnMeasured():
+            case page.TurnMeasured():
                 turn.span.note(**asdict(event))
                 turn.heard = True
                 turn.touch()
-            case TranscriptCompleted("user", _, content):
+            case page.TranscriptCompleted("user", _, content):
                 turn.span.asked(content)
-            case TranscriptCompleted("assistant", _, content) if not turn.idle:
+            case page.TranscriptCompleted("assistant", _, content) if not turn.idle:
                 turn.span.said(content)
                 turn.touch()
-            case TranscriptInterrupted(_, heard) if not turn.idle:
+            case page.TranscriptInterrupted(_, heard) if not turn.idle:
                 turn.span.said(heard)
                 turn.span.note(interrupted=True)
                 turn.touch()
-            case PlaybackFinished() if not turn.idle:
+            case page.PlaybackFinished() if not turn.idle:
                 turn.touch()
-            case IdleNudged() | IdleDisconnected():
+            case page.IdleNudged() | page.IdleDisconnected():
                 turn.idle = True
-            case ErrorShown():
+            case page.ErrorShown():
                 turn.failed = True
 
     def close(self, reason: str) -> None:
@@ -135,7 +124,7 @@ class CallTrace:
         self._span.note(**self._session.counts)
         self._span.end("failed" if reason in FAULTS else "complete")
 
-    def _thinker_changed(self, event: ThinkerChanged) -> None:
+    def _thinker_changed(self, event: page.ThinkerChanged) -> None:
         turn = next((turn for turn in (self._turn, *self._earlier) if event.call_id in turn.works), None)
         if turn is None:
             return
@@ -157,7 +146,7 @@ class CallTrace:
             turn.end()
 
 
-def _describe(span: Span, work: ThinkerWork | None) -> None:
+def _describe(span: Span, work: page.ThinkerWork | None) -> None:
     """Note what a Thinker found. The text of an error may repeat the caller's words, so it is treated as such."""
     span.note(source=work.source or None if work else None, citations=len(work.citations) if work else 0)
     if work and work.error:

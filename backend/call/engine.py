@@ -23,18 +23,9 @@ from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
-from backend.conversation.page_events import (
-    ErrorShown,
-    NoticeChanged,
-    PageEvent,
-    SessionStarted,
-    ThinkerChanged,
-    ThinkerWork,
-    TurnMeasured,
-    UserContextChanged,
-)
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, MediaFailed, NeverConnected, ResponderUnavailable, TransportLost
 from backend.media.endpointing import Endpointing
@@ -174,7 +165,7 @@ class CallEngine:
                 for task in tasks:
                     task.cancel()
         except* Exception:
-            self._publish(ErrorShown("The call failed.", "Call again; the server's log says why."))
+            self._publish(page.ErrorShown("The call failed.", "Call again; the server's log says why."))
             raise
         finally:
             await self._clean_up()
@@ -200,7 +191,7 @@ class CallEngine:
             reason = "network_lost"
         except MediaFailed as error:
             log.exception("call %s: its audio failed", self._session.id[:6])
-            self._publish(ErrorShown(str(error), error.hint))
+            self._publish(page.ErrorShown(str(error), error.hint))
             reason = "error"
         self.dispatch(ev.TransportClosed(reason))
 
@@ -237,7 +228,7 @@ class CallEngine:
     def _on_connected(self) -> None:
         session, about = self._session, self._dependencies.about
         self._publish(
-            SessionStarted(
+            page.SessionStarted(
                 session_id=session.id,
                 conversation_id=session.conversation_id,
                 history=self._recalled,
@@ -257,7 +248,7 @@ class CallEngine:
 
     def _brief_again(self, profile: UserProfile) -> None:
         """Show the page that the profile has changed, and tell the Responder where it matters to it."""
-        self._publish(UserContextChanged())
+        self._publish(page.UserContextChanged())
         self._mode = self._dependencies.mode(profile)
         self._link.brief(self._dependencies.brief(replace(self._background, profile=profile)))
 
@@ -373,7 +364,7 @@ class CallEngine:
             case do.Play(item, pcm):
                 if not transport.play(item, pcm) and item != self._cut_item:
                     self._cut_item = item
-                    self._publish(ErrorShown("The reply is too long.", "Its end was cut."))
+                    self._publish(page.ErrorShown("The reply is too long.", "Its end was cut."))
             case do.PlayClip(clip):
                 transport.play(f"clip:{clip}", clip_audio(clip))
             case do.HoldPlayback():
@@ -404,18 +395,18 @@ class CallEngine:
             case _ if responder:
                 responder.send(command)
 
-    def _publish(self, event: PageEvent) -> None:
+    def _publish(self, event: page.PageEvent) -> None:
         """Report `event` to the metrics, the hooks, the trace and the page, completed with what the machine lacks."""
         match event:
-            case ThinkerChanged(work=None):
+            case page.ThinkerChanged(work=None):
                 event = self._tool_calls.settled(event)
-            case ThinkerChanged(stage="routed", work=ThinkerWork(domain)):
+            case page.ThinkerChanged(stage="routed", work=page.ThinkerWork(domain)):
                 self._learner.on_question(domain)
-            case NoticeChanged() if self._subscription:
+            case page.NoticeChanged() if self._subscription:
                 event = self._subscription.shown(event)
-            case TurnMeasured():
+            case page.TurnMeasured():
                 self._dependencies.metrics.turn_measured(event)
-        if isinstance(event, ThinkerChanged):
+        if isinstance(event, page.ThinkerChanged):
             self._post_turn.on_thinker(event)
         self._trace.on_event(event)
         self._session.publish(event)

@@ -10,71 +10,42 @@ from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from typing import Any, NamedTuple, get_args
 
-from backend.conversation.page_events import (
-    ChatStateChanged,
-    ChatTurnFinished,
-    ChatTurnStarted,
-    DecisionMade,
-    ErrorShown,
-    EventsMissed,
-    FloorChanged,
-    IdleDisconnected,
-    IdleNudged,
-    NoticeChanged,
-    PageEvent,
-    PlaybackFinished,
-    ReminderChanged,
-    ReplyWorded,
-    SessionEnded,
-    SessionStarted,
-    TaskChanged,
-    ThinkerChanged,
-    ThinkerWork,
-    TokenGenerated,
-    ToolCallFinished,
-    ToolCallStarted,
-    TranscriptCompleted,
-    TranscriptDelta,
-    TranscriptInterrupted,
-    TurnMeasured,
-    UserContextChanged,
-    UserItemAdded,
-)
+from backend.conversation import page_events as page
 
 Json = dict[str, Any]
 """A JSON object."""
-ShowUser = Callable[[str, PageEvent], Awaitable[None]]
+ShowUser = Callable[[str, page.PageEvent], Awaitable[None]]
 """Shows an event on every open page of the user with that id, in every process."""
 
-NAMES: dict[type[PageEvent], str] = {
-    SessionStarted: "session_started",
-    SessionEnded: "session_ended",
-    FloorChanged: "floor",
-    UserItemAdded: "transcript_delta",
-    TranscriptDelta: "transcript_delta",
-    ReplyWorded: "transcript_done",
-    TranscriptCompleted: "transcript",
-    TranscriptInterrupted: "transcript_interrupted",
-    PlaybackFinished: "audio_playback_finished",
-    TurnMeasured: "turn_metrics",
-    IdleNudged: "session_idle_nudge",
-    IdleDisconnected: "session_idle_disconnect",
-    ErrorShown: "error",
-    EventsMissed: "gap",
-    ThinkerChanged: "thinker",
-    NoticeChanged: "notice",
-    ReminderChanged: "reminder",
-    DecisionMade: "decision",
-    TaskChanged: "task",
-    UserContextChanged: "user_context",
-    ChatTurnStarted: "turn",
-    ChatStateChanged: "state",
-    TokenGenerated: "token",
-    ToolCallStarted: "tool_call",
-    ToolCallFinished: "tool_result",
-    ChatTurnFinished: "final",
+NAMES: dict[type[page.PageEvent], str] = {
+    page.SessionStarted: "session_started",
+    page.SessionEnded: "session_ended",
+    page.FloorChanged: "floor",
+    page.UserItemAdded: "transcript_delta",
+    page.TranscriptDelta: "transcript_delta",
+    page.ReplyWorded: "transcript_done",
+    page.TranscriptCompleted: "transcript",
+    page.TranscriptInterrupted: "transcript_interrupted",
+    page.PlaybackFinished: "audio_playback_finished",
+    page.TurnMeasured: "turn_metrics",
+    page.IdleNudged: "session_idle_nudge",
+    page.IdleDisconnected: "session_idle_disconnect",
+    page.ErrorShown: "error",
+    page.EventsMissed: "gap",
+    page.ThinkerChanged: "thinker",
+    page.NoticeChanged: "notice",
+    page.ReminderChanged: "reminder",
+    page.DecisionMade: "decision",
+    page.TaskChanged: "task",
+    page.UserContextChanged: "user_context",
+    page.ChatTurnStarted: "turn",
+    page.ChatStateChanged: "state",
+    page.TokenGenerated: "token",
+    page.ToolCallStarted: "tool_call",
+    page.ToolCallFinished: "tool_result",
+    page.ChatTurnFinished: "final",
 }
-_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in (*get_args(PageEvent), ThinkerWork)}
+_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in (*get_args(page.PageEvent), page.ThinkerWork)}
 
 
 class PageMessage(NamedTuple):
@@ -86,10 +57,10 @@ class PageMessage(NamedTuple):
     @property
     def ends_session(self) -> bool:
         """True for the last message of a session."""
-        return self.type == NAMES[SessionEnded]
+        return self.type == NAMES[page.SessionEnded]
 
 
-def page_message(event: PageEvent) -> PageMessage:
+def page_message(event: page.PageEvent) -> PageMessage:
     """Return the name and the JSON data under which the page receives `event`."""
     return PageMessage(NAMES[type(event)], _data(event))
 
@@ -97,27 +68,27 @@ def page_message(event: PageEvent) -> PageMessage:
 def shown_by(show: Callable[[str, str, Json], Awaitable[None]]) -> ShowUser:
     """Return a function that sends a typed event through `show`, which takes a user id, a name and JSON data."""
 
-    async def show_event(user_id: str, event: PageEvent) -> None:
+    async def show_event(user_id: str, event: page.PageEvent) -> None:
         await show(user_id, *page_message(event))
 
     return show_event
 
 
-def _data(event: PageEvent) -> Json:
+def _data(event: page.PageEvent) -> Json:
     match event:
-        case UserItemAdded(item_id, previous):
+        case page.UserItemAdded(item_id, previous):
             return {"role": "user", "item_id": item_id, "delta": "", "previous_item_id": previous}
-        case ReplyWorded(item_id, content):
+        case page.ReplyWorded(item_id, content):
             return {"role": "assistant", "item_id": item_id, "content": content}
-        case ThinkerChanged():
+        case page.ThinkerChanged():
             return _thinker(event)
-        case NoticeChanged(notice_id, state, content):
+        case page.NoticeChanged(notice_id, state, content):
             about = {} if content is None else {"kind": content.kind, "text": content.text, "source": content.source}
             at = {} if content is None or content.at is None else {"at": content.at}
             return {"id": notice_id, **about, **at, "state": state}
-        case ReminderChanged(reminder_id, change, way):
+        case page.ReminderChanged(reminder_id, change, way):
             return {"id": reminder_id, "event": change, **_if_any(way=way)}
-        case TaskChanged(task_id, change, kind, instruction, detail, result):
+        case page.TaskChanged(task_id, change, kind, instruction, detail, result):
             found = (
                 {}
                 if result is None
@@ -129,13 +100,13 @@ def _data(event: PageEvent) -> Json:
             )
             about = {"task_id": task_id, "event": change, "kind": kind, "instruction": instruction}
             return {**about, **_if_any(detail=detail), **found}
-        case ChatTurnFinished(reply):
+        case page.ChatTurnFinished(reply):
             return dict(reply)
         case _:
             return _as_fields(event)
 
 
-def _thinker(event: ThinkerChanged) -> Json:
+def _thinker(event: page.ThinkerChanged) -> Json:
     data: Json = {"call_id": event.call_id, "event": event.stage}
     if event.work is not None:
         work = _as_fields(event.work)
