@@ -1,7 +1,7 @@
-"""One timer that is moved often: packets come 50 times a second, and the deadline moves with each.
+"""An alarm that is set again often: packets arrive 50 times a second, and the deadline moves with each.
 
-A timer of the loop is set only when the moment asked for is earlier than the one it is set to: a later one is found out
-about when it rings.
+The event loop's timer is replaced only when the new moment is earlier than the one it is set to; when it fires too
+early, the owner sets the alarm again.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 
 class Alarm:
-    """Rings once at the earliest moment asked for. Ringing too early is harmless: who is called looks at the time.
+    """Calls `on_alarm` once, at the earliest moment it was set to. Its owner looks at the time, so early is harmless.
 
-    It rings in the context it was made in, whoever set it: what then happens belongs to the alarm's owner.
+    The callback runs in the context the alarm was made in, whoever set it: what then happens belongs to its owner.
     """
 
-    def __init__(self, ring: Callable[[], None]) -> None:
-        self._ring = ring
+    def __init__(self, on_alarm: Callable[[], None]) -> None:
+        self._on_alarm = on_alarm
         self._context = contextvars.copy_context()
         self._timer: asyncio.Handle | None = None
         self._when = 0.0
@@ -27,19 +27,19 @@ class Alarm:
         return f"Alarm({'off' if self._timer is None else f'at {self._when:.3f}'})"
 
     def set(self, when: float) -> None:
-        """Ring at `when` (loop time), unless it rings before anyway."""
+        """Call back at `when` (loop time), unless an earlier moment is set already."""
         if self._timer is not None and self._when <= when:
             return
         self.stop()
         self._when = when  # kept here: for a moment that has passed, uvloop's handle does not know it
-        self._timer = asyncio.get_running_loop().call_at(when, self._rung, context=self._context)
+        self._timer = asyncio.get_running_loop().call_at(when, self._fire, context=self._context)
 
     def stop(self) -> None:
-        """Do not ring."""
+        """Call back no more, until the alarm is set again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _rung(self) -> None:
+    def _fire(self) -> None:
         self._timer = None
-        self._ring()
+        self._on_alarm()

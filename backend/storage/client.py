@@ -81,9 +81,13 @@ class RedisClient:
         """
         if not self._breaker.allows(time.monotonic()):
             raise MemoryUnavailable("Redis did not answer a moment ago.")
+        task = cast(asyncio.Task[Any], asyncio.current_task())
+        cancelling = task.cancelling()
         try:
             async with asyncio.timeout(self._timeout_s):
                 result = await cast(Awaitable[Any], work(self.redis))
+            if task.cancelling() > cancelling:  # redis-py's check of a connection can swallow a cancellation
+                raise asyncio.CancelledError
         except (TimeoutError, OSError, RedisConnectionError, RedisTimeout) as error:
             self._breaker.failed(time.monotonic())
             raise MemoryUnavailable(f"Redis does not answer ({type(error).__name__}).") from error

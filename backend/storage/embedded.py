@@ -1,4 +1,4 @@
-"""Opens the memory this machine can offer: the operator's Redis, else an embedded one, else one in this process."""
+"""Open the best memory available: the operator's Redis, else an embedded server, else a Redis in this process."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OpenedMemory:
-    """A memory, and what to tell the operator about it."""
+    """An open memory, with its Redis clients and its description for the operator."""
 
     memory: Memory
     label: str
-    """For the start-up line and the page, e.g. "embedded Redis 7.0.15 (append-only file in var/redis; survives …)"."""
+    """Its name in the start-up banner and on the page: "embedded Redis 7.0.15 (append-only file in var/redis; …)"."""
     survives_restart: bool
     detail: str
-    """What the operator could do to have a better one; empty when there is nothing to do."""
+    """Advice for the operator on how to get a better one; empty when there is nothing to do."""
     redis: Redis
-    """The memory's own client, for what else is kept in the same Redis; closed with the memory."""
+    """The memory's own client, for other stores in the same Redis; closed with the memory."""
     waiting: Redis
-    """A second one, for reads that wait: pub/sub and `BLOCK`. Closed with the memory, too."""
+    """A second client, for reads that wait: pub/sub and `BLOCK`; closed with the memory."""
     url: str | None
-    """For other clients of that Redis; None when it lives in this process alone."""
+    """The address for other clients of that Redis; None when it exists in this process alone."""
 
 
 async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
-    """The best memory there is. Never fails: a Redis out of reach now may answer later.
+    """Return the best memory available. It never fails: a Redis that is out of reach now may answer later.
 
-    What is known of a user is kept for `user_ttl_s` seconds after its last change; None: for good.
+    Users' contexts are kept for `user_ttl_s` seconds after their last change; None: for good.
     """
     if redis_url:
         return await _open_external(redis_url, user_ttl_s)
@@ -51,7 +51,7 @@ async def open_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int 
 
 
 async def join_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int | None = None) -> OpenedMemory:
-    """The memory a server on this machine has opened, or the operator's. Raises `SettingsError` without either."""
+    """Return the operator's memory, or that of a server on this machine. Raises `SettingsError` without either."""
     if redis_url:
         return await _open_external(redis_url, user_ttl_s)
     if (url := embedded_url(data_dir / "redis")) is None:
@@ -94,7 +94,7 @@ async def _open_embedded(binary: Path, folder: Path, user_ttl_s: int | None) -> 
 
 
 def _clients(url: str, user_ttl_s: int | None, then: Close | None = None) -> tuple[Memory, Redis, Redis]:
-    """The memory at `url`, its client and the one that waits; all closed with the memory, and `then` called."""
+    """Return the memory at `url`, its client and a waiting one; closing the memory closes both and calls `then`."""
     redis, waiting = connect(url), connect_waiting(url)
 
     async def close() -> None:

@@ -1,8 +1,8 @@
-"""A redis-server of our own: a child process on a unix socket, with an append-only file, that dies with us.
+"""The embedded redis-server: a child process on a unix socket, with an append-only file, that ends with this process.
 
-One folder belongs to one server: a lock on it is held by this process *and* inherited by the child, so it is
-free only when both are gone. Whoever comes while it is held gets `FolderInUse`. A child that ends by itself
-is started again. The folder holds the append-only file, the socket, the lock and redis.log.
+One folder belongs to one server: a lock on it is held by this process *and* inherited by the child, so that it is free
+only when both are gone. Another server that wants the folder gets `FolderInUse`. The folder holds the append-only file,
+the socket, the lock and redis.log.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ log = logging.getLogger(__name__)
 READY_WITHIN_S = 10.0
 """Seconds a start may take, reading the append-only file included."""
 STOP_WITHIN_S = 3.0
-"""Seconds a server gets to write out and end before it is killed."""
+"""Seconds a server gets to write its data and end before it is killed."""
 LOCK_WITHIN_S = 2.0
-"""Seconds to wait for the server of a process that has just died."""
+"""Seconds to wait for the server of a process that has just ended."""
 RESTART_AFTER_S = 1.0
 """Seconds between the end of a child that failed and the start of the next."""
 SOCKET_PATH_LIMIT = 100
 """Bytes a unix socket's path may have (the kernel's limit is 107)."""
 ADDRESS = "address"
-"""The file in the folder that says where its server listens, for other processes on this machine."""
+"""The file in the folder with its server's socket path, for other processes on this machine."""
 MAX_MEMORY = "256mb"
-"""Beyond it Redis drops what expires soonest; what has no expiry stays."""
+"""Beyond this size Redis drops the keys that expire soonest; keys without expiry stay."""
 
 
 class FolderInUse(SetupError):
-    """Another server works in this folder."""
+    """Another server uses this folder."""
 
 
 class ServerFailed(SetupError):
-    """redis-server did not start; the message quotes its last words."""
+    """The redis-server did not start; the message quotes the end of its log."""
 
 
 def find_binary() -> Path | None:
-    """A redis-server: the system's before the one a wheel carries, so that one folder sees one version."""
+    """Return the system's redis-server, so that one folder sees one version, else the one of a wheel, else None."""
     own_scripts = sysconfig.get_path("scripts")
     elsewhere = [part for part in os.environ.get("PATH", os.defpath).split(os.pathsep) if part != own_scripts]
     if found := shutil.which("redis-server", path=os.pathsep.join(elsewhere)):
@@ -68,7 +68,7 @@ def find_binary() -> Path | None:
 
 
 def embedded_url(folder: Path) -> str | None:
-    """Where another process's server of this folder listens; None when none does."""
+    """Return the address of the server that another process runs in this folder, or None."""
     try:
         place = Path((folder / ADDRESS).read_text())
         with socket.socket(socket.AF_UNIX) as probe:
@@ -79,7 +79,7 @@ def embedded_url(folder: Path) -> str | None:
 
 
 class RedisServer:
-    """`await start()`, then connect to `url`; `await close()` ends it."""
+    """The embedded server: `await start()`, then connect to `url`; `await close()` ends it."""
 
     def __init__(self, binary: Path, folder: Path) -> None:
         self._binary = binary
@@ -104,7 +104,7 @@ class RedisServer:
 
     @property
     def socket(self) -> Path:
-        """Where it listens: in its folder, or in a short one under /tmp where that path is too long."""
+        """The path of its socket: in its folder, or in a short one under /tmp where that path is too long."""
         return (self._runtime or self._folder) / "redis.sock"
 
     @property
@@ -113,7 +113,7 @@ class RedisServer:
         return f"unix://{self.socket}"
 
     async def start(self) -> None:
-        """Start and wait until it answers. Raises `FolderInUse` or `ServerFailed`, and leaves nothing behind."""
+        """Start the server and wait until it answers. Raises `FolderInUse` or `ServerFailed` and cleans up."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             await self._lock()
@@ -128,7 +128,7 @@ class RedisServer:
         (self._folder / ADDRESS).write_text(str(self.socket))
 
     async def close(self) -> None:
-        """End the child in order (it writes out first), by force after 3 s. May be called twice."""
+        """End the server after it has written its data, by force after `STOP_WITHIN_S`. May be called twice."""
         await self._child.close()
         if self._runtime is not None:
             shutil.rmtree(self._runtime, ignore_errors=True)
@@ -168,7 +168,7 @@ class RedisServer:
                 raise self._failure() from again
 
     def _failure(self) -> ServerFailed:
-        return ServerFailed(f"{self._binary} did not start: {self._last_words()}")
+        return ServerFailed(f"{self._binary} did not start: {self._end_of_log()}")
 
     def _command(self) -> Command:
         self.socket.unlink(missing_ok=True)
@@ -180,7 +180,7 @@ class RedisServer:
         )
 
     def _options(self) -> list[str]:
-        """Flags known to Redis 6.2 and later."""
+        """Return the flags, all of which Redis 6.2 and later knows."""
         return [
             *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
             *("--dir", str(self._folder), "--appendonly", "yes", "--save", ""),
@@ -201,19 +201,19 @@ class RedisServer:
 
     def _set_unreadable_data_aside(self, error: Exception) -> bool:
         """Move data that Redis cannot read out of its way; False when something else kept it from starting."""
-        if not re.search(r"append.?only|AOF|DB file|manifest", self._last_words()):
+        if not re.search(r"append.?only|AOF|DB file|manifest", self._end_of_log()):
             return False
         aside = self._folder / time.strftime("unreadable-%Y%m%d-%H%M%S")
         aside.mkdir(exist_ok=True)
         for path in [*self._folder.glob("appendonly*"), *self._folder.glob("*.rdb")]:
             path.rename(aside / path.name)
-        log.warning("The embedded Redis cannot read its data, which now lies in %s: %s", aside, self._last_words())
+        log.warning("The embedded Redis cannot read its data, which now lies in %s: %s", aside, self._end_of_log())
         return True
 
     @property
     def _log_path(self) -> Path:
         return self._folder / "redis.log"
 
-    def _last_words(self) -> str:
+    def _end_of_log(self) -> str:
         lines = self._log_path.read_text(errors="replace").splitlines()
-        return " / ".join(re.sub(r"^\S+ .*? [#*] ", "", line).strip() for line in lines[-4:]) or "it said nothing"
+        return " / ".join(re.sub(r"^\S+ .*? [#*] ", "", line).strip() for line in lines[-4:]) or "its log is empty"

@@ -1,9 +1,9 @@
-"""What callers say of themselves in passing: their name, and where they live. Pure: words in, updates out.
+"""Extraction of names and homes that callers state in passing. Pure: words in, updates out.
 
-Better to miss one than to get one wrong: a wrong name is said aloud. So the words have to introduce ("my name is",
-"call me", "I live in"), what follows has to look like a name, and the clause must not deny, suppose, report or ask.
-"I'm Dana" introduces too, but so does nothing in "I'm hungry": there the name must be written as one, with a capital,
-be no nationality and no weekday, and end its clause. "I'm in Paris" and "I'm from Oslo" say nothing of a home.
+It is better to miss one than to get one wrong: a wrong name is spoken aloud. So an introduction is needed ("my name
+is", "call me", "I live in"), what follows must look like a name, and the clause must not deny, suppose, report or ask.
+"I'm" introduces a name in "I'm Dana" and none in "I'm hungry": after it the name must begin with a capital, be no
+nationality and no weekday, and end its clause. "I'm in Paris" and "I'm from Oslo" say nothing about a home.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 CLAUSE_BEFORE = 60
-"""Characters before an introduction that may turn its meaning."""
+"""Characters before an introduction that may reverse its meaning."""
 NAME_WORDS = 4
 PLACE_WORDS = 4
 
@@ -45,13 +45,13 @@ TURNED = re.compile(
     r"|\b(?:if|when|whether|unless|pretend|imagine|suppose|(?<!\bi )said|says?|thinks?|thought|told|asked)\b[^.!?;]*$",
     re.IGNORECASE,
 )
-"""Said earlier in the clause, or in the sentence, these make of a statement a denial, a supposition or a report."""
+"""Words that, earlier in the clause or sentence, turn a statement into a denial, a supposition or a report."""
 
 WORD = re.compile(r"[^\W\d_](?:[\w'-]*[^\W_])?")
 PARTICLES = _set("de da do dos di del della la le van von der den bin al el ibn y of the upon sur am")
-"""Small words within a name or a place."""
+"""Small words inside a name or a place."""
 ENDS_A_NAME = _set("and but from here calling speaking by again so, then")
-"""What may follow "I'm Dana" within the sentence."""
+"""Words that may follow "I'm Dana" in the same sentence."""
 NO_NAMES = _set(
     """
     a an the my your his her its our their this that these those it i i'm i've i'd i'll i'll you he she we they me one
@@ -71,7 +71,7 @@ NO_NAMES = _set(
     november december christmas easter
     """
 )
-"""Words that follow an introduction and are no name. April and May may be."""
+"""Words that follow an introduction and are no names. April and May can be names."""
 NATIONS_AND_FAITHS = _set(
     """
     african albanian algerian american arab argentinian armenian asian australian austrian bangladeshi belgian
@@ -87,7 +87,7 @@ NATIONS_AND_FAITHS = _set(
 BEGINS_A_PLACE = _set(
     "new san santa los las saint port fort cape rio hong tel abu kuala buenos costa south north west east long"
 )
-"""Words a place begins with and does not end."""
+"""Words a place can begin with, but not end with."""
 NO_PLACES = (NO_NAMES - BEGINS_A_PLACE) | _set(
     """
     fear hope peace pain poverty constant town city downtown village country hotel house apartment flat london's
@@ -97,7 +97,7 @@ NO_PLACES = (NO_NAMES - BEGINS_A_PLACE) | _set(
 
 
 def stated(text: str) -> tuple[SetPreference, ...]:
-    """What one utterance says of its speaker, to be kept."""
+    """Return the updates that one utterance of a speaker about themselves leads to."""
     text = " ".join(text.replace("’", "'").split())
     found: list[tuple[PreferenceName, str | None]] = [("name", _name(text)), ("default_location", _home(text))]
     return tuple(update for name, value in found if value and (update := _update(name, value)))
@@ -111,7 +111,7 @@ def _update(name: PreferenceName, value: str) -> SetPreference | None:
 
 
 def _name(text: str) -> str | None:
-    """The name asked for goes before the name told, and that before "I'm …"; of two alike, the later one counts."""
+    """Return the name a speaker asks to be called by, else the one given, else that of "I'm …", the last of each."""
     for introduction in (ASKED_TO_BE_CALLED, NAMED, IS_ON_THE_LINE):
         for found in reversed(list(introduction.finditer(text))):
             if name := _introduced(text, found):
@@ -133,7 +133,7 @@ def _home(text: str) -> str | None:
 
 
 def _introduced(text: str, found: re.Match[str], *, strict: bool = False) -> str | None:
-    """The name after an introduction; a strict one needs a capital, and the end of its clause after it."""
+    """Return the name after an introduction; a strict one needs a capital, and must end its clause."""
     if _turned(text, found.start()):
         return None
     name, after = _words(text, found.end(), NAME_WORDS, NO_NAMES)
@@ -154,7 +154,7 @@ def _clause_ends(after: str) -> bool:
 
 
 def _words(text: str, at: int, limit: int, none_of: frozenset[str]) -> tuple[str, str]:
-    """The name that begins at `at`, and the text after it; ('', …) when there is none.
+    """Return the name that begins at `at`, and the text after it; ('', …) when there is none.
 
     Where capitals are written, they and the particles between them make the name: "Rio de Janeiro", "the Hague".
     """
@@ -170,7 +170,7 @@ def _words(text: str, at: int, limit: int, none_of: frozenset[str]) -> tuple[str
 
 
 def _uncapitalised(text: str, at: int, none_of: frozenset[str]) -> tuple[str, str]:
-    """Where no capitals are written, as by some recognisers, one word is taken: what follows it may be anything."""
+    """Return one word as the name where a recogniser writes no capitals: the next one may be anything."""
     words = _following(text, at, 2)
     if not words or words[0][0].casefold() in none_of | PARTICLES or words[0][0][0].isupper():
         return "", text[at:]
@@ -179,7 +179,7 @@ def _uncapitalised(text: str, at: int, none_of: frozenset[str]) -> tuple[str, st
 
 
 def _following(text: str, at: int, limit: int) -> list[re.Match[str]]:
-    """At most `limit` words from `at` on, with nothing but a space between them."""
+    """Return at most `limit` words from `at` on, with nothing but a space between them."""
     words: list[re.Match[str]] = []
     while len(words) < limit and (found := WORD.match(text, at)):
         words.append(found)
@@ -190,7 +190,7 @@ def _following(text: str, at: int, limit: int) -> list[re.Match[str]]:
 
 
 def _region(after: str) -> str:
-    """The state or country after a comma: ", Oregon"."""
+    """Return the state or country after a comma: ", Oregon"."""
     found = re.match(
         rf",\s+((?:[A-Z][\w'-]+)(?: [A-Z][\w'-]+)?)(?=[.,!?;]|$| (?:{'|'.join(sorted(ENDS_A_NAME))})\b)", after
     )

@@ -29,7 +29,7 @@ D = TypeVar("D")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Preferences:
-    """What a user prefers. An empty value is not set."""
+    """A user's preferences. An empty value is not set."""
 
     name: str = ""
     default_location: str = ""
@@ -50,7 +50,7 @@ class Preferences:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What is counted rather than said. `last_active` is Unix time in seconds."""
+    """Counts of a user's activity. `last_active` is Unix time in seconds."""
 
     topics: Mapping[str, int] = field(default_factory=dict)
     last_active: float = 0.0
@@ -61,7 +61,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class UserProfile:
-    """Everything known of one user."""
+    """Everything known about one user."""
 
     preferences: Preferences = field(default_factory=Preferences)
     facts: tuple[str, ...] = ()

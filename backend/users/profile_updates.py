@@ -13,7 +13,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.errors import BadRequest
@@ -21,25 +21,24 @@ from backend.storage.memory import Memory
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
 
 PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
-PREFERENCES: tuple[PreferenceName, ...] = get_args(PreferenceName)
 
 VALUE_LIMIT = 100
 """Characters of a preference."""
 WATCHED_LIMIT = 20
-"""Shares a user can watch; the oldest falls off."""
+"""Shares a user can watch; the oldest is dropped."""
 FACT_LIMIT = 20
-"""Facts kept of a user; the oldest falls off."""
+"""Facts kept of a user; the oldest is dropped."""
 FACT_CHARS = 200
 SUMMARY_CHARS = 1_500
 TOPIC_LIMIT = 50
-"""Topics counted for a user; the rarest falls off."""
+"""Topics counted for a user; the rarest is dropped."""
 
 # --- the updates ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SetPreference:
-    """Overwrites one preference; the watched tickers as a whole. Raises `BadRequest` for what cannot be its value."""
+    """Overwrite one preference, or all watched tickers. Raises `BadRequest` for a value that is not allowed."""
 
     name: PreferenceName
     value: str | tuple[str, ...]
@@ -56,7 +55,7 @@ class SetPreference:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AssumeTimeZone:
-    """The zone a browser is in: stands until its user states one. Raises `BadRequest` for what is none."""
+    """Take the time zone of a browser until its user states one. Raises `BadRequest` for a name that is no zone."""
 
     zone: str
 
@@ -66,14 +65,14 @@ class AssumeTimeZone:
 
 @dataclass(frozen=True, slots=True)
 class DropPreference:
-    """Forgets one preference."""
+    """Delete one preference."""
 
     name: PreferenceName
 
 
 @dataclass(frozen=True, slots=True)
 class WatchTicker:
-    """Adds one share to those watched, or takes it away. Raises `BadRequest` for what is no symbol."""
+    """Watch one share, or watch it no more. Raises `BadRequest` for what is no symbol."""
 
     symbol: str
     watched: bool = True
@@ -84,31 +83,31 @@ class WatchTicker:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AddFact:
-    """Something worth knowing of the user, in a few words. Said again, it only becomes the newest."""
+    """Add a fact about the user, in a few words; one that is known already becomes the newest."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DropFact:
-    """Forgets one fact, as it is kept, or as it was said."""
+    """Delete one fact; case, spaces and punctuation do not matter."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WriteSummary:
-    """The summary in the user's own words, whatever stood there; empty: forgotten."""
+    """Replace the summary by the user's own words; an empty text deletes it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MergeSummary:
-    """`text` tells anew what `over` told, and what has happened since.
+    """Replace the summary `over` by `text`, which covers it and what has happened since.
 
-    Where the stored summary is no longer `over`, another call has merged its own meanwhile: then both are kept, and
-    the next merge makes one of them.
+    Where the stored summary is no longer `over`, another call has merged its own meanwhile: then both are kept, and the
+    next merge makes one of them.
     """
 
     text: str
@@ -117,9 +116,9 @@ class MergeSummary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AddInstruction:
-    """How the user wants to be answered from now on. Said again, it stays where it is.
+    """Add a standing instruction: how the user wants to be answered from now on. A known one stays where it is.
 
-    Raises `BadRequest` for a text that is none, here, and when there is no room for it, as it is applied.
+    Raises `BadRequest` for an empty or too long text, and `apply` does when there is no room for it.
     """
 
     text: str
@@ -130,21 +129,21 @@ class AddInstruction:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DropInstruction:
-    """Drops one, as it is kept, or as it was said."""
+    """Delete one standing instruction; case, spaces and punctuation do not matter."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class SetMode:
-    """The user has chosen this mode; whoever makes it has looked that there is one."""
+    """Choose a mode; its maker has checked that it exists."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class CountTopic:
-    """The user has asked about `domain`, at Unix time `at`."""
+    """Count a question about `domain` at Unix time `at`."""
 
     domain: str
     at: float
@@ -152,7 +151,7 @@ class CountTopic:
 
 @dataclass(frozen=True, slots=True)
 class CountSession:
-    """A session of the user's has ended, at Unix time `at`."""
+    """Count a session that ended at Unix time `at`."""
 
     at: float
 
@@ -175,7 +174,7 @@ ProfileUpdate = (
 
 
 def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
-    """The profile after one update. Raises `BadRequest` for an instruction there is no room for."""
+    """Return the profile after one update. Raises `BadRequest` for an instruction there is no room for."""
     match update:
         case SetPreference(name, value):
             return _with_preference(profile, name, value)
@@ -209,7 +208,10 @@ def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
 
 
 async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) -> UserProfile:
-    """Apply `updates` in order, atomically, to what memory has. Raises `MemoryUnavailable`, or what `apply` does."""
+    """Apply `updates` in order, atomically, to the stored profile, and return it.
+
+    Raises `MemoryUnavailable`, or what `apply` raises; then nothing is changed.
+    """
 
     def change(stored: dict[str, Any]) -> dict[str, Any]:
         profile = UserProfile.read(stored)
@@ -278,7 +280,7 @@ def _normal(fact: str) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """One line of at most `limit` characters, cut after a sentence where there is one, else after a word."""
+    """Return one line of at most `limit` characters, cut after a sentence where there is one, else after a word."""
     line = " ".join(text.split())
     if len(line) <= limit:
         return line
@@ -290,15 +292,8 @@ def shortened(text: str, limit: int) -> str:
 # --- what a preference may be ---------------------------------------------------------------------------
 
 
-def preference_name(name: str) -> PreferenceName:
-    """`name` if there is such a preference. Raises `BadRequest`."""
-    if name not in PREFERENCES:
-        raise BadRequest(f"There is no such preference. It is one of: {', '.join(PREFERENCES)}.")
-    return name
-
-
 def checked_value(name: PreferenceName, value: str) -> str:
-    """`value` in the form it is kept in. Raises `BadRequest`."""
+    """Return a preference's value in the form it is kept in. Raises `BadRequest`."""
     value = value.strip()
     if not value or len(value) > VALUE_LIMIT:
         raise BadRequest(f"A preference has 1 to {VALUE_LIMIT} characters.")
@@ -315,7 +310,7 @@ def checked_value(name: PreferenceName, value: str) -> str:
 
 
 def checked_instruction(text: str) -> str:
-    """A standing instruction in the form it is kept in: one line. Raises `BadRequest`."""
+    """Return a standing instruction in the form it is kept in: one line. Raises `BadRequest`."""
     line = " ".join(text.split())
     if not _normal(line) or len(line) > INSTRUCTION_CHARS:
         raise BadRequest(f"A standing instruction has 1 to {INSTRUCTION_CHARS} characters, in words.")
@@ -323,12 +318,12 @@ def checked_instruction(text: str) -> str:
 
 
 def instruction_id(text: str) -> str:
-    """A short name for an instruction, the same wherever and whenever it is asked for."""
+    """Return a short id of an instruction, always the same for the same text."""
     return f"ins_{hashlib.sha256(_normal(text).encode()).hexdigest()[:8]}"
 
 
 def checked_ticker(symbol: str) -> str:
-    """A share's symbol in capitals. Raises `BadRequest`."""
+    """Return a share's symbol in capitals. Raises `BadRequest`."""
     symbol = symbol.strip().upper()
     if not re.fullmatch(r"[A-Z]{1,6}(\.[A-Z]{1,3})?", symbol):
         raise BadRequest("A ticker is a short symbol, e.g. AAPL. Look it up with get_stock_price first.")

@@ -124,6 +124,20 @@ async def test_memory_out_of_reach_is_answered_with_the_default(server: RedisPro
     await client.redis.aclose()
 
 
+async def test_a_call_that_is_cancelled_at_any_moment_ends_cancelled(server: RedisProcess) -> None:
+    for step in range(10):
+        client = RedisClient(connect(server.url))
+        for _ in range(2):  # on a new connection, then on one of the pool
+            calling = asyncio.create_task(client.call(lambda redis: redis.get("key")))
+            for _ in range(step):
+                await asyncio.sleep(0)
+            if not calling.done():
+                calling.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await calling
+        await client.redis.aclose()
+
+
 def test_the_breaker_lets_one_probe_through_after_each_rest() -> None:
     breaker = CircuitBreaker(REST_S)
     assert breaker.allows(0.0)
