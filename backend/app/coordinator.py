@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from backend.app.models import Models
 from backend.app.stores import Stores
-from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decider, PlainDecider
+from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, decide_without_model
 from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
 from backend.coordinator.store import Channels, CoordinatorState
@@ -40,12 +40,12 @@ async def open_coordinator(
     """Run a coordinator until the block ends; open it before pub/sub starts."""
     redis, chosen = stores.opened.redis, settings.coordinator
     channels, state = Channels(redis, secrets.token_hex(6), claim_after_s=0.0), CoordinatorState(redis)
-    decider: Decider = PlainDecider()
+    decide = decide_without_model
     if chosen.enabled:
         scope = models.model_calls.scope
-        decider = ModelDecider(models.model, settings.thinker_model, scope, tasks.kinds, chosen, tracer)
+        decide = ModelDecider(models.model, settings.thinker_model, scope, tasks.kinds, chosen, tracer).decide
     dependencies = CoordinatorDependencies(
-        channels, state, tasks, decider, notifier, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
+        channels, state, tasks, decide, notifier, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
     )
     coordinator = Coordinator(dependencies, chosen)
     stores.pubsub.subscribe(EVENTS, coordinator.wake)

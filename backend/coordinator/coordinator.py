@@ -26,7 +26,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from backend.conversation.page_events import DecisionMade
 from backend.coordinator.store import (
@@ -106,22 +105,6 @@ class Decision:
     """Actions that were refused, and why."""
 
 
-class Decider(Protocol):
-    """A decider decides about digests."""
-
-    async def decide(self, digest: Digest) -> Decision:
-        """Decide. Raises a `VoiceError`."""
-        ...
-
-
-class PlainDecider:
-    """This decider has no model: it says results as they are."""
-
-    async def decide(self, digest: Digest) -> Decision:
-        """Decide to say the results as they are."""
-        return Decision(fallback_text(digest.items))
-
-
 @dataclass(frozen=True, slots=True)
 class CoordinatorDependencies:
     """A coordinator works with these services."""
@@ -129,7 +112,8 @@ class CoordinatorDependencies:
     channels: Channels
     state: CoordinatorState
     tasks: TaskService
-    decider: Decider
+    decide: Callable[[Digest], Awaitable[Decision]]
+    """Decides about a digest, or raises a `VoiceError`."""
     notifier: Notifier
     is_listening: Callable[[str], Awaitable[bool]]
     """Returns whether that user is on a call now."""
@@ -280,7 +264,7 @@ class Coordinator:
         history = await self._state.history(user_id)
         tasks = await self._on.tasks.list(user_id, TASKS_SHOWN)
         try:
-            return await self._on.decider.decide(Digest(items[-1].entry.id, user_id, items, history, tasks)), ""
+            return await self._on.decide(Digest(items[-1].entry.id, user_id, items, history, tasks)), ""
         except MemoryUnavailable:
             raise
         except VoiceError as error:
@@ -348,6 +332,11 @@ def due_at(
     if inputs:
         times.append(max(last_at + settings.apart_s, min(inputs) + settings.gather_s))
     return min(times, default=None)
+
+
+async def decide_without_model(digest: Digest) -> Decision:
+    """Decide to say the results as they are."""
+    return Decision(fallback_text(digest.items))
 
 
 def fallback_text(items: Sequence[DigestItem]) -> str:

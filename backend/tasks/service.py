@@ -12,11 +12,11 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
-from typing import Literal, Protocol
+from typing import Literal
 
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.models.base import Json
-from backend.notifications.notices import Notice
+from backend.notifications.dispatcher import NotificationDispatcher
 from backend.storage.client import or_default
 from backend.tasks.queue import TaskQueue
 from backend.tasks.repository import TaskRepository
@@ -144,18 +144,10 @@ def _id_of(owner: str, once: str) -> str:
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
-class _Notices(Protocol):
-    """The notification dispatcher, as far as it is used here, implements this."""
-
-    async def waiting(self, user_id: str) -> list[Notice]: ...
-
-    async def withdraw(self, user_id: str, notice_id: str) -> bool: ...
-
-
 class TaskQueries:
     """Task queries implement `backend.tools.background_tasks.UserTasks`."""
 
-    def __init__(self, tasks: TaskService, notices: _Notices) -> None:
+    def __init__(self, tasks: TaskService, notices: NotificationDispatcher) -> None:
         self._tasks = tasks
         self._notices = notices
 

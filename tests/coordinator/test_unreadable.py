@@ -48,7 +48,7 @@ class Rig:
                 self.channels,
                 self.state,
                 FakeTasks(self.world, fate),
-                self.decider,
+                self.decider.decide,
                 FakeNotifier(self.world, fate),
                 self._is_listening,
                 self._publish,

@@ -165,7 +165,7 @@ class Process:
             self.channels,
             self.state,
             FakeTasks(world, self.fate),
-            self.decider,
+            self.decider.decide,
             FakeNotifier(world, self.fate),
             self._is_listening,
             self._publish,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -39,7 +39,7 @@ class WaitingNotices:
 
 def asking(world: World, *notices: Notice) -> tuple[TaskQueries, WaitingNotices]:
     waiting = WaitingNotices(*notices)
-    return TaskQueries(FakeTasks(world, Countdown()), waiting), waiting
+    return TaskQueries(FakeTasks(world, Countdown()), cast(Any, waiting)), waiting
 
 
 async def asked(tasks: UserTasks, **arguments: str) -> dict[str, Any]:
