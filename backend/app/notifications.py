@@ -14,8 +14,7 @@ from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.notices import NoticeRepository
 from backend.notifications.presence import Presence
 from backend.notifications.repository import ReminderRepository
-from backend.notifications.scheduler import ReminderScheduler
-from backend.notifications.service import ReminderService
+from backend.notifications.service import ReminderScheduler, ReminderService
 from backend.notifications.webhooks import WebhookClient, split_hosts
 from backend.sessions.page_json import shown_by
 from backend.settings.notifications import NotificationSettings

@@ -80,7 +80,7 @@ class EventStore(Protocol):
     """A store of events, each user's apart. Every method may raise `CalendarUnavailable` or `CalendarRefused`."""
 
     label: str
-    """Where events are stored, in words for the user."""
+    """The place where events are stored, in words for the user."""
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
         """Return all events that may happen between two aware moments, and perhaps some more."""

@@ -51,7 +51,7 @@ class Calendars:
 
     @property
     def label(self) -> str:
-        """Where events are stored, in words for the user."""
+        """The place where events are stored, in words for the user."""
         return self._store.label
 
     async def create(self, user_id: str, draft: EventDraft, now: datetime, once: str = "") -> Occurrence:

@@ -21,9 +21,9 @@ from backend.calendar.events import (
     master_of,
     moments,
     parsed,
-    put,
     replaces,
     rule_of,
+    set_property,
     text_of,
 )
 from backend.calendar.rules import checked, names_days, understood
@@ -92,9 +92,9 @@ def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event
     event = copy.deepcopy(master)
     for name in ("RRULE", "RDATE", "EXDATE", "EXRULE", "DURATION", "CREATED"):
         event.pop(name, None)
-    put(event, "RECURRENCE-ID", when)
-    put(event, "DTSTART", when)
-    put(event, "DTEND", after(when, length_of(master.start, master.end)))
+    set_property(event, "RECURRENCE-ID", when)
+    set_property(event, "DTSTART", when)
+    set_property(event, "DTEND", after(when, length_of(master.start, master.end)))
     calendar.add_component(event)
     return event
 
@@ -186,7 +186,7 @@ def _shift_exceptions(calendar: Calendar, master: Event, shift: timedelta) -> No
         _put_moments(master, name, [when + shift for when in moments(master, name)])
     for exception in _exceptions(calendar):
         when = replaces(exception)
-        put(exception, "RECURRENCE-ID", when + shift if when else "")
+        set_property(exception, "RECURRENCE-ID", when + shift if when else "")
     rule: Any = master.get("RRULE")
     if rule is not None and "UNTIL" in rule and shift > timedelta():
         rule["UNTIL"] = [until + shift if isinstance(until, datetime) else until for until in rule["UNTIL"]]
@@ -206,7 +206,7 @@ def _repeat(calendar: Calendar, master: Event, rule: str) -> None:
         return
     rule, first = checked(rule, master.start)
     _retime(master, first)
-    put(master, "RRULE", rule)
+    set_property(master, "RRULE", rule)
 
 
 def _put_moments(event: Event, name: str, dates: list[Moment]) -> None:
@@ -222,9 +222,9 @@ def _describe(event: Event, changes: EventChanges) -> None:
     texts = {"SUMMARY": changes.title, "LOCATION": changes.location, "DESCRIPTION": changes.notes}
     for name, value in texts.items():
         if value is not None:
-            put(event, name, value)
+            set_property(event, name, value)
     sequence: Any = event.get("SEQUENCE", 0)
-    put(event, "SEQUENCE", int(sequence) + 1)
+    set_property(event, "SEQUENCE", int(sequence) + 1)
 
 
 def _retime(
@@ -241,8 +241,8 @@ def _retime(
     end = end if end is not None else after(start, length)
     check_span(start, end)
     event.pop("DURATION", None)
-    put(event, "DTSTART", start)
-    put(event, "DTEND", end)
+    set_property(event, "DTSTART", start)
+    set_property(event, "DTEND", end)
 
 
 def after(start: Moment, length: timedelta) -> Moment:

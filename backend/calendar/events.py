@@ -27,13 +27,13 @@ def write(draft: EventDraft, uid: str, now: datetime) -> str:
     event = Event()
     event.add("uid", uid)
     event.add("created", now.astimezone(UTC))
-    put(event, "SUMMARY", draft.title)
-    put(event, "LOCATION", draft.location)
-    put(event, "DESCRIPTION", draft.notes)
-    put(event, "DTSTART", draft.start)
-    put(event, "DTEND", draft.end)
+    set_property(event, "SUMMARY", draft.title)
+    set_property(event, "LOCATION", draft.location)
+    set_property(event, "DESCRIPTION", draft.notes)
+    set_property(event, "DTSTART", draft.start)
+    set_property(event, "DTEND", draft.end)
     if draft.repeats:
-        put(event, "RRULE", draft.repeats)
+        set_property(event, "RRULE", draft.repeats)
     calendar = Calendar()
     calendar.add("prodid", "-//responder-thinker//calendar//EN")
     calendar.add("version", "2.0")
@@ -44,8 +44,8 @@ def write(draft: EventDraft, uid: str, now: datetime) -> str:
 def text_of(calendar: Calendar, now: datetime) -> str:
     """Return a calendar as text, its events stamped with `now`."""
     for event in calendar.events:
-        put(event, "DTSTAMP", now.astimezone(UTC))
-        put(event, "LAST-MODIFIED", now.astimezone(UTC))
+        set_property(event, "DTSTAMP", now.astimezone(UTC))
+        set_property(event, "LAST-MODIFIED", now.astimezone(UTC))
     return str(calendar.to_ical().decode())
 
 
@@ -131,7 +131,7 @@ def as_datetime(moment: Moment, zone: Any = UTC) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
-def put(event: Event, name: str, value: Any) -> None:
+def set_property(event: Event, name: str, value: Any) -> None:
     """Set a property, or remove it for an empty text."""
     event.pop(name, None)
     if value == "":

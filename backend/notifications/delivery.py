@@ -2,8 +2,8 @@
 
 Whichever way, it is one *notice* (see `notifications.notices`), kept before anything else is tried: should all ways be
 closed, the user's next call speaks it, and the next page shows it. The reminder is delivered when its notice was, and
-only then is it gone. So whichever process dies, and whenever, another goes on, and nobody is told twice but by a
-webhook, which can tell by the delivery's id.
+only then is it gone. So whichever process dies, and whenever, another goes on, and nobody is reminded twice but
+by a webhook, whose server can recognize the delivery by its id.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Routes:
 
 
 class ReminderMetrics:
-    """What became of reminders in this process, and how late their delivery began; shown by `show_in`."""
+    """The metrics of reminders in this process: what became of them, and how late their delivery began."""
 
     def __init__(self) -> None:
         self._events = Counter(

@@ -1,4 +1,6 @@
-"""Which users have a page open, in any process: `user:{id}:pages`, a sorted set of streams by the second they lapse.
+"""Presence: which users have a page open, in any process.
+
+    user:{id}:pages    sorted set: stream → the second it lapses
 
 A stream is marked open again with every heartbeat; one whose process died lapses by itself.
 """

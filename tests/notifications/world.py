@@ -16,7 +16,7 @@ from backend.notifications.notices import Notice
 from backend.notifications.reminders import Reminder
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.schedule import planned
-from backend.notifications.scheduler import ReminderScheduler
+from backend.notifications.service import ReminderScheduler
 from backend.notifications.webhooks import WebhookFailed
 from backend.settings.notifications import NotificationSettings
 from tests.support.crashing import Countdown, CrashingRedis
