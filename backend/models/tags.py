@@ -207,7 +207,7 @@ class TagReader:
         self._state = ReaderState.AFTER if closed else ReaderState.OVER
 
     def _fence(self, *, last: bool) -> Iterator[Piece]:
-        """A code block, held back while it may be a call to a known tool; else it is words."""
+        """Hold a code block back while it may be a call to a known tool; otherwise it is words."""
         body = self._buffer[:CALL_LIMIT]
         last = last or len(body) == CALL_LIMIT
         start = _after_fence(body)
@@ -232,7 +232,7 @@ class TagReader:
         yield from self._released(len(FENCE))
 
     def _after(self, *, last: bool) -> None:
-        """Behind a call: what closes it, white space, and further calls."""
+        """Skip what closes a call and white space, and begin further calls."""
         rest = self._buffer.lstrip()
         self._buffer = rest
         if rest.startswith(CALL_END):
@@ -246,7 +246,7 @@ class TagReader:
 
 
 class _ObjectScan:
-    """Finds the end of a JSON object by its braces and strings; goes on where it stopped when there is more."""
+    """A scan for the end of a JSON object by its braces and strings; it continues when more text comes."""
 
     def __init__(self) -> None:
         self._at = -1
@@ -255,7 +255,7 @@ class _ObjectScan:
         self._escaped = False
 
     def end(self, text: str, start: int, closer: str) -> int | None:
-        """The position behind the object; minus that of `closer` when it comes first; None when neither is there.
+        """Return the position after the object, or minus that of `closer` when it comes first; None without either.
 
         A text that does not begin with an object ends at its closer.
         """
@@ -282,7 +282,7 @@ class _ObjectScan:
 
 
 def read_call(text: str, *, strict: bool = False) -> ParsedCall | None:
-    """The call that a JSON object describes; None when it is none. A strict one has no other fields."""
+    """Return the call that a JSON object describes, or None. A strict call has no other fields."""
     try:
         value: Any = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
@@ -302,8 +302,10 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _after_fence(body: str) -> int | None:
-    """Where the object begins: behind white space and a fence's line, if there is one. None when there is more to
-    come; a fence of another kind counts as no fence."""
+    """Return where the object begins, after white space and a fence's line; None when more text is needed.
+
+    A fence of another kind counts as no fence.
+    """
     start = len(body) - len(body.lstrip())
     rest = body[start:]
     if not rest or FENCE.startswith(rest):
@@ -323,13 +325,13 @@ def _after_fence(body: str) -> int | None:
 
 
 def _first(text: str, openers: tuple[str, ...]) -> tuple[int, str]:
-    """The first opener in `text` and where it stands; ('', at the end) when there is none."""
+    """Return the position of the first opener and the opener; the end and "" when there is none."""
     found = [(at, opener) for opener in openers if (at := text.find(opener)) >= 0]
     return min(found, default=(len(text), ""))
 
 
 def _held(text: str, openers: tuple[str, ...]) -> int:
-    """How many characters at the end of `text` may be the beginning of an opener."""
+    """Return how many characters at the end of `text` may be the beginning of an opener."""
     longest = max(map(len, openers)) - 1
     for size in range(min(longest, len(text)), 0, -1):
         if any(opener.startswith(text[-size:]) and size < len(opener) for opener in openers):
@@ -338,7 +340,7 @@ def _held(text: str, openers: tuple[str, ...]) -> int:
 
 
 def _joined(pieces: Iterator[Piece]) -> list[Piece]:
-    """Words that follow each other as one."""
+    """Return the pieces with successive words joined."""
     joined: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, Words) and joined and isinstance(before := joined[-1], Words):

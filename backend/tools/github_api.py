@@ -213,8 +213,8 @@ def _duration(seconds: float) -> str:
 def _said(answered: Answered) -> str:
     """Return GitHub's own words as a further sentence: its message and the invalid fields."""
     errors = answered.data.get("errors") if isinstance(answered.data, dict) else None
-    told = [_message(answered), *(_complaint(each) for each in errors or [] if isinstance(each, dict))]
-    words = "; ".join(" ".join(each.split()) for each in told if each)[:SAID_LIMIT]
+    said = [_message(answered), *(_complaint(each) for each in errors or [] if isinstance(each, dict))]
+    words = "; ".join(" ".join(each.split()) for each in said if each)[:SAID_LIMIT]
     return f" It says: {words}" if words else ""
 
 
