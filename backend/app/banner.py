@@ -20,7 +20,7 @@ def start_up_lines(
         f"Responder  {_responder(settings)}",
         f"Memory     {stores.opened.label}",
         f"Thinkers   {', '.join(manifest.domain for manifest in thinkers.registry.manifests)}",
-        f"Hearing    {choose_engine(settings.vad.engine) if settings.vad.enabled else 'the provider’s semantic_vad'}",
+        f"Detector   {choose_engine(settings.vad.engine) if settings.vad.enabled else 'the provider’s semantic_vad'}",
     ]
     if settings.langsmith_tracing_enabled:
         words = "with what is said" if settings.trace_content else "without what is said"

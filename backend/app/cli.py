@@ -27,14 +27,14 @@ app.add_typer(documents, name="kb")
 
 
 class Wire(StrEnum):
-    """How `talk` carries its audio."""
+    """The way `talk` carries its audio."""
 
     WEBRTC = "webrtc"
     WS = "ws"
 
 
 class LogLevel(StrEnum):
-    """How much `serve` tells."""
+    """The least urgent level that `serve` logs."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -85,7 +85,7 @@ def talk(
     transport: Annotated[Wire, typer.Option(help="WebRTC, or the WebSocket fallback.")] = Wire.WEBRTC,
     conversation: Annotated[str | None, typer.Option(help="A conversation of ours to go on with.")] = None,
 ) -> None:
-    """Place a real call, play a WAV file, print what is said, and save the reply."""
+    """Place a real call: play a WAV file, print what is said, and save the reply."""
     from client.talk import talk as place_call
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
@@ -126,7 +126,7 @@ def add_documents(
 
 
 def main() -> None:
-    """The entry point: an error of ours is two lines, not a traceback."""
+    """Run the command line; an error of ours is two lines, not a traceback."""
     try:
         app()
     except VoiceError as error:

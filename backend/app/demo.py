@@ -26,7 +26,7 @@ class Demo:
 
     @property
     def running(self) -> bool:
-        """Whether its process runs at this moment."""
+        """Return whether its process runs at this moment."""
         return self._child.running
 
     async def start(self) -> None:

@@ -20,3 +20,10 @@ def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
             f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another with --port or --host."
         ) from error
     return bound
+
+
+def shown_url(listening: socket.socket) -> str:
+    """Return the address as people type it: loopback and "all addresses" are `localhost`."""
+    host, port = listening.getsockname()[:2]
+    shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host
+    return f"http://{shown}:{port}"

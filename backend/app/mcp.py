@@ -1,4 +1,4 @@
-"""Puts this room together: the calls `main` makes. Importing the SDK takes a second: only those who use it do."""
+"""Opens the MCP endpoints and the tools of other servers; the SDK, slow to import, is imported when they are used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def mcp_summary(settings: McpSettings) -> str:
 
 
 class OtherServers(ToolSource, Protocol):
-    """The tools of other servers, and how those fare."""
+    """The tools of other servers, and the state of each server."""
 
     def states(self) -> dict[str, str]:
         """Each server's name → `ok`, or what is wrong."""
@@ -33,7 +33,7 @@ class OtherServers(ToolSource, Protocol):
 
 @asynccontextmanager
 async def other_servers(settings: McpSettings) -> AsyncIterator[OtherServers | None]:
-    """Those of the settings, being connected to; ended with the block. None where there are none."""
+    """Connect to the servers in the settings until the block ends; yields None where there are none."""
     entries = settings.entries
     if not entries:
         yield None

@@ -1,4 +1,4 @@
-"""Puts the pipeline together: the one call `main` makes."""
+"""Opens the pipeline of a process: the steps around every turn."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def open_pipeline(
     services: Mapping[Any, Any] | None = None,
     clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[Pipeline]:
-    """All steps with their services; what waits at the end is given a moment. Raises `BadPlugin`.
+    """Open all steps with their services; post-steps that wait at the end are given a moment. Raises `BadPlugin`.
 
     `services` are further ones, by type. The caller keeps ownership of everything passed in.
     """
@@ -59,7 +59,7 @@ async def open_pipeline(
 
 
 def _webhooks(settings: Settings) -> WebhookClient | None:
-    """None unless an address is set. Raises `SettingsError`."""
+    """Return the webhook; None unless an address is set. Raises `SettingsError`."""
     chosen = settings.pipeline
     if not chosen.webhook_url:
         return None

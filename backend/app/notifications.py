@@ -1,4 +1,4 @@
-"""Notices and reminders of one process: made whole here, so that tools, calls, tasks and routes can use them."""
+"""Opens the notices and reminders of a process, for tools, calls, tasks and routes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from backend.storage.pubsub import PubSub
 
 @dataclass(frozen=True, slots=True)
 class Notifications:
-    """What a process speaks, shows or posts to users without being asked."""
+    """The parts that speak, show or post to users without being asked."""
 
     dispatcher: NotificationDispatcher
     notices: NoticeRepository

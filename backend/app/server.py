@@ -12,7 +12,7 @@ from types import FrameType
 import uvicorn
 from rich.console import Console
 
-from backend.app.listening import bound_socket
+from backend.app.listening import bound_socket, shown_url
 from backend.app.main import App, open_app
 from backend.settings.settings import Settings
 
@@ -26,7 +26,7 @@ BACKLOG = 2048
 
 
 async def serve(settings: Settings, host: str, port: int, *, shared_port: bool = False, announce: bool = True) -> None:
-    """Until SIGINT or SIGTERM. Raises `SetupError` when it cannot start. Others may listen on a shared port, too."""
+    """Serve until SIGINT or SIGTERM; others may listen on a shared port, too. Raises `SetupError`."""
     listening = bound_socket(host, port, shared=shared_port)
     try:
         async with open_app(settings) as app:
@@ -40,7 +40,7 @@ async def serve(settings: Settings, host: str, port: int, *, shared_port: bool =
 
 
 class Server(uvicorn.Server):
-    """uvicorn, except that a signal ends the calls before it waits for connections: their streams hang on them.
+    """uvicorn, except that a signal ends the calls before the connections, since event streams last as long as calls.
 
     This is the one file that overrides uvicorn's methods. If they change, the server wakes ten times a second, or ends
     without saying goodbye to callers: `tests/test_library_pins.py` fails first.
@@ -93,10 +93,8 @@ class Server(uvicorn.Server):
 
 
 def _announce(app: App, listening: socket.socket) -> None:
-    host, port = listening.getsockname()[:2]
-    shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host
     console = Console(highlight=False)
-    console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]http://{shown}:{port}[/]\n")
+    console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]{shown_url(listening)}[/]\n")
     for line in app.banner:
         console.print(f"  {line}", markup=False, soft_wrap=True)
     console.print("\n  Ctrl-C ends it.\n")

@@ -23,7 +23,7 @@ from backend.tasks.worker import Worker, background_kinds
 
 
 async def work(settings: Settings, concurrency: int | None = None) -> None:
-    """Until SIGINT or SIGTERM; what runs then is handed back. Raises `SetupError` when it cannot start."""
+    """Work until SIGINT or SIGTERM; running tasks are then handed back. Raises `SetupError` when it cannot start."""
     ending = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -38,7 +38,7 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
 
 @asynccontextmanager
 async def open_worker(settings: Settings, concurrency: int | None = None) -> AsyncIterator[tuple[str, ...]]:
-    """A worker at work; yields what to tell the operator. Raises `SetupError`."""
+    """Open a working worker; yields the operator's lines. Raises `SetupError`."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))

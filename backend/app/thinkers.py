@@ -148,7 +148,7 @@ def build_thinkers(
 
 
 def _services(stores: Stores, models: Models) -> dict[Any, Any]:
-    """What steps and tools may ask for beside the usual; who needs vectors learns when there are none."""
+    """Return further services for steps and tools; a plugin that needs vectors is refused when there are none."""
     services: dict[Any, Any] = {Memories: stores.memories, Notes: stores.notes}
     if isinstance(models.embedder, EmbeddingsAPI):  # the bundled model is no better at memories than words are
         services[Embedder] = models.embedder

@@ -51,7 +51,7 @@ class Command:
     env: Mapping[str, str] | None = None
     """Its whole environment; None: ours."""
     pipes: bool = False
-    """Whether its standard input and output are pipes to us; else it has no input, and our output."""
+    """True: its standard input and output are pipes to us; else it has no input, and our output."""
     log: Path | None = None
     """The file that takes its output and errors, written anew at each start."""
     pass_fds: Sequence[int] = ()
@@ -109,12 +109,12 @@ class ChildProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the child runs at this moment."""
+        """Return whether the child runs at this moment."""
         return self._process is not None and self._process.returncode is None
 
     @property
     def pid(self) -> int | None:
-        """The child's process id while it runs."""
+        """Return the child's process id while it runs, else None."""
         return self._process.pid if self._process and self.running else None
 
     async def start(self) -> None:

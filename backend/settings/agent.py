@@ -23,7 +23,7 @@ class PipelineSettings(BaseModel):
 
 
 class ToolSettings(BaseModel):
-    """When and by whom the tools of a typed turn are chosen."""
+    """The router that chooses the tools of a typed turn."""
 
     router_above: int = Field(
         12, ge=0, description="With more tools than this, a model first picks those a typed turn needs; 0: never."
@@ -35,7 +35,7 @@ class ToolSettings(BaseModel):
 
 
 class ReasoningSettings(BaseModel):
-    """Which models plan and carry out, and how long they may take."""
+    """The models that plan and carry out, and how long they may take."""
 
     planner_model: str = Field("", description="Model that thinks alone, or plans; empty: THINKER_MODEL_ADVANCED.")
     executor_model: str = Field("", description="Model that carries out a plan, with tools; empty: THINKER_MODEL.")

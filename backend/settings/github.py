@@ -45,7 +45,7 @@ class GitHubSettings(BaseModel):
 
     @property
     def ready(self) -> bool:
-        """Whether there is anything to ask, and a right to."""
+        """Return whether there is a repository to ask, and a token."""
         return self.token is not None and bool(self.allowed)
 
 

@@ -81,17 +81,17 @@ class McpSettings(BaseModel):
 
     @property
     def entries(self) -> dict[str, McpServerEntry]:
-        """The other servers, by name."""
+        """Return the other servers by name."""
         return _entries(self.servers)
 
     @property
     def hosts(self) -> list[str]:
-        """The host names beside our own."""
+        """Return the host names beside our own."""
         return [host.strip() for host in self.allowed_hosts.split(",") if host.strip()]
 
     @property
     def served(self) -> bool:
-        """Whether anybody has a token."""
+        """Return whether any token is set."""
         return any(pairs(value) for value in (self.internal_tokens, self.copilot_tokens, self.external_tokens))
 
 

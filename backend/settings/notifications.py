@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, SecretStr
 
 
 class NotificationSettings(BaseModel):
-    """Who delivers reminders, how many there may be, and where they go when their user is away."""
+    """Delivery of reminders, their limits, and where they go when their user is away."""
 
     deliver: Literal["on_time", "when_asked"] = Field(
         "on_time", description="on_time: the server delivers reminders when they are due; when_asked: only at /execute."

@@ -289,12 +289,12 @@ class Settings(BaseSettings):
 
     @property
     def offline(self) -> bool:
-        """Whether the offline demonstration stands in for the API (only `app/` asks)."""
+        """Return whether the offline demonstration stands in for the API (only `app/` asks)."""
         return self.openai_api_key is None
 
     @property
     def realtime_url(self) -> str:
-        """The WebSocket address that belongs to `openai_base_url`."""
+        """Return the WebSocket address that belongs to `openai_base_url`."""
         return re.sub(r"^http", "ws", self.openai_base_url) + "/realtime"
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, model_validator
 
 
 class BackgroundSettings(BaseModel):
-    """Who does background tasks, how many at once, and how long they may take."""
+    """The worker of background tasks, its limits, and how long tasks may take."""
 
     worker: Literal["inline", "off"] = Field(
         "inline", description="inline: the server works on background tasks, too; off: only worker processes do."
@@ -33,7 +33,7 @@ class BackgroundSettings(BaseModel):
 
 
 class CoordinatorSettings(BaseModel):
-    """When the coordinator thinks about what happened for a user, and what it is shown."""
+    """The times at which the coordinator thinks about a user, and what it is shown."""
 
     enabled: bool = Field(True, description="false: results are delivered as they are, and nothing is thought about.")
     apart_s: float = Field(15, ge=0, description="Least seconds between two digests of a user.")

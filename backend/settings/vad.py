@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, field_validator
 
 
 class VadSettings(BaseModel):
-    """Which detector listens, and how its scores become the beginning and end of an utterance."""
+    """The detector, and how its scores become the beginning and end of an utterance."""
 
     enabled: bool = Field(True, description="Detect turns locally; false leaves it to the provider's semantic_vad.")
     engine: Literal["auto", "ten", "silero"] = Field(

@@ -22,7 +22,7 @@ class FakeMemory(Memory):
 
     @property
     def down(self) -> bool:
-        """Whether memory is out of reach."""
+        """Return whether memory is out of reach."""
         return self._switch.down
 
     @down.setter

@@ -36,7 +36,7 @@ def _default_settings() -> Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """What a plugin finds around it; each default is harmless, and a test replaces what it needs."""
+    """The surroundings of a plugin. Each default is harmless; a test replaces what it needs."""
 
     user_id: str = ""
     """Who asks; empty: a caller we do not know."""

@@ -12,30 +12,30 @@ from backend.responders.base import Briefing, OnEvent
 
 
 class ScriptedResponder:
-    """See `base.Responder`; `say` and `fail` are the provider's side."""
+    """A `Responder` whose provider is the test: `say` sends its events, `fail` breaks the connection."""
 
     def __init__(self) -> None:
-        self.heard: list[Frame] = []
-        self.done: list[ResponderCommand] = []
+        self.frames: list[Frame] = []
+        self.commands: list[ResponderCommand] = []
         self.briefings: list[Briefing] = []
         self.closed = False
         self._events: asyncio.Queue[ResponderEvent | ResponderUnavailable | None] = asyncio.Queue()
 
     def __repr__(self) -> str:
-        return f"ScriptedResponder(heard {len(self.heard)} frames, {len(self.done)} commands)"
+        return f"ScriptedResponder({len(self.frames)} frames, {len(self.commands)} commands)"
 
     @property
     def requests(self) -> list[CreateReply]:
-        """The replies asked for so far."""
-        return [command for command in self.done if isinstance(command, CreateReply)]
+        """Return the replies asked for so far."""
+        return [command for command in self.commands if isinstance(command, CreateReply)]
 
     @property
     def backlog(self) -> int:
-        """Always sent at once."""
+        """Return 0: everything is sent at once."""
         return 0
 
     def say(self, *events: ResponderEvent) -> None:
-        """Have the provider send these."""
+        """Have the provider send `events`."""
         for event in events:
             self._events.put_nowait(event)
 
@@ -44,25 +44,25 @@ class ScriptedResponder:
         self._events.put_nowait(error)
 
     def send_audio(self, frame: Frame) -> None:
-        """See `base.Responder`."""
-        self.heard.append(frame)
+        """Keep a frame of the caller's speech in `frames`."""
+        self.frames.append(frame)
 
     def send(self, command: ResponderCommand) -> None:
-        """See `base.Responder`."""
-        self.done.append(command)
+        """Keep a command in `commands`."""
+        self.commands.append(command)
 
     def brief(self, briefing: Briefing) -> None:
-        """See `base.Responder`."""
+        """Keep a briefing in `briefings`."""
         self.briefings.append(briefing)
 
     async def receive_events(self, on_event: OnEvent) -> None:
-        """See `base.Responder`."""
+        """Call `on_event` with each event of `say`, until `close`. Raises the error of `fail`."""
         while (event := await self._events.get()) is not None:
             if isinstance(event, ResponderUnavailable):
                 raise event
             on_event(event)
 
     async def close(self) -> None:
-        """See `base.Responder`."""
+        """End `receive_events`."""
         self.closed = True
         self._events.put_nowait(None)

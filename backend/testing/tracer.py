@@ -1,4 +1,4 @@
-"""Traces kept in this process: for tests, and for looking at one call."""
+"""Traces kept in a list."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from backend.observability.tracing import Kind
 
 
 class FakeTracer:
-    """`Tracer` into a list."""
+    """A `Tracer` that keeps what it is given."""
 
     def __init__(self, *, content: bool = False) -> None:
         self._content = content
@@ -19,20 +19,20 @@ class FakeTracer:
         return f"FakeTracer({len(self.records)} records)"
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> RecordedSpan:
-        """See `base.Tracer`."""
+        """Begin the root span of a session."""
         span = RecordedSpan(kind, name, session_id=session_id, keep=self.records.append, content=self._content)
         span.announce()
         return span
 
     async def close(self) -> None:
-        """See `base.Tracer`."""
+        """Note that the tracer was closed."""
         self.closed = True
 
     def ended(self, kind: str, name: str | None = None) -> list[Record]:
-        """The spans of a kind (and name) that are over, in the order they ended."""
+        """Return the spans of a kind (and name) that are over, in the order they ended."""
         return [r for r in self.records if r.ended is not None and r.kind == kind and name in (None, r.name)]
 
     def under(self, record: Record) -> list[Record]:
-        """The ended spans directly within this one, in the order they began."""
+        """Return the ended spans directly within `record`, in the order they began."""
         within = [r for r in self.records if r.ended is not None and r.path[:-1] == record.path]
         return sorted(within, key=lambda r: r.path[-1].began)

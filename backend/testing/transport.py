@@ -33,7 +33,7 @@ class FakeTransport:
         self._receive_queue.end(error)
 
     def tick(self, frames: int = 1) -> Frame:
-        """Let 20 ms pass, `frames` times; the frame that was heard last."""
+        """Let 20 ms pass, `frames` times; return the frame that was heard last."""
         for _ in range(frames):
             self.played.append(self._playout.pull() or SILENCE)
         return self.played[-1]
@@ -43,7 +43,7 @@ class FakeTransport:
         self._playout.on_playback = on_playback
 
     def stats(self) -> dict[str, float]:
-        """See the protocol."""
+        """Return the frames not yet received, and the milliseconds of reply not yet played."""
         return {"inbox_frames": len(self._receive_queue), "queued_ms": self._playout.queued_ms}
 
     async def close(self) -> None:

@@ -121,7 +121,7 @@ async def test_taking_the_floor_cancels_flushes_and_tells_the_provider_what_was_
         await play_out(call, 5)
         await call.speak(1)
         item = f"i-{call.responder.requests[0].request}"
-        kinds = [type(command) for command in call.responder.done[2:]]
+        kinds = [type(command) for command in call.responder.commands[2:]]
         assert kinds == [do.CancelReply, do.TruncateItem], "what was flushed comes back to the machine, after the rest"
         assert call.done(do.TruncateItem) == [do.TruncateItem(item, 100)]
         [interrupted] = call.told("transcript_interrupted")
@@ -182,7 +182,7 @@ async def test_what_is_typed_and_said_while_dialling_is_not_lost() -> None:
         line_is_free.set()
         await settle()
         assert call.done(do.AddUserText) == [do.AddUserText("hello")]
-        assert len(call.responder.heard) == 10
+        assert len(call.responder.frames) == 10
 
 
 async def test_a_broken_line_is_dialled_again_with_the_history() -> None:
@@ -205,7 +205,7 @@ async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -
         line_is_free.set()
         await settle()
         assert call.histories[1] == []
-        assert call.responder.done == [do.AddUserText("are you there"), call.responder.requests[0]]
+        assert call.responder.commands == [do.AddUserText("are you there"), call.responder.requests[0]]
 
 
 async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.MonkeyPatch) -> None:

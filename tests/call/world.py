@@ -118,7 +118,7 @@ class PlacedCall:
 
     def done(self, kind: type[ResponderCommand]) -> list[Any]:
         """The orders of a kind that the newest connection was given."""
-        return [command for command in self.responder.done if isinstance(command, kind)]
+        return [command for command in self.responder.commands if isinstance(command, kind)]
 
     async def speak(self, frames: int, *, then_silent: int = 0) -> None:
         """The caller's voice, and silence after it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +124,21 @@ def test_the_scripts_are_sound_shell() -> None:
     for script in [*(ROOT / "scripts").glob("*.sh"), ROOT / ".ci" / "run"]:
         subprocess.run(["bash", "-n", str(script)], check=True)
         assert script.stat().st_mode & 0o111, f"{script} is not executable"
+
+
+def test_every_file_that_the_packages_need_is_installed_with_them() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    patterns = project["package-data"]["*"]
+    tracked = subprocess.run(
+        ["git", "ls-files", "backend", "client", "demo"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    data = [Path(name) for name in tracked if not name.endswith(".py")]
+    assert data and [str(path) for path in data if not any(path.match(pattern) for pattern in patterns)] == []
+    assert {f"{Path(name).parts[0]}*" for name in tracked} == set(project["packages"]["find"]["include"])
+    folders = {(ROOT / name).parent for name in tracked if name.endswith(".py")}
+    assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+def test_the_demonstration_starts_from_any_folder(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "demo.offline", "--help"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=30, check=False).returncode == 0
