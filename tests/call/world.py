@@ -83,7 +83,7 @@ class LoudnessVad:
         """Nothing is held."""
 
 
-def hearing() -> LocalEndpointing:
+def loudness_endpointing() -> LocalEndpointing:
     """No pre-roll, no post-roll, three frames of hangover."""
     return LocalEndpointing(LoudnessVad(), Segmenter(0, 0, 3), 0.5)
 
@@ -182,7 +182,7 @@ async def placed_call(
         thinkers=thinkers,
         keep=jobs.append,
         learning=LearnerDependencies(partial(watch_profile, memory), Summaries(model, "fast", memory)),
-        open_endpointing=hearing,
+        open_endpointing=loudness_endpointing,
         limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,
         about=ResponderInfo("fake", "fake", offline=True),

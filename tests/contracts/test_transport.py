@@ -99,17 +99,17 @@ async def test_resume_goes_on_without_losing_a_frame(open_rig: OpenRig) -> None:
 
 
 @on_every_wire
-async def test_flush_tells_how_much_was_really_heard(open_rig: OpenRig) -> None:
+async def test_flush_returns_how_much_was_really_heard(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         rig.transport.play("a", tone(700, 2000))
         rig.transport.play("b", tone(700, 500))
         await rig.pass_time(300)
-        told = rig.transport.flush()
+        unfinished = rig.transport.flush()
         await rig.pass_time(120)
-        assert [heard.item for heard in told] == ["a", "b"]
-        assert told[1].played_ms == 0
+        assert [heard.item for heard in unfinished] == ["a", "b"]
+        assert unfinished[1].played_ms == 0
         tolerance = 0 if rig.exact else FRAME_MS
-        assert told[0].played_ms == pytest.approx(len(rig.heard()) * FRAME_MS, abs=tolerance)
+        assert unfinished[0].played_ms == pytest.approx(len(rig.heard()) * FRAME_MS, abs=tolerance)
 
 
 @on_every_wire
@@ -138,7 +138,7 @@ async def test_a_full_queue_refuses_more(open_rig: OpenRig) -> None:
 
 
 @on_every_wire
-async def test_hearing_ends_when_the_caller_hangs_up(open_rig: OpenRig) -> None:
+async def test_receiving_ends_when_the_caller_hangs_up(open_rig: OpenRig) -> None:
     async with open_rig() as rig, asyncio.timeout(5):
         reader = asyncio.create_task(read_all(rig.transport))
         await rig.pass_time(100)
@@ -147,7 +147,7 @@ async def test_hearing_ends_when_the_caller_hangs_up(open_rig: OpenRig) -> None:
 
 
 @on_every_wire
-async def test_close_ends_hearing_and_may_come_twice(open_rig: OpenRig) -> None:
+async def test_close_ends_receiving_and_may_come_twice(open_rig: OpenRig) -> None:
     async with open_rig() as rig, asyncio.timeout(5):
         reader = asyncio.create_task(read_all(rig.transport))
         await rig.pass_time(100)
@@ -157,15 +157,15 @@ async def test_close_ends_hearing_and_may_come_twice(open_rig: OpenRig) -> None:
 
 
 @on_every_wire
-async def test_a_fault_of_who_hears_is_raised_there_and_ends_only_the_hearing(open_rig: OpenRig) -> None:
+async def test_a_fault_of_the_receiver_is_raised_there_and_ends_only_the_receiving(open_rig: OpenRig) -> None:
     def fail(frame: Frame) -> None:
         raise RuntimeError("a mistake")
 
     async with open_rig() as rig, asyncio.timeout(5):
-        hearing = asyncio.create_task(rig.transport.receive_frames(fail))
+        receiving = asyncio.create_task(rig.transport.receive_frames(fail))
         await rig.say(tone(500, 60))
         with pytest.raises(RuntimeError, match="a mistake"):
-            await hearing
+            await receiving
         rig.transport.play("a", tone(700, 100))
         await rig.pass_time(300)
         assert rig.heard()

@@ -9,14 +9,14 @@ from backend.media.endpointing import LocalEndpointing, ProviderEndpointing, ope
 from backend.media.frame import SILENCE, Frame
 from backend.media.segmenter import Segmenter
 from backend.settings.vad import VadSettings
-from tests.call.world import VOICE, hearing
+from tests.call.world import VOICE, loudness_endpointing
 from tests.support.detector import Saying
 
 LOUD = Frame(VOICE)
 
 
 def heard(frames: list[Frame]) -> list[Frame | ev.SpeechEvent]:
-    local = hearing()
+    local = loudness_endpointing()
     return [piece for frame in frames for piece in local.process(frame)]
 
 

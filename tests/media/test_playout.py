@@ -19,38 +19,38 @@ def sound(milliseconds: float, value: int = 1) -> bytes:
 
 
 def open_playout(limit_ms: int = 300_000) -> tuple[Playout, list[PlaybackEvent]]:
-    told: list[PlaybackEvent] = []
-    return Playout(limit_ms, told.append), told
+    events: list[PlaybackEvent] = []
+    return Playout(limit_ms, events.append), events
 
 
 def test_nothing_queued_is_silence() -> None:
-    playout, told = open_playout()
-    assert playout.pull() is None and told == []
+    playout, events = open_playout()
+    assert playout.pull() is None and events == []
 
 
 def test_a_frame_plays_and_the_queue_drains_once() -> None:
-    playout, told = open_playout()
+    playout, events = open_playout()
     assert playout.push("a", sound(20))
     assert playout.pull() == sound(20)
     assert playout.pull() is None
-    assert told == [PlaybackStarted("a"), PlaybackDrained("a", 20)]
+    assert events == [PlaybackStarted("a"), PlaybackDrained("a", 20)]
 
 
 def test_a_frame_joins_the_end_of_one_item_and_the_start_of_the_next() -> None:
-    playout, told = open_playout()
+    playout, events = open_playout()
     playout.push("a", sound(30, 1))
     playout.push("b", sound(10, 2))
     playout.pull()
     assert playout.pull() == sound(10, 1) + sound(10, 2)
-    assert told == [PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("b", 10)]
+    assert events == [PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("b", 10)]
 
 
 def test_a_short_piece_waits_one_tick_then_plays_padded() -> None:
-    playout, told = open_playout()
+    playout, events = open_playout()
     playout.push("a", sound(5))
-    assert playout.pull() is None and told == []
+    assert playout.pull() is None and events == []
     assert playout.pull() == sound(5).ljust(FRAME_BYTES, b"\0")
-    assert told[-1] == PlaybackDrained("a", 5)
+    assert events[-1] == PlaybackDrained("a", 5)
 
 
 def test_a_piece_that_was_waited_for_joins_without_padding() -> None:
@@ -62,14 +62,14 @@ def test_a_piece_that_was_waited_for_joins_without_padding() -> None:
 
 
 def test_hold_is_silent_at_once_and_resume_goes_on_at_the_same_sample() -> None:
-    playout, told = open_playout()
+    playout, events = open_playout()
     playout.push("a", sound(20, 1) + sound(20, 2))
     playout.pull()
     playout.hold()
     assert [playout.pull() for _ in range(5)] == [None] * 5 and playout.held
     playout.resume()
     assert playout.pull() == sound(20, 2)
-    assert told == [PlaybackStarted("a"), PlaybackDrained("a", 40)]
+    assert events == [PlaybackStarted("a"), PlaybackDrained("a", 40)]
 
 
 def test_waiting_for_more_does_not_run_out_while_held() -> None:
@@ -81,8 +81,8 @@ def test_waiting_for_more_does_not_run_out_while_held() -> None:
     assert playout.pull() is None
 
 
-def test_flush_tells_what_was_heard_of_each_unfinished_item_oldest_first() -> None:
-    playout, told = open_playout()
+def test_flush_returns_what_was_heard_of_each_unfinished_item_oldest_first() -> None:
+    playout, events = open_playout()
     playout.push("a", sound(20))
     playout.push("b", sound(50))
     playout.push("c", sound(20))
@@ -90,7 +90,7 @@ def test_flush_tells_what_was_heard_of_each_unfinished_item_oldest_first() -> No
     playout.pull()
     assert playout.flush() == (Heard("b", 20), Heard("c", 0))
     assert playout.pull() is None
-    assert not any(isinstance(event, PlaybackDrained) for event in told)
+    assert not any(isinstance(event, PlaybackDrained) for event in events)
 
 
 def test_flush_ends_a_hold() -> None:
@@ -110,22 +110,22 @@ def test_flush_of_an_empty_queue_tells_nothing() -> None:
 
 
 def test_an_item_that_ran_dry_goes_on_counting() -> None:
-    playout, told = open_playout()
+    playout, events = open_playout()
     playout.push("a", sound(20))
     playout.pull()
     playout.push("a", sound(60))
     playout.pull()
     assert playout.flush() == (Heard("a", 40),)
-    assert told == [PlaybackStarted("a"), PlaybackDrained("a", 20)]
+    assert events == [PlaybackStarted("a"), PlaybackDrained("a", 20)]
 
 
 def test_an_item_interleaved_with_another_is_counted_as_one() -> None:
-    playout, told = open_playout()
+    playout, events = open_playout()
     for item in ("a", "b", "a"):
         playout.push(item, sound(20))
     for _ in range(3):
         playout.pull()
-    assert told == [PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("a", 40)]
+    assert events == [PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("a", 40)]
 
 
 def test_a_full_queue_refuses_and_drops_the_whole_piece() -> None:
@@ -184,7 +184,7 @@ pieces = st.lists(
 @given(pieces, st.integers(0, 2**32))
 @settings(max_examples=200)
 def test_every_sample_pushed_is_played_once_in_order(script: list[tuple[str, int, str]], seed: int) -> None:
-    playout, told = open_playout()
+    playout, events = open_playout()
     generator = random.Random(seed)
     pushed = bytearray()
     pulled = bytearray()
@@ -215,13 +215,13 @@ def test_every_sample_pushed_is_played_once_in_order(script: list[tuple[str, int
     while playout.queued_ms or left:
         pull()
     assert pulled == pushed
-    drained = {event.item: event.played_ms for event in told if isinstance(event, PlaybackDrained)}
+    drained = {event.item: event.played_ms for event in events if isinstance(event, PlaybackDrained)}
     for item, played_ms in drained.items():
         assert played_ms <= lengths[item] // 24
     if pushed:
         last = next(item for item, samples, _ in reversed(script) if samples)
         assert drained[last] == lengths[last] // 24
-    started = [event.item for event in told if isinstance(event, PlaybackStarted)]
+    started = [event.item for event in events if isinstance(event, PlaybackStarted)]
     assert sorted(started) == sorted(item for item, samples in lengths.items() if samples)
 
 

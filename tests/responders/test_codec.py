@@ -36,7 +36,7 @@ def sent(text: bytes) -> dict[str, Any]:
     return message
 
 
-def told(**event: Any) -> list[Any]:
+def decoded(**event: Any) -> list[Any]:
     return codec().decode(json.dumps(event))
 
 
@@ -109,11 +109,11 @@ def test_history_is_put_back_as_text_of_the_right_kind() -> None:
 
 def test_reply_events_are_understood() -> None:
     created = {"id": "r1", "metadata": {"request": "answer-1"}}
-    assert told(type="response.created", response=created) == [ev.ReplyStarted("r1", "answer-1")]
+    assert decoded(type="response.created", response=created) == [ev.ReplyStarted("r1", "answer-1")]
     audio = {"type": "response.output_audio.delta", "response_id": "r1", "item_id": "i1", "delta": "AQI="}
-    assert told(**audio) == [ev.ReplyAudio("r1", "i1", b"\x01\x02")]
+    assert decoded(**audio) == [ev.ReplyAudio("r1", "i1", b"\x01\x02")]
     words = {"type": "response.output_audio_transcript.delta", "response_id": "r1", "item_id": "i1", "delta": "Hi"}
-    assert told(**words) == [ev.ReplyText("r1", "i1", "Hi")]
+    assert decoded(**words) == [ev.ReplyText("r1", "i1", "Hi")]
 
 
 def test_completed_calls_come_before_the_end_of_their_reply_and_half_made_ones_not_at_all() -> None:
@@ -122,7 +122,7 @@ def test_completed_calls_come_before_the_end_of_their_reply_and_half_made_ones_n
         {"type": "function_call", "status": "incomplete", "call_id": "c2", "name": "f", "arguments": "{"},
         {"type": "message", "status": "completed"},
     ]
-    assert told(type="response.done", response={"id": "r1", "status": "cancelled", "output": output}) == [
+    assert decoded(type="response.done", response={"id": "r1", "status": "cancelled", "output": output}) == [
         ev.ToolCalled("r1", "c1", "f", "{}"),
         ev.ReplyFinished("r1", "cancelled", ""),
     ]
@@ -130,16 +130,16 @@ def test_completed_calls_come_before_the_end_of_their_reply_and_half_made_ones_n
 
 def test_a_refused_reply_is_recognised_by_the_event_it_names() -> None:
     error = {"code": "conversation_already_has_active_response", "event_id": "answer-7", "message": "busy"}
-    assert told(type="error", error=error) == [ev.ReplyRefused("answer-7", error["code"])]
+    assert decoded(type="error", error=error) == [ev.ReplyRefused("answer-7", error["code"])]
 
 
 @pytest.mark.parametrize("code", ["response_cancel_not_active", "input_audio_buffer_commit_empty"])
 def test_harmless_races_are_passed_over(code: str) -> None:
-    assert told(type="error", error={"code": code, "message": "x"}) == []
+    assert decoded(type="error", error={"code": code, "message": "x"}) == []
 
 
 def test_other_errors_leave_the_call_alive() -> None:
-    assert told(type="error", error={"code": "odd", "message": "x", "event_id": "e3"}) == [
+    assert decoded(type="error", error={"code": "odd", "message": "x", "event_id": "e3"}) == [
         ev.ProviderComplained("odd", "x")
     ]
 
@@ -147,15 +147,15 @@ def test_other_errors_leave_the_call_alive() -> None:
 @pytest.mark.parametrize("code", ["insufficient_quota", "invalid_api_key"])
 def test_fatal_errors_end_it_for_good(code: str) -> None:
     with pytest.raises(ResponderRejected):
-        told(type="error", error={"code": code, "message": "x"})
+        decoded(type="error", error={"code": code, "message": "x"})
     with pytest.raises(ResponderRejected):
         details = {"error": {"code": code}}
-        told(type="response.done", response={"id": "r", "status": "failed", "status_details": details})
+        decoded(type="response.done", response={"id": "r", "status": "failed", "status_details": details})
 
 
 def test_an_expired_session_asks_for_a_new_connection() -> None:
     with pytest.raises(ResponderUnavailable) as caught:
-        told(type="error", error={"code": "session_expired", "message": "x"})
+        decoded(type="error", error={"code": "session_expired", "message": "x"})
     assert caught.value.retryable
 
 
@@ -184,7 +184,7 @@ def test_garbage_is_a_complaint_and_not_a_crash(junk: str) -> None:
 
 
 def test_unknown_types_are_ignored() -> None:
-    assert told(type="rate_limits.updated", rate_limits=[]) == []
+    assert decoded(type="rate_limits.updated", rate_limits=[]) == []
 
 
 def test_audio_is_any_json_string_of_base64_and_what_is_none_costs_that_event() -> None:

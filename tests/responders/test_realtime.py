@@ -37,19 +37,19 @@ async def until(responder: RealtimeResponder, kind: type[ev.Event]) -> list[ev.E
     seen: list[ev.Event] = []
     found = asyncio.Event()
 
-    def hear(event: ev.Event) -> None:
+    def on_event(event: ev.Event) -> None:
         if not found.is_set():
             seen.append(event)
         if isinstance(event, kind):
             found.set()
 
-    listening, finding = asyncio.create_task(responder.receive_events(hear)), asyncio.create_task(found.wait())
+    receiving, finding = asyncio.create_task(responder.receive_events(on_event)), asyncio.create_task(found.wait())
     async with asyncio.timeout(5):
-        await asyncio.wait([listening, finding], return_when=asyncio.FIRST_COMPLETED)
-    for task in (listening, finding):
+        await asyncio.wait([receiving, finding], return_when=asyncio.FIRST_COMPLETED)
+    for task in (receiving, finding):
         task.cancel()
-    if listening.done():
-        await listening
+    if receiving.done():
+        await receiving
     if not found.is_set():
         raise AssertionError(f"no {kind.__name__} among {seen}")
     return seen
@@ -95,11 +95,11 @@ async def test_a_broken_connection_is_reported_and_closing_is_not(peer: OfflineP
     await responder.close()
     await peer.follow({})
     responder = await connect(peer)
-    listening = asyncio.create_task(until(responder, ev.ReplyFinished))
+    receiving = asyncio.create_task(until(responder, ev.ReplyFinished))
     await asyncio.sleep(0.05)
     await responder.close()
     with pytest.raises(AssertionError, match="no ReplyFinished"):
-        await listening
+        await receiving
 
 
 async def test_a_refused_key_is_final_and_a_busy_server_is_not() -> None:

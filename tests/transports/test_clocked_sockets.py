@@ -12,8 +12,8 @@ from typing import Any
 from backend.transports.webrtc.aioice_sockets import AT_ONCE, ClockedSocket, current_socket_reader
 
 
-class Heard(asyncio.DatagramProtocol):
-    """Keeps what it is told."""
+class Received(asyncio.DatagramProtocol):
+    """Keeps what it is given."""
 
     def __init__(self) -> None:
         self.datagrams: list[tuple[bytes, tuple[Any, ...]]] = []
@@ -56,7 +56,7 @@ async def until(fact: Callable[[], bool]) -> None:
 
 
 async def test_every_datagram_arrives_whole_and_in_order_with_its_address() -> None:
-    heard, back = Heard(), Heard()
+    heard, back = Received(), Received()
     here, there = opened(heard), opened(back)
     sent = [bytes([number]) * (number + 1) for number in range(200)]
     for data in sent:
@@ -71,7 +71,7 @@ async def test_every_datagram_arrives_whole_and_in_order_with_its_address() -> N
 
 async def test_when_time_is_up_the_rest_waits_and_everybody_gets_a_turn() -> None:
     intake, loop = current_socket_reader(), asyncio.get_running_loop()
-    heard = [Heard() for _ in range(3 * AT_ONCE)]
+    heard = [Received() for _ in range(3 * AT_ONCE)]
     here = [opened(each) for each in heard]
     there = bound()
     for sock in here:
@@ -93,7 +93,7 @@ async def test_when_time_is_up_the_rest_waits_and_everybody_gets_a_turn() -> Non
 
 
 async def test_an_empty_datagram_is_one_too() -> None:
-    heard = Heard()
+    heard = Received()
     here = opened(heard)
     here.sendto(b"", here.get_extra_info("sockname"))
     await until(lambda: bool(heard.datagrams))
@@ -102,7 +102,7 @@ async def test_an_empty_datagram_is_one_too() -> None:
 
 
 async def test_a_closed_one_tells_its_protocol_once_and_frees_its_port() -> None:
-    heard = Heard()
+    heard = Received()
     here = opened(heard)
     name, sock = here.get_extra_info("sockname"), here.get_extra_info("socket")
     assert not here.is_closing()
@@ -117,7 +117,7 @@ async def test_a_closed_one_tells_its_protocol_once_and_frees_its_port() -> None
 
 
 async def test_a_socket_closed_by_the_datagram_before_is_read_no_more() -> None:
-    class Closes(Heard):
+    class Closes(Received):
         def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
             super().datagram_received(data, addr)
             for each in pair:
@@ -132,7 +132,7 @@ async def test_a_socket_closed_by_the_datagram_before_is_read_no_more() -> None:
 
 
 async def test_what_cannot_be_sent_is_told_and_costs_nothing_else() -> None:
-    heard = Heard()
+    heard = Received()
     here = opened(heard)
     here.sendto(bytes(70_000), here.get_extra_info("sockname"))
     assert isinstance(heard.errors[0], OSError)
@@ -142,11 +142,11 @@ async def test_what_cannot_be_sent_is_told_and_costs_nothing_else() -> None:
 
 
 async def test_one_protocols_fault_is_its_own(caplog: Any) -> None:
-    class Fails(Heard):
+    class Fails(Received):
         def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
             raise RuntimeError("not today")
 
-    heard = Heard()
+    heard = Received()
     bad, good = opened(Fails()), opened(heard)
     for each in (bad, good):
         each.sendto(b"hello", each.get_extra_info("sockname"))
@@ -157,9 +157,9 @@ async def test_one_protocols_fault_is_its_own(caplog: Any) -> None:
 
 
 async def test_open_files_are_as_many_as_before() -> None:
-    first = opened(Heard())  # the intake itself opens a file, once
+    first = opened(Received())  # the intake itself opens a file, once
     before = open_files()
-    more = [opened(Heard()) for _ in range(20)]
+    more = [opened(Received()) for _ in range(20)]
     for each in more:
         each.close()
     assert open_files() == before

@@ -32,7 +32,7 @@ async def test_the_oldest_fall_out_of_a_full_inbox_and_are_counted() -> None:
 async def test_what_was_kept_is_heard_first_and_the_rest_at_once() -> None:
     queue, heard = ReceiveQueue(), list[Frame]()
     queue.enqueue([numbered(1), numbered(2)])
-    hearing = asyncio.create_task(queue.receive_frames(heard.append))
+    receiving = asyncio.create_task(queue.receive_frames(heard.append))
     await asyncio.sleep(0)
     assert heard == [numbered(1), numbered(2)]
     queue.enqueue([numbered(3), numbered(4)])
@@ -40,7 +40,7 @@ async def test_what_was_kept_is_heard_first_and_the_rest_at_once() -> None:
     assert len(queue) == 0
     queue.end()
     queue.enqueue([numbered(5)])
-    await asyncio.wait_for(hearing, 1)
+    await asyncio.wait_for(receiving, 1)
     assert heard[-1] == numbered(4)
     assert "ended" in repr(queue)
 
@@ -57,11 +57,11 @@ async def test_an_error_comes_after_what_was_kept() -> None:
 
 async def test_an_error_reaches_who_hears_already() -> None:
     queue = ReceiveQueue()
-    hearing = asyncio.create_task(rest(queue))
+    receiving = asyncio.create_task(rest(queue))
     await asyncio.sleep(0)
     queue.end(TransportLost("gone"))
     with pytest.raises(TransportLost, match="gone"):
-        await asyncio.wait_for(hearing, 1)
+        await asyncio.wait_for(receiving, 1)
 
 
 async def test_closing_forgets_what_was_kept_and_the_error() -> None:
@@ -75,11 +75,11 @@ async def test_closing_forgets_what_was_kept_and_the_error() -> None:
 async def test_nothing_is_heard_after_closing_or_hanging_up_the_ear() -> None:
     for stop in ("close", "cancel"):
         queue, heard = ReceiveQueue(), list[Frame]()
-        hearing = asyncio.create_task(queue.receive_frames(heard.append))
+        receiving = asyncio.create_task(queue.receive_frames(heard.append))
         await asyncio.sleep(0)
         queue.enqueue([numbered(1)])
-        queue.close() if stop == "close" else hearing.cancel()
-        await asyncio.wait([hearing])
+        queue.close() if stop == "close" else receiving.cancel()
+        await asyncio.wait([receiving])
         queue.enqueue([numbered(2)])
         assert heard == [numbered(1)]
 
@@ -91,12 +91,12 @@ async def test_a_fault_of_the_ear_is_raised_where_it_hears_and_not_where_frames_
 
     queue = ReceiveQueue()
     queue.enqueue([numbered(1)] * kept)
-    hearing = asyncio.create_task(queue.receive_frames(fail))
+    receiving = asyncio.create_task(queue.receive_frames(fail))
     await asyncio.sleep(0)
     queue.enqueue([numbered(2)])
     queue.enqueue([numbered(3)])
     with pytest.raises(RuntimeError, match="a mistake"):
-        await asyncio.wait_for(hearing, 1)
+        await asyncio.wait_for(receiving, 1)
 
 
 async def test_room_comes_when_everything_has_been_heard() -> None:
@@ -105,9 +105,9 @@ async def test_room_comes_when_everything_has_been_heard() -> None:
     waiting = asyncio.create_task(queue.room())
     await asyncio.sleep(0)
     assert not waiting.done()
-    hearing = asyncio.create_task(queue.receive_frames(lambda frame: None))
+    receiving = asyncio.create_task(queue.receive_frames(lambda frame: None))
     await asyncio.wait_for(waiting, 1)
     queue.enqueue([numbered(3)])
     await asyncio.wait_for(queue.room(), 1)
     queue.close()
-    await hearing
+    await receiving

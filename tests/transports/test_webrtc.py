@@ -264,11 +264,11 @@ async def test_packets_leave_on_the_beat_and_their_timestamps_tell_the_truth() -
         packets = list(caller.packets)
     assert [p.sequence for p in packets] == list(range(packets[0].sequence, packets[0].sequence + len(packets)))
     assert {(p.timestamp - packets[0].timestamp) % 960 for p in packets} == {0}
-    told = [(p.timestamp - packets[0].timestamp) / 48_000 for p in packets]
+    stamped = [(p.timestamp - packets[0].timestamp) / 48_000 for p in packets]
     took = [p.at - packets[0].at for p in packets]
-    off = sorted(abs(really - said) for really, said in zip(took, told, strict=True))
+    off = sorted(abs(really - said) for really, said in zip(took, stamped, strict=True))
     assert off[len(off) // 2] < 0.05
-    assert told[-1] == pytest.approx(took[-1], abs=0.15)
+    assert stamped[-1] == pytest.approx(took[-1], abs=0.15)
 
 
 async def test_our_path_adds_less_than_a_frame_and_a_bit_each_way() -> None:

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.realtime
 
 @asynccontextmanager
 async def raw_call(**options: float) -> AsyncIterator[tuple[WebSocketTransport, ClientConnection]]:
-    """A transport, and a bare client that has been told `ready`."""
+    """A transport, and a bare client that has been sent `ready`."""
     transports: asyncio.Queue[WebSocketTransport] = asyncio.Queue()
     over = asyncio.Event()
 
