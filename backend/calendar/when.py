@@ -93,7 +93,7 @@ def _iso(text: str, zone: tzinfo | None) -> Moment | None:
     """Return an ISO 8601 date, or date and time; with an offset it is that very instant."""
     if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         return date.fromisoformat(text)
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*([Zz]|[+-]\d\d:?\d\d)?", text):
+    if not re.fullmatch(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d:?\d\d(:?\d\d([.,]\d+)?)?\s*([Zz]|[+-]\d\d(:?\d\d)?)?", text):
         return None
     moment = datetime.fromisoformat(re.sub(r"\s+(?=[Zz+-])", "", text).upper()).replace(microsecond=0)
     if moment.tzinfo is None:

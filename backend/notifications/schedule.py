@@ -94,7 +94,7 @@ def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
     if (ahead := _ahead(plain(seconds), here)) is not None:
         return ahead
     try:
-        moment = _with_seconds(text.strip(), zone) or parse_when(text, here, zone)
+        moment = parse_when(text, here, zone)
     except (BadEvent, OverflowError) as error:
         raise BadRequest(str(error) or "There is no such time.", hint=HINT) from None
     if not isinstance(moment, datetime):
@@ -122,19 +122,6 @@ def _ahead(phrase: str, here: datetime) -> datetime | None:
         return (here.astimezone(UTC) + timedelta(seconds=seconds)).astimezone(here.tzinfo)
     except OverflowError:
         raise BadRequest("That is too far ahead.", hint="Set it within ten years.") from None
-
-
-def _with_seconds(text: str, zone: tzinfo | None) -> datetime | None:
-    """ISO 8601 to the second, and with any offset it allows."""
-    if not re.fullmatch(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d:?\d\d(:?\d\d([.,]\d+)?)?\s*([Zz]|[+-]\d\d(:?\d\d)?)?", text):
-        return None
-    try:
-        moment = datetime.fromisoformat(re.sub(r"\s+(?=[Zz+-])", "", text).upper())
-    except ValueError:
-        raise BadRequest("There is no such date or time.", hint=HINT) from None
-    if moment.tzinfo is None:
-        return settled(moment, zone)
-    return moment.astimezone(zone) if zone else moment
 
 
 def _repeating(moment: datetime, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[float, Series]:
