@@ -1,4 +1,4 @@
-"""News told in real calls: a serving process, a Redis beside it, and this process as the one that has news."""
+"""Notices in real calls: a serving process, a Redis beside it, and this process as the one that has notices."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def waiting(browser: httpx2.AsyncClient) -> list[str]:
     return [notice["id"] for notice in answer.json()["notices"]]
 
 
-async def test_news_from_another_process_is_told_in_the_live_call(
+async def test_a_notice_of_another_process_is_spoken_in_the_live_call(
     peer: OfflinePeer, server: RunningServer, redis: RedisProcess
 ) -> None:
     await peer.follow(ANSWER)
@@ -95,7 +95,7 @@ async def test_news_from_another_process_is_told_in_the_live_call(
             await until(lambda: _empty(browser))
 
 
-async def test_without_a_call_it_is_told_in_the_next_one_after_the_first_answer(
+async def test_without_a_call_it_is_spoken_in_the_next_one_after_the_first_answer(
     peer: OfflinePeer, server: RunningServer, redis: RedisProcess
 ) -> None:
     await peer.follow(ANSWER)
@@ -116,7 +116,7 @@ async def test_without_a_call_it_is_told_in_the_next_one_after_the_first_answer(
             await until(lambda: _empty(browser))
 
 
-async def test_news_broken_into_is_told_once_more_and_shorter(
+async def test_a_notice_cut_short_is_spoken_once_more_and_shorter(
     peer: OfflinePeer, server: RunningServer, redis: RedisProcess
 ) -> None:
     await peer.follow(ANSWER)
@@ -137,7 +137,7 @@ async def test_news_broken_into_is_told_once_more_and_shorter(
             assert said[-1] == "As I was saying: The research about bees is done."
 
 
-async def test_who_is_forgotten_is_told_nothing(server: RunningServer, redis: RedisProcess) -> None:
+async def test_a_forgotten_user_gets_nothing(server: RunningServer, redis: RedisProcess) -> None:
     async with a_browser(server) as browser, a_dispatcher(redis) as dispatcher:
         user = await user_of(browser)
         await dispatcher.notify(user, DONE)

@@ -92,7 +92,7 @@ async def test_a_call_is_described_typed_into_and_ended_from_the_other_server(
             assert here.directory.find(session_id).ended_reason == "disconnected"
 
 
-async def test_events_are_told_by_the_other_server_from_the_first_to_the_last(
+async def test_events_are_read_from_the_other_server_from_the_first_to_the_last(
     redis: RedisProcess, tmp_path: Path
 ) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
@@ -108,7 +108,9 @@ async def test_events_are_told_by_the_other_server_from_the_first_to_the_last(
             assert (await elsewhere.get(f"/api/events/{session_id}?after=3")).status_code == 204
 
 
-async def test_two_readers_elsewhere_get_the_same_and_cost_one_reading(redis: RedisProcess, tmp_path: Path) -> None:
+async def test_two_readers_at_the_other_server_get_the_same_and_cost_one_reading(
+    redis: RedisProcess, tmp_path: Path
+) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
         async with the_same_browser(browser, there) as first, the_same_browser(browser, there) as second:
@@ -152,7 +154,7 @@ async def test_a_full_server_has_the_other_answer_the_offer(redis: RedisProcess,
         assert (await browser.get(f"/api/sessions/{second['session_id']}")).json()["state"] == "live"
 
 
-async def test_when_no_server_takes_calls_the_caller_is_told_so(redis: RedisProcess, tmp_path: Path) -> None:
+async def test_when_no_server_accepts_calls_the_caller_learns_so(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path, session_cap=1) as (here, there), here.browser() as browser:
         await place_call(browser)
         there.accepts = False
@@ -162,7 +164,7 @@ async def test_when_no_server_takes_calls_the_caller_is_told_so(redis: RedisProc
         assert int(refused.headers["retry-after"]) > 0
 
 
-async def test_readers_elsewhere_are_told_when_a_server_dies(
+async def test_readers_at_the_other_server_learn_when_a_server_dies(
     redis: RedisProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (replicator, cluster):
@@ -201,7 +203,7 @@ async def test_own_calls_go_on_while_redis_is_away_and_others_are_found_again_af
             assert await events_until(elsewhere, session_id, "while_away") == ["while_away"]
 
 
-async def test_what_the_fleet_keeps_of_a_user_is_forgotten_with_them(redis: RedisProcess, tmp_path: Path) -> None:
+async def test_what_the_cluster_keeps_of_a_user_is_forgotten_with_them(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
         here.directory.find(session_id).event_log.append(

@@ -70,7 +70,7 @@ async def asked(redis: RedisProcess, answer: Any) -> AsyncIterator[Rpc]:
         await client.aclose()
 
 
-async def test_they_travel_by_rpc_and_a_fault_tells_nothing_of_itself() -> None:
+async def test_they_travel_by_rpc_and_a_fault_reveals_nothing_of_itself() -> None:
     async def answer(what: str, args: dict[str, Any]) -> Any:
         if what == "fault":
             raise RuntimeError("a user's words")

@@ -28,7 +28,7 @@ async def test_nothing_happens_before_it_is_due() -> None:
         assert not one.world.waiting
 
 
-async def test_a_live_call_has_it_to_tell_and_it_is_gone_once_it_was_heard() -> None:
+async def test_a_live_call_speaks_it_and_it_is_gone_once_it_was_heard() -> None:
     world = World(on_call=True, page=True)
     async with Process(world) as one:
         reminder = await one.set()
@@ -44,7 +44,7 @@ async def test_a_live_call_has_it_to_tell_and_it_is_gone_once_it_was_heard() -> 
         assert world.shown == [ReminderChanged("r1", "delivered", "call")]
 
 
-async def test_one_that_was_heard_by_a_process_that_died_is_found_told() -> None:
+async def test_one_whose_process_died_after_it_was_heard_is_found_delivered() -> None:
     world = World(on_call=True)
     async with Process(world) as one:
         reminder = await one.set()
@@ -65,7 +65,7 @@ async def test_without_a_call_an_open_page_shows_it() -> None:
         assert await one.deliver(reminder) == "nothing"
 
 
-async def test_with_nobody_there_the_webhook_is_told_and_no_call_after_it() -> None:
+async def test_with_nobody_there_the_webhook_gets_it_and_no_call_after_it() -> None:
     world = World()
     async with Process(world) as one:
         reminder = await one.set()
@@ -105,7 +105,7 @@ async def test_what_reaches_nobody_is_given_up_in_the_end() -> None:
         assert await one.reminders.all_of(USER) == [] and not world.waiting
 
 
-async def test_one_called_off_while_it_is_due_is_not_told() -> None:
+async def test_one_canceled_while_it_is_due_is_not_spoken() -> None:
     world = World(on_call=True)
     async with Process(world) as one:
         reminder = await one.set()
@@ -199,7 +199,7 @@ async def test_execute_delivers_those_of_one_user_only() -> None:
         assert (await one.scheduler.execute(USER))["webhook"] == 1
 
 
-async def test_a_runner_sleeps_until_one_is_due_and_hears_of_new_ones() -> None:
+async def test_the_scheduler_sleeps_until_one_is_due_and_wakes_for_new_ones() -> None:
     world = World()
     async with Process(world) as one:
         running = asyncio.create_task(one.scheduler._run())

@@ -1,4 +1,4 @@
-"""What is to be told unasked: kept until it was told, by one live call, whichever process that call is in."""
+"""Notices are kept until they are delivered, by one live call, whichever process that call is in."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_without_a_call_it_waits_for_the_next_one(server: RedisProcess) ->
             await until(lambda: ear.arrived == ["n1"])
 
 
-async def test_it_is_deleted_when_it_was_told_and_not_before(server: RedisProcess) -> None:
+async def test_it_is_deleted_when_it_was_delivered_and_not_before(server: RedisProcess) -> None:
     async with process(server) as here:
         await here.dispatcher.notify("ada", DONE)
         async with call(here) as (ear, _):
@@ -93,7 +93,7 @@ async def test_it_is_deleted_when_it_was_told_and_not_before(server: RedisProces
         assert await here.dispatcher.waiting("ada") == []
 
 
-async def test_what_was_told_is_not_taken_again(server: RedisProcess) -> None:
+async def test_what_was_delivered_is_not_taken_again(server: RedisProcess) -> None:
     async with process(server) as here, call(here) as (ear, subscription):
         await here.dispatcher.notify("ada", DONE)
         await here.dispatcher.notify("ada", DONE)
@@ -104,21 +104,21 @@ async def test_what_was_told_is_not_taken_again(server: RedisProcess) -> None:
         assert await here.dispatcher.waiting("ada") == [] and ear.arrived == ["n1"]
 
 
-async def test_a_call_in_another_process_is_told_at_once(server: RedisProcess) -> None:
+async def test_a_call_in_another_process_gets_it_at_once(server: RedisProcess) -> None:
     async with process(server) as worker, process(server) as serving, call(serving) as (ear, _):
         await until(lambda: serving.pubsub.is_listening)
         await worker.dispatcher.notify("ada", DONE)
         await until(lambda: ear.arrived == ["n1"], within_s=2.0)
 
 
-async def test_nobody_else_is_told(server: RedisProcess) -> None:
+async def test_nobody_else_gets_it(server: RedisProcess) -> None:
     async with process(server) as here, call(here, "bob") as (bobs, _), call(here) as (ear, _):
         await here.dispatcher.notify("ada", DONE)
         await until(lambda: ear.arrived == ["n1"])
         assert bobs.arrived == []
 
 
-async def test_of_two_calls_the_newer_tells_and_the_older_when_that_one_ends(server: RedisProcess) -> None:
+async def test_of_two_calls_the_newer_speaks_and_the_older_when_that_one_ends(server: RedisProcess) -> None:
     async with process(server) as here, process(server) as there, call(here) as (older, _):
         await here.dispatcher.notify("ada", DONE)
         await until(lambda: older.arrived == ["n1"])
@@ -143,7 +143,7 @@ async def test_a_page_shows_what_the_machine_knows_only_by_its_id(server: RedisP
         assert subscription.shown(NoticeChanged("n1", "speaking")) == NoticeChanged("n1", "speaking", content)
 
 
-async def test_a_dead_redis_delays_the_deletion_and_does_not_have_it_told_again(server: RedisProcess) -> None:
+async def test_a_dead_redis_delays_the_deletion_and_does_not_have_it_spoken_again(server: RedisProcess) -> None:
     async with process(server) as here:
         await here.dispatcher.notify("ada", DONE)
         async with call(here) as (ear, subscription):
@@ -156,7 +156,7 @@ async def test_a_dead_redis_delays_the_deletion_and_does_not_have_it_told_again(
             assert await here.dispatcher.waiting("ada") == [] and ear.arrived == []
 
 
-async def test_after_an_outage_the_channel_is_heard_again(server: RedisProcess) -> None:
+async def test_after_an_outage_the_channel_is_open_again(server: RedisProcess) -> None:
     async with process(server) as here, process(server) as there:
         server.kill()
         server.start()

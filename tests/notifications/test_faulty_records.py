@@ -85,7 +85,7 @@ async def test_notices_that_cannot_be_read_are_skipped_and_counted_and_the_other
     assert "a record of the kind notice cannot be read" in caplog.text
 
 
-async def test_messages_that_cannot_be_read_cost_themselves_and_the_call_hears_of_the_next(
+async def test_messages_that_cannot_be_read_cost_themselves_and_the_call_gets_the_next(
     server: RedisProcess,
 ) -> None:
     async with process(server) as here, process(server) as worker:

@@ -190,7 +190,7 @@ async def test_wrong_tokens_are_counted(tmp_path: Path) -> None:
         assert codes == [401] * 10 + [429]
 
 
-async def test_an_open_page_is_told_shows_it_and_says_so(tmp_path: Path) -> None:
+async def test_an_open_page_gets_it_shows_it_and_confirms_it(tmp_path: Path) -> None:
     async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
         user = await user_of(browser)
         await at.notifications.dispatcher.notify(user, Notice("n1", "It is done."))

@@ -1,4 +1,4 @@
-"""Telling another server of a turn: a real one on loopback, its signature checked as a receiver would."""
+"""A turn posted to another server: a real one on loopback, its signature checked as a receiver would."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def genuine(request: Request) -> bool:
     return hmac.compare_digest(request.headers["x-responder-signature"], f"sha256={expected}")
 
 
-async def test_what_is_told_is_signed() -> None:
+async def test_a_delivery_is_signed() -> None:
     async with told(lambda _: json_reply({})) as (webhooks, server):
         await webhooks.send("turn", {"answer": "Té."})
     (request,) = server.requests
@@ -119,7 +119,7 @@ async def test_a_name_without_an_address_is_tried_again() -> None:
     assert len(tries) == 3
 
 
-async def test_a_turn_that_is_far_too_long_is_not_told() -> None:
+async def test_a_turn_that_is_far_too_long_is_not_sent() -> None:
     async with told(lambda _: json_reply({})) as (webhooks, server):
         with pytest.raises(WebhookFailed, match="64 KB"):
             await webhooks.send("turn", {"answer": "x" * BODY_LIMIT})
@@ -143,7 +143,7 @@ def test_a_webhook_that_is_set_up_wrongly_stops_the_server(url: str, hosts: list
 
 
 @pytest.mark.parametrize("words", [True, False])
-async def test_a_finished_turn_is_told_once_nobody_waits(words: bool) -> None:
+async def test_a_finished_turn_is_sent_once_nobody_waits(words: bool) -> None:
     async with told(lambda _: json_reply({})) as (webhooks, server):
         services = {Memory: FakeMemory(), WebhookClient: webhooks}
         pipeline = Pipeline(discover(), services, options={"webhook": {"words": words}})
@@ -158,7 +158,7 @@ async def test_a_finished_turn_is_told_once_nobody_waits(words: bool) -> None:
     assert (body.get("question"), body.get("answer")) == (("Where?", "There.") if words else (None, None))
 
 
-async def test_without_an_address_nobody_is_told() -> None:
+async def test_without_an_address_nothing_is_sent() -> None:
     pipeline = Pipeline(discover(), {Memory: FakeMemory()})
     await pipeline.after(WholeTurn(Asked("x"), "y"))
     await pipeline.close(2.0)

@@ -40,7 +40,7 @@ class World:
     """Notices that were delivered or withdrawn, in that order."""
     on_call: bool = False
     page: bool = False
-    """Whether a page is open, and shows what it is told at once."""
+    """Whether a page is open, and shows what it gets at once."""
     webhook: bool = True
     webhook_fails: int = 0
     posts: Counter[str] = field(default_factory=Counter)

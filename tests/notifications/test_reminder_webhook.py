@@ -1,4 +1,4 @@
-"""A reminder told to another server: a real one on loopback, which checks the signature as any receiver would."""
+"""A reminder posted to another server: a real one on loopback, which checks the signature as any receiver would."""
 
 from __future__ import annotations
 
