@@ -17,6 +17,8 @@ from backend.errors import MemoryUnavailable
 from backend.runtime.faults import decode_or_skip
 from backend.storage.messages import Message
 
+Json = dict[str, Any]
+"""A JSON object."""
 CHANGES = "users:changed"
 """The channel of changes of users' contexts; a message names the process that made the change, and the user."""
 SHARED = "shared"
@@ -28,7 +30,7 @@ SESSION_OWNED_S = 2 * 86_400
 """Seconds a session is listed as its user's, from its beginning and again from its end: longer than it is kept."""
 
 _message_decoder = msgspec.json.Decoder(Message)
-_object_decoder = msgspec.json.Decoder(dict[str, Any])
+_object_decoder = msgspec.json.Decoder(Json)
 
 
 def conversation(user_id: str, conversation_id: str) -> str:
@@ -77,7 +79,7 @@ def fingerprint(value: str) -> str:
     return f"fingerprint:{value}"
 
 
-def encode(value: Message | dict[str, Any]) -> bytes:
+def encode(value: Message | Json) -> bytes:
     """Return a value as compact JSON."""
     return msgspec.json.encode(value)
 
@@ -88,7 +90,7 @@ def decode_messages(raw: Sequence[bytes]) -> list[Message]:
     return [message for message in messages if message is not None]
 
 
-def decode_object(raw: bytes) -> dict[str, Any]:
+def decode_object(raw: bytes) -> Json:
     """Return a JSON object. Raises `MemoryUnavailable` when it is something else."""
     try:
         return _object_decoder.decode(raw)

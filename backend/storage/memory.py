@@ -24,6 +24,7 @@ from backend.runtime.faults import call_listener
 from backend.runtime.supervisor import supervised
 from backend.storage import keys
 from backend.storage.client import Pipe, RedisClient
+from backend.storage.keys import Json
 from backend.storage.messages import ConversationInfo, Message
 from backend.storage.pubsub import PubSub
 
@@ -39,7 +40,7 @@ CACHE_TTL_S = 120
 """Seconds a cached value is kept, unless told otherwise."""
 
 
-ContextListener = Callable[[dict[str, Any]], None]
+ContextListener = Callable[[Json], None]
 """Gets a user's context as it is now; returns at once."""
 Unwatch = Callable[[], None]
 """Removes a listener. May be called twice."""
@@ -174,13 +175,13 @@ class Memory:
         pipe.zrem(keys.owned(user_id), key)
         await self._client.execute(pipe)
 
-    async def put_summary(self, session_id: str, summary: dict[str, Any]) -> None:
+    async def put_summary(self, session_id: str, summary: Json) -> None:
         """Store the summary of an ended session at `session:{id}:summary`."""
         await self._client.call(
             lambda redis: redis.set(keys.summary(session_id), keys.encode(summary), ex=SUMMARY_TTL_S)
         )
 
-    async def get_summary(self, session_id: str) -> dict[str, Any] | None:
+    async def get_summary(self, session_id: str) -> Json | None:
         """Return the summary of a session, or None."""
         raw = await self._client.call(lambda redis: redis.get(keys.summary(session_id)))
         return None if raw is None else keys.decode_object(raw)
@@ -209,18 +210,16 @@ class Memory:
         else:
             await self._put_owned(scope, name, value, ttl_s)
 
-    async def user_context(self, user_id: str) -> dict[str, Any]:
+    async def user_context(self, user_id: str) -> Json:
         """Return the JSON object at `user:{id}:context`, empty when nothing is known; see `backend.users.profile`."""
         raw = await self._client.call(lambda redis: redis.get(keys.context(user_id)))
         return {} if raw is None else keys.decode_object(raw)
 
-    async def update_user_context(
-        self, user_id: str, change: Callable[[dict[str, Any]], dict[str, Any]]
-    ) -> dict[str, Any]:
+    async def update_user_context(self, user_id: str, change: Callable[[Json], Json]) -> Json:
         """Apply `change` to the context atomically and return the result; `change` may run more than once."""
         key = keys.context(user_id)
 
-        def write(pipe: Pipe, raw: bytes | None) -> dict[str, Any]:
+        def write(pipe: Pipe, raw: bytes | None) -> Json:
             changed = change({} if raw is None else keys.decode_object(raw))
             pipe.set(key, keys.encode(changed), ex=self._user_ttl_s)
             pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
@@ -243,15 +242,15 @@ class Memory:
         """Call `listener` with every change of the user's context, its deletion included."""
         return self.listeners.add(user_id, listener)
 
-    async def everything_of(self, user_id: str) -> dict[str, Any]:
+    async def everything_of(self, user_id: str) -> Json:
         """Return everything stored for a user, by key, with JSON decoded."""
 
-        async def gather(redis: Redis) -> dict[str, Any]:
+        async def gather(redis: Redis) -> Json:
             listed = cast(list[bytes], await redis.zrange(keys.owned(user_id), 0, -1))
             names = (keys.context(user_id), *(name.decode() for name in listed))
             return {name: value for name in names if (value := await self._read(redis, name))}
 
-        everything: dict[str, Any] = await self._client.call(gather)
+        everything: Json = await self._client.call(gather)
         return everything
 
     async def forget_user(self, user_id: str) -> None:
@@ -401,7 +400,7 @@ class ContextListeners:
 
         return remove
 
-    def call(self, user_id: str, context: dict[str, Any]) -> None:
+    def call(self, user_id: str, context: Json) -> None:
         """Call the user's listeners with the context as it is now; one that raises is counted and logged."""
         for listener in tuple(self._listeners.get(user_id, ())):
             call_listener("user context", listener, context)

@@ -13,7 +13,6 @@ import contextlib
 import logging
 import secrets
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 from redis.asyncio import Redis
@@ -24,6 +23,7 @@ from backend.errors import MemoryUnavailable
 from backend.runtime.faults import call_listener, decode_or_skip
 from backend.runtime.supervisor import supervised
 from backend.storage.client import RedisClient
+from backend.storage.keys import Json
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +42,12 @@ class UserMessage(msgspec.Struct, omit_defaults=True):
     user: str
     origin: str
     type: str = ""
-    data: dict[str, Any] = {}
+    data: Json = {}
 
 
 Listener = Callable[[bytes | None], None]
 """Gets each message of a channel as it is, and None when some may have been missed. Returns at once."""
-PageEventListener = Callable[[str, str, dict[str, Any]], None]
+PageEventListener = Callable[[str, str, Json], None]
 """Gets user id, event type and data of an event for that user's open pages in this process."""
 NewsListener = Callable[[str | None], None]
 """Gets the user there is news for; None: there may be news for anyone."""
@@ -108,7 +108,7 @@ class PubSub:
         """Send `message` to every process that has subscribed to `channel`. Raises `MemoryUnavailable`."""
         await self._client.call(lambda redis: redis.publish(channel, message))
 
-    async def publish_page_event(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
+    async def publish_page_event(self, user_id: str, type_: str, data: Json) -> None:
         """Show an event on every open page of that user: here at once, and in the other processes."""
         self._call_page_event_listeners(user_id, type_, data)
         await self._publish(UserMessage(user_id, self._origin, type_, data))
@@ -164,7 +164,7 @@ class PubSub:
             confirmed += message["type"] == "subscribe"
             self._on_message(message)
 
-    def _on_message(self, message: dict[str, Any]) -> None:
+    def _on_message(self, message: Json) -> None:
         if message["type"] == "message":
             self._deliver(message["channel"].decode(), message["data"])
 
@@ -184,7 +184,7 @@ class PubSub:
         else:
             self._call_news_listeners(message.user)
 
-    def _call_page_event_listeners(self, user_id: str, type_: str, data: dict[str, Any]) -> None:
+    def _call_page_event_listeners(self, user_id: str, type_: str, data: Json) -> None:
         for listener in self._page_event_listeners:
             call_listener("page events", listener, user_id, type_, data)
 

@@ -11,12 +11,12 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest
+from backend.storage.keys import Json
 from backend.users.lists import UserLists
 
 LIMIT = 200
@@ -73,13 +73,15 @@ class Memories:
         self, user_id: str, memory_id: str, *, text: str | None = None, tags: Sequence[str] | None = None
     ) -> StoredMemory | None:
         """Change the text or the tags of a memory; None when there is no such memory. Raises `BadRequest`."""
-        changes: dict[str, Any] = {} if text is None else {"text": checked_text(text)}
-        if tags is not None:
-            changes["tags"] = checked_tags(tags)
-        kept = await self._lists.change(
-            user_id, lambda kept: [replace(one, **changes) if one.id == memory_id else one for one in kept]
-        )
-        return _named(kept, memory_id)
+        new_text = None if text is None else checked_text(text)
+        new_tags = None if tags is None else checked_tags(tags)
+
+        def changed(one: StoredMemory) -> StoredMemory:
+            if one.id != memory_id:
+                return one
+            return replace(one, text=new_text or one.text, tags=one.tags if new_tags is None else new_tags)
+
+        return _named(await self._lists.change(user_id, lambda kept: list(map(changed, kept))), memory_id)
 
     async def delete(self, user_id: str, memory_id: str) -> bool:
         """Delete a memory, and return whether there was one."""
@@ -97,7 +99,7 @@ class Memories:
         """Delete every memory of that user."""
         await self._lists.erase(user_id)
 
-    async def export(self, user_id: str) -> list[dict[str, Any]]:
+    async def export(self, user_id: str) -> list[Json]:
         """Return every memory as JSON data, for the user's export."""
         return [msgspec.to_builtins(one) | {"tags": list(one.tags)} for one in await self.all(user_id)]
 

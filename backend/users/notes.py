@@ -20,6 +20,7 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest
+from backend.storage.keys import Json
 from backend.users.lists import UserLists
 
 OPEN_LIMIT = 100
@@ -144,7 +145,7 @@ class Notes:
             await self._lists.change(user_id, marked)
         return chosen
 
-    async def export(self, user_id: str) -> list[dict[str, Any]]:
+    async def export(self, user_id: str) -> list[Json]:
         """Return every note as JSON data, for the user's export."""
         return [msgspec.to_builtins(one) | {"told": list(one.told)} for one in await self._lists.read(user_id)]
 

@@ -8,10 +8,10 @@ are in `profile_updates`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -123,8 +123,8 @@ def _read(kind: type[D], stored: object) -> D:
     if not isinstance(stored, Mapping):
         skip_record("profile", TypeError())
         return kind()
-    types: dict[str, Any] = _types(kind)  # type: ignore[arg-type]  # a class is hashable
-    read: dict[str, Any] = {name: _part(stored[name], type_) for name, type_ in types.items() if name in stored}
+    types = _types(cast(Hashable, kind))
+    read = {name: _part(stored[name], type_) for name, type_ in types.items() if name in stored}
     unknown = {name: value for name, value in stored.items() if name not in types}
     read = {name: part for name, part in read.items() if part is not None}
     return kind(**read, **{UNKNOWN: unknown})
@@ -165,5 +165,5 @@ def _plain(value: Any) -> object:
 
 
 @cache
-def _types(kind: Any) -> dict[str, Any]:
+def _types(kind: Any) -> Mapping[str, Any]:
     return {name: type_ for name, type_ in get_type_hints(kind).items() if name != UNKNOWN}

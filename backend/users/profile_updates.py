@@ -17,6 +17,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.errors import BadRequest
+from backend.storage.keys import Json
 from backend.storage.memory import Memory
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
 
@@ -213,7 +214,7 @@ async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) 
     Raises `MemoryUnavailable`, or what `apply` raises; then nothing is changed.
     """
 
-    def change(stored: dict[str, Any]) -> dict[str, Any]:
+    def change(stored: Json) -> Json:
         profile = UserProfile.read(stored)
         for update in updates:
             profile = apply(profile, update)
@@ -226,7 +227,7 @@ async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) 
 
 
 def _with_preference(profile: UserProfile, name: PreferenceName, value: str | tuple[str, ...]) -> UserProfile:
-    changed: dict[str, Any] = {name: value}
+    changed: Any = {name: value}
     return replace(profile, preferences=replace(profile.preferences, **changed))
 
 
