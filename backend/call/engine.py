@@ -247,7 +247,7 @@ class CallEngine:
             self._subscription = self._dependencies.subscribe(session.owner, self.dispatch)
 
     def _brief_again(self, profile: UserProfile) -> None:
-        """Show the page that the profile has changed, and tell the Responder where it matters to it."""
+        """Show the page that the profile has changed, and brief the Responder again where it matters to it."""
         self._publish(page.UserContextChanged())
         self._mode = self._dependencies.mode(profile)
         self._link.brief(self._dependencies.brief(replace(self._background, profile=profile)))

@@ -108,8 +108,8 @@ def _facts(caller: CallerBackground) -> str:
         "summary": profile.summary,
         "long_work": list(caller.tasks),
     }
-    told = {name: part for name, part in known.items() if part}
-    return quoted(told) if told else ""
+    given = {name: part for name, part in known.items() if part}
+    return quoted(given) if given else ""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The call's link to its Responder, over as many connections as it takes, each told what has been said by then."""
+"""The call's link to its Responder, over as many connections as it takes; each is given what was said before."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ OUTCOMES = frozenset({"complete", "failed", "stale"})
 
 @dataclass(frozen=True, slots=True)
 class CallView:
-    """What tool calls need of the voice call they belong to, read at the moment it is needed."""
+    """The parts of a voice call that its tool calls need, read at the moment they are needed."""
 
     question: Callable[[str, str], Question]
     """Makes the question of a domain and a query."""

@@ -31,9 +31,9 @@ class TurnLimits:
     moment_after_s: float = 1.5
     """A reconnection longer than this is spoken about."""
     notice_after_s: float = 1.0
-    """How long it has to be quiet before something is told unasked."""
+    """How long it has to be quiet before a notice is spoken."""
     notice_retry_s: float = 2.0
-    """Pause before a notice is told again of which nothing was heard."""
+    """Pause before a notice is repeated of which nothing was heard."""
     goodbye_within_s: float = 10
     """The goodbye has this long to be heard before we hang up anyway."""
     endpointing: Literal["local", "provider"] = "local"

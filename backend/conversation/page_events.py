@@ -203,7 +203,7 @@ class NoticeContent:
     text: str
     source: str
     at: float | None = None
-    """Unix time in seconds at which it arose, where the page is told of it."""
+    """Unix time in seconds at which it arose; None where the page does not need it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class ReminderChanged:
 
 @dataclass(frozen=True, slots=True)
 class DecisionMade:
-    """The coordinator decided something; the user is told of it by the notice `decision-{id}`."""
+    """The coordinator decided something; the notice `decision-{id}` says it to the user."""
 
     id: str
     text: str

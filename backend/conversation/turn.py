@@ -26,7 +26,7 @@ meet in few places: a reply is asked for only when the floor is free, and taking
     REQUESTED    ReplyRefused                           none; asked for again in retry_after_s
     REQUESTED    no sound in first_audio_within_s       none (CancelReply); asked for once more, then an apology
     STREAMING    ReplyFinished                          none; one that came to nothing is asked for once more
-    STREAMING    no sound in stall_after_s              CANCELLING; the page is told
+    STREAMING    no sound in stall_after_s              CANCELLING; the page shows it
     either       the floor is taken                     CANCELLING
     CANCELLING   ReplyFinished, or cancel_within_s      none
 
@@ -45,9 +45,9 @@ Notices wait in `notices` for a free and quiet floor on which nobody owes the ca
     state       all that is known at one moment; the smallest moves
     speech      what the caller says: a cough, an interruption, noise, a turn
     replies     ours: asked for, streaming, finished, refused, overdue
-    heard       what was heard of them, and what of it was cut
+    playback    what was heard of them, and what of it was cut
     thinkers    calls of tools, answers in time and late, dismissals
-    line        the line to the provider breaks, comes back, stays dead
+    connection  the connection to the provider breaks, comes back, stays away
     silence     fillers, nudges, the goodbye for idling, an answer owed too long
     moves       what several of these do; the last word, and hanging up
 """
@@ -57,7 +57,7 @@ from __future__ import annotations
 from backend.conversation import events as ev
 from backend.conversation.commands import Command
 from backend.conversation.limits import TurnLimits
-from backend.conversation.machine import heard, line, moves, replies, silence, speech, thinkers
+from backend.conversation.machine import connection, moves, playback, replies, silence, speech, thinkers
 from backend.conversation.machine.state import Act, Deadlines, Floor, State
 from backend.conversation.page_events import ErrorShown
 
@@ -86,7 +86,7 @@ class TurnMachine:
             replies.settle_notices(state, now)
             replies.ask_next(state, now)
         elif isinstance(event, ev.PlaybackFlushed):
-            heard.on_flushed(state, event)
+            playback.on_flushed(state, event)
             replies.settle_notices(state, now)
         return state.take_commands()
 
@@ -174,19 +174,19 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.NoticeWithdrawn(notice):
             s.notices.withdraw(notice)
         case ev.PlaybackStarted(item):
-            heard.on_playback_started(s, item, now)
+            playback.on_playback_started(s, item, now)
         case ev.PlaybackDrained(item, played_ms):
-            heard.on_drained(s, item, played_ms, now)
+            playback.on_drained(s, item, played_ms, now)
         case ev.PlaybackFlushed():
-            heard.on_flushed(s, event)
+            playback.on_flushed(s, event)
         case ev.CallStarted():
             silence.on_call_started(s, now)
         case ev.ResponderLost():
-            line.on_lost(s, now)
+            connection.on_lost(s, now)
         case ev.ResponderRestored():
-            line.on_restored(s, now)
+            connection.on_restored(s, now)
         case ev.ResponderGone():
-            line.on_gone(s, now)
+            connection.on_gone(s, now)
         case ev.ProviderComplained(code, message):
             s.publish(ErrorShown(message, f"The Responder reported {code}; the call goes on."))
         case ev.HangUpRequested(reason):
@@ -203,7 +203,7 @@ def _deadlines(s: State) -> Deadlines:
     yield from moves.deadlines(s)
     if replies.next_wanted(s):
         yield s.not_before, replies.ask_next
-    yield from line.deadlines(s)
+    yield from connection.deadlines(s)
     if (due := replies.notices_due_at(s)) is not None:
         yield due, replies.begin_notices
     if s.floor is not Floor.HELD:

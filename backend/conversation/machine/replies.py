@@ -6,8 +6,8 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
-from backend.conversation.machine.heard import heard_out
 from backend.conversation.machine.moves import apologise, cancel_reply, finish_items, play_clip
+from backend.conversation.machine.playback import heard_out
 from backend.conversation.machine.state import Deadlines, Floor, Phase, Reply, State
 from backend.conversation.machine.thinkers import hand_in_asked_for
 

@@ -6,7 +6,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
-from backend.conversation.machine.line import admit_missing, send_typed
+from backend.conversation.machine.connection import admit_missing, send_typed
 from backend.conversation.machine.moves import release_hold, stop_reply
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, State, Utterance
 from backend.conversation.machine.thinkers import overtake

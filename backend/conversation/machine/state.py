@@ -249,7 +249,7 @@ class State:
     missed: bool = False
     """Words of the caller's were lost with it."""
     notes: list[str] = field(default_factory=list)
-    """What the Responder is told when it is back."""
+    """Notes for the Responder once it is connected again."""
     typed_meanwhile: list[str] = field(default_factory=list)
 
     # the end

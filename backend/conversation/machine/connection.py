@@ -7,8 +7,8 @@ import json
 from backend.conversation import commands as do
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
-from backend.conversation.machine.heard import heard_out
 from backend.conversation.machine.moves import apologise, finish_items, leave, play_clip, release_hold
+from backend.conversation.machine.playback import heard_out
 from backend.conversation.machine.replies import want_again
 from backend.conversation.machine.state import Deadlines, Floor, State
 from backend.conversation.spoken import SpokenItem
