@@ -27,8 +27,8 @@ class Narrator:
         """Print one event; those of no interest to a reader are left out."""
         match type_:
             case "session_started":
-                kind = " (offline demonstration)" if data.get("offline") else ""
-                self._print(f"[dim]{self._text(data, 'responder')}: {self._text(data, 'model')}{kind}[/]")
+                model = "" if data.get("offline") else f": {self._text(data, 'model')}"
+                self._print(f"[dim]{self._text(data, 'responder')}{model}[/]")
             case "transcript":
                 who = "you" if data.get("role") == "user" else "assistant"
                 self._print(f"[bold]{who}:[/] {self._text(data, 'content')}")
