@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from backend.errors import MemoryUnavailable
+from backend.runtime.supervisor import supervised
 from backend.storage.client import Pipe, RedisClient
 
 RENEWALS = 4
@@ -63,7 +64,7 @@ class Lease:
         if not await self.acquire():
             yield False
             return
-        renewing = asyncio.create_task(self.keep_renewed(), name="lease")
+        renewing = supervised("lease renewal", self.keep_renewed)
         try:
             yield True
         finally:

@@ -39,7 +39,7 @@ class Message:
 
     @property
     def said(self) -> bool:
-        """Whether the message has words of the user or the assistant, and is not a tool call or its result."""
+        """Return whether the message has words of the user or the assistant, and is not a tool call or its result."""
         return self.role != "tool" and bool(self.content.strip())
 
 

@@ -71,7 +71,7 @@ class PubSub:
 
     @property
     def is_listening(self) -> bool:
-        """Whether the channels are open at this moment."""
+        """Return whether the channels are open at this moment."""
         return self._open.is_set()
 
     def subscribe(self, channel: str, listener: Listener) -> None:

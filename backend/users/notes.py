@@ -61,7 +61,7 @@ class StoredNote:
 
     @property
     def open(self) -> bool:
-        """Whether the note is not resolved."""
+        """Return whether the note is not resolved yet."""
         return not self.resolved
 
     def due_at(self, zone: tzinfo | None) -> float | None:

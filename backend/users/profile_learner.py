@@ -55,13 +55,13 @@ class ProfileLearner:
     """The learner of one call; `close` it when the call is over."""
 
     def __init__(
-        self, shared: LearnerDependencies, session_id: str, user_id: str, keep: Enqueue, refresh: Refresh
+        self, shared: LearnerDependencies, session_id: str, user_id: str, enqueue: Enqueue, refresh: Refresh
     ) -> None:
         self._summaries = shared.summaries
         self._ingest = shared.ingest
         self._session_id = session_id
         self._user_id = user_id
-        self._keep = keep
+        self._enqueue = enqueue
         self._refresh = refresh
         self._said: deque[PastMessage] = deque(maxlen=2 * SUMMARY_TURNS)
         self._turns = 0
@@ -69,7 +69,7 @@ class ProfileLearner:
         self._changed: UserProfile | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unwatch = shared.watch(user_id, self._on_profile)
-        keep(self._own)
+        enqueue(self._own)
 
     def __repr__(self) -> str:
         return f"ProfileLearner({self._turns} turns, {self._summarised} of them summarised)"
@@ -102,7 +102,7 @@ class ProfileLearner:
         if reason == "deleted":
             self._summaries.drop(self._session_id)
             return
-        self._keep(self._own)  # anew, for a call may have lasted long
+        self._enqueue(self._own)  # once more, for a call may have lasted long
         if self._turns > self._summarised:
             self._summarise()
 
@@ -113,7 +113,7 @@ class ProfileLearner:
         async def learn(memory: Memory) -> None:
             await update_profile(memory, self._user_id, *updates)
 
-        self._keep(learn)
+        self._enqueue(learn)
 
     def _summarise(self) -> None:
         self._summarised = self._turns

@@ -25,7 +25,7 @@ def redis() -> Iterator[RedisProcess]:
 
 @asynccontextmanager
 async def process(redis: RedisProcess) -> AsyncIterator[Memory]:
-    """A memory as a process has it, and its ear."""
+    """The memory of one process, and its subscription."""
     client, waiting = connect(redis.url), connect_waiting(redis.url)
     memory, pubsub = Memory(client), PubSub(client, waiting)
     async with following_changes(pubsub, memory):
@@ -42,31 +42,31 @@ def named(name: str) -> Any:
     return lambda context: context | {"name": name}
 
 
-async def test_a_change_made_elsewhere_is_heard_and_ones_own_is_heard_once(redis: RedisProcess) -> None:
+async def test_listeners_get_a_change_made_elsewhere_and_their_own_once(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
-        heard: list[dict[str, Any]] = []
-        one.watch_user("ana", heard.append)
-        await until(lambda: bool(heard))  # whoever begins to listen asks once how things stand
-        heard.clear()
+        received: list[dict[str, Any]] = []
+        one.watch_user("ana", received.append)
+        await until(lambda: bool(received))  # whoever begins to listen asks once how things stand
+        received.clear()
         await other.update_user_context("ana", named("Ana"))
-        await until(lambda: heard == [{"name": "Ana"}])
+        await until(lambda: received == [{"name": "Ana"}])
         await one.update_user_context("ana", named("Anna"))
-        assert heard == [{"name": "Ana"}, {"name": "Anna"}]
+        assert received == [{"name": "Ana"}, {"name": "Anna"}]
         await other.update_user_context("bob", named("Bob"))
         await other.forget_user("ana")
-        await until(lambda: heard[-1] == {})
-        assert heard == [{"name": "Ana"}, {"name": "Anna"}, {}]
+        await until(lambda: received[-1] == {})
+        assert received == [{"name": "Ana"}, {"name": "Anna"}, {}]
 
 
-async def test_what_was_changed_while_redis_was_away_is_heard_when_it_is_back(redis: RedisProcess) -> None:
+async def test_listeners_get_what_was_changed_while_redis_was_away_when_it_is_back(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
-        heard: list[dict[str, Any]] = []
-        one.watch_user("cy", heard.append)
+        received: list[dict[str, Any]] = []
+        one.watch_user("cy", received.append)
         redis.kill()
         redis.start()
-        await until(lambda: bool(heard), 10)  # heard anew: the connection is back
+        await until(lambda: bool(received), 10)  # read again: the connection is back
         await until_changed(other)
-        await until(lambda: heard[-1] == {"name": "Cy"}, 10)
+        await until(lambda: received[-1] == {"name": "Cy"}, 10)
 
 
 async def until_changed(memory: Memory) -> None:

@@ -1,4 +1,4 @@
-"""One connection hears for a whole process, and notices when Redis falls silent."""
+"""One connection listens for a whole process, and notices when Redis falls silent."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.support.waiting import until
 
 
 @asynccontextmanager
-async def listening(server: RedisProcess, heard: dict[str, list[bytes | None]]) -> AsyncIterator[PubSub]:
-    """A `PubSub` with a hearer for every channel of `heard`."""
+async def listening(server: RedisProcess, received: dict[str, list[bytes | None]]) -> AsyncIterator[PubSub]:
+    """A `PubSub` with a listener for every channel of `received`."""
     redis, waiting = connect(server.url), connect_waiting(server.url)
     pubsub = PubSub(redis, waiting)
-    for channel, messages in heard.items():
+    for channel, messages in received.items():
         pubsub.subscribe(channel, messages.append)
     pubsub.start()
     try:
@@ -33,44 +33,44 @@ async def listening(server: RedisProcess, heard: dict[str, list[bytes | None]]) 
         await redis.aclose()
 
 
-async def test_each_hearer_gets_the_messages_of_its_channel_over_one_connection() -> None:
-    heard: dict[str, list[bytes | None]] = {"one": [], "two": []}
+async def test_each_listener_gets_the_messages_of_its_channel_over_one_connection() -> None:
+    received: dict[str, list[bytes | None]] = {"one": [], "two": []}
     with running_redis() as server:
         client = connect(server.url)
         before = len(await client.client_list())
-        async with listening(server, heard):
-            assert heard == {"one": [None], "two": [None]}, "who begins to listen is told to look for itself"
+        async with listening(server, received):
+            assert received == {"one": [None], "two": [None]}, "a new listener is asked to look for itself"
             await client.publish("one", b"1")
             await client.publish("two", b"2")
             await client.publish("three", b"3")
-            await until(lambda: heard == {"one": [None, b"1"], "two": [None, b"2"]}, 10)
+            await until(lambda: received == {"one": [None, b"1"], "two": [None, b"2"]}, 10)
             assert len(await client.client_list()) == before + 1, "one connection, however many channels"
         await client.aclose()
 
 
 async def test_a_quiet_connection_that_lives_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "QUIET_S", 0.05)
-    heard: dict[str, list[bytes | None]] = {"one": []}
+    received: dict[str, list[bytes | None]] = {"one": []}
     with running_redis() as server:
-        async with listening(server, heard):
+        async with listening(server, received):
             await asyncio.sleep(0.5)
-    assert heard == {"one": [None]}
+    assert received == {"one": [None]}
 
 
 async def test_a_connection_that_is_dead_without_saying_so_is_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "QUIET_S", 0.2)
-    heard: dict[str, list[bytes | None]] = {"one": []}
+    received: dict[str, list[bytes | None]] = {"one": []}
     with running_redis() as server:
-        async with listening(server, heard) as pubsub:
+        async with listening(server, received) as pubsub:
             server.freeze()
             await until(lambda: not pubsub.is_listening, 10)
             server.thaw()
-            await until(lambda: heard["one"].count(None) == 2, 10)
+            await until(lambda: received["one"].count(None) == 2, 10)
 
 
 async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything() -> None:
     failures = listener_failures["fragile"]
-    heard: dict[str, list[bytes | None]] = {"fragile": [], "one": []}
+    received: dict[str, list[bytes | None]] = {"fragile": [], "one": []}
     with running_redis() as server:
         redis, waiting = connect(server.url), connect_waiting(server.url)
         pubsub = PubSub(redis, waiting)
@@ -78,15 +78,15 @@ async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything
         def fragile(raw: bytes | None) -> None:
             if raw == b"bad":
                 raise ValueError("somebody's words")
-            heard["fragile"].append(raw)
+            received["fragile"].append(raw)
 
         pubsub.subscribe("fragile", fragile)
-        pubsub.subscribe("one", heard["one"].append)
+        pubsub.subscribe("one", received["one"].append)
         pubsub.start()
         assert await pubsub.wait_until_open(10)
         for channel, message in (("fragile", b"bad"), ("fragile", b"good"), ("one", b"1")):
             await pubsub.publish(channel, message)
-        await until(lambda: heard == {"fragile": [None, b"good"], "one": [None, b"1"]}, 10)
+        await until(lambda: received == {"fragile": [None, b"good"], "one": [None, b"1"]}, 10)
         await pubsub.close()
         await waiting.aclose()
         await redis.aclose()
