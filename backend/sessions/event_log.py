@@ -13,11 +13,10 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
 
 from backend.conversation.page_events import EventsMissed, PageEvent
 from backend.runtime.timer import Alarm
-from backend.sessions.page_json import PageMessage, page_message
+from backend.sessions.page_json import Json, PageMessage, page_message
 
 LOG_LIMIT = 2_000
 """Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""
@@ -32,7 +31,7 @@ class LoggedEvent:
     id: int
     type: str
     at: float
-    data: dict[str, Any]
+    data: Json
 
 
 class EventLog:
