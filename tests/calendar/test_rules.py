@@ -72,6 +72,8 @@ def test_a_last_day_is_written_as_the_start_is(until: str, start: date, kept: st
         "FREQ=MONTHLY;BYMONTHDAY=0",
         "FREQ=MONTHLY;BYMONTHDAY=32",
         "FREQ=MONTHLY;BYSETPOS=1",
+        "FREQ=MONTHLY;BYDAY=5FR;BYSETPOS=4",
+        "FREQ=MONTHLY;BYDAY=1MO,1TU;BYSETPOS=3",
         "FREQ=MONTHLY;BYMONTHDAY=1;BYDAY=3MO",
         "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30",
         "FREQ=MONTHLY;INTERVAL=12;BYMONTHDAY=31",
