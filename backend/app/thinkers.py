@@ -32,7 +32,7 @@ from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL, ThinkerRegistry
 from backend.thinkers.run import ThinkerDependencies
 from backend.tools import registry as tools
-from backend.tools.background_tasks import NoTasks, UserTasks
+from backend.tools.background_tasks import UserTasks
 from backend.tools.base import Clock
 from backend.tools.discovery import folder_modules
 from backend.tools.reminders import UserReminders
@@ -132,7 +132,7 @@ def build_thinkers(
         Memory: memory,
         Clock: Clock(clock),
         Calendars: open_calendars(settings, http),
-        UserTasks: user_tasks or NoTasks(),
+        UserTasks: user_tasks,
         Modes: modes,
         **(services or {}),
     }

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from backend.conversation.page_events import ThinkerChanged
 from backend.errors import NoAnswer
 from backend.observability.tracing import opened
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
-from backend.thinkers.registry import ROUTE_TOOL, Route, ThinkerRegistry
-from backend.tools.base import Json, Principal, Result, Tool
+from backend.thinkers.registry import ROUTE_TOOL, Route
+from backend.tools.base import Principal, Result, Tool
 
 SLACK_S = 5.0
 """Seconds the tool has beyond the slowest Thinker's deadline, so that it is the Thinker that says what took long."""
@@ -26,17 +26,6 @@ answer yourself. The specialists:
 NOTE = "Give this in your own words, briefly; if it is sample data, say so."
 
 Publish = Callable[[ThinkerChanged], None]
-
-
-@dataclass(frozen=True, slots=True)
-class RouteArguments:
-    """The tool's arguments, read in the same way as those of a call's routing."""
-
-    registry: ThinkerRegistry
-
-    def read(self, text: str) -> Json:
-        """Read the model's JSON. Raises `BadRequest` with a message the model can act on."""
-        return {"route": self.registry.parse(ROUTE_TOOL, text)}
 
 
 class ThinkerRouting:
@@ -62,7 +51,7 @@ class ThinkerRouting:
             name=ROUTE_TOOL,
             description=route["description"],
             function=self._ask,
-            arguments=RouteArguments(registry),
+            read_arguments=lambda text: {"route": registry.parse(ROUTE_TOOL, text)},
             parameters=route["parameters"],
             services={"principal": Principal},
             cache=False,

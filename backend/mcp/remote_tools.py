@@ -26,7 +26,7 @@ from referencing.exceptions import Unresolvable
 
 from backend.errors import BadRequest
 from backend.settings.mcp import McpServerEntry
-from backend.tools.base import Json, Result, Tool
+from backend.tools.base import Json, Result, Tool, without_keywords
 from backend.tools.fetch import refused
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
         name=name,
         description=(listed.description or listed.title or listed.name)[:DESCRIPTION_LIMIT],
         function=function,
-        arguments=SchemaArguments(listed.input_schema),
+        read_arguments=SchemaArguments(listed.input_schema).read,
         parameters={"properties": {}} | listed.input_schema,
         requires_auth=entry.requires_auth,
         confirm=named or destructive,
@@ -144,7 +144,6 @@ class SchemaArguments:
     schema: Json
 
     def read(self, text: str) -> Json:
-        """Return the argument values; `Arguments.read` documents the errors."""
         try:
             values = json.loads(text.strip() or "{}")
         except (ValueError, RecursionError):
@@ -161,22 +160,8 @@ class SchemaArguments:
 
     @cached_property
     def _validator(self) -> Draft202012Validator:
-        return Draft202012Validator(_checkable(self.schema), registry=Registry())
-
-
-def _checkable(schema: Any) -> Any:
-    """Return the schema without the keywords in `NOT_CHECKED`; properties of those names stay."""
-    if isinstance(schema, list):
-        return [_checkable(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: _checkable(part) for name, part in value.items()}
-        if key in ("properties", "$defs", "definitions") and isinstance(value, dict)
-        else _checkable(value)
-        for key, value in schema.items()
-        if key not in NOT_CHECKED
-    }
+        schema = without_keywords(self.schema, lambda key, _: key in NOT_CHECKED)
+        return Draft202012Validator(schema, registry=Registry())
 
 
 def _described(problem: SchemaViolation) -> str:

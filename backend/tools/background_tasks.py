@@ -24,19 +24,6 @@ class UserTasks(Protocol):
         ...
 
 
-class NoTasks:
-    """The `UserTasks` of a process that has no tasks."""
-
-    async def newest(self, user_id: str) -> list[Json]:
-        return []
-
-    async def result(self, user_id: str, task_id: str) -> Json | None:
-        return None
-
-    async def cancel(self, user_id: str, task_id: str) -> str:
-        return "not_found"
-
-
 @tool(
     "background_tasks",
     "The user's background tasks, such as research they asked for earlier: list them, get the result of one, or cancel "
@@ -47,15 +34,16 @@ class NoTasks:
 )
 async def background_tasks(
     principal: Principal,
-    tasks: UserTasks,
+    tasks: UserTasks | None,
     action: Literal["list", "get", "cancel"],
     task_id: Annotated[str, "Its id, as listed; empty: the newest."] = "",
 ) -> Result:
     """Raise `BadRequest` when there is no such task, or `MemoryUnavailable`."""
-    newest = await tasks.newest(principal.user_id)
-    if action == "list" or not newest:
+    newest = await tasks.newest(principal.user_id) if tasks else []
+    if tasks is None or action == "list" or not newest:
         return Result({"tasks": newest})
-    chosen = task_id or _fitting(newest, action)
+    fitting = [task["id"] for task in newest if action == "get" or task["state"] in ("queued", "running")]
+    chosen = task_id or next(iter(fitting), "")
     if not chosen:
         raise BadRequest("Nothing is running that could be stopped.")
     if action == "cancel":
@@ -65,8 +53,3 @@ async def background_tasks(
     if found is None:
         raise BadRequest("The user has no such task.", hint="List them first.")
     return Result(found, citations=tuple(found.get("citations") or ()))
-
-
-def _fitting(newest: list[Json], action: str) -> str:
-    wanted = [task for task in newest if action == "get" or task["state"] in ("queued", "running")]
-    return str(wanted[0]["id"]) if wanted else ""

@@ -9,13 +9,10 @@
 
 A parameter of a JSON type (str, int, float, bool, Literal, Enum, list, dict, unions of these) is an argument and
 goes into the schema; a parameter of any other class is a service the runner supplies: the HTTP client, the
-settings, memory, the `Principal` who is asking.
+settings, memory, the `Principal` who is asking. One annotated `Service | None` receives None where nobody provides it.
 
 The decorator's options declare who may see and call the tool, whether the user must agree first, and whether its result
 is remembered. `runner` enforces all of them, and nothing else does.
-
-A parameter annotated with a service's exact type receives that service; one annotated `Service | None` receives None
-where nobody provides it.
 """
 
 from __future__ import annotations
@@ -29,7 +26,8 @@ import types
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
@@ -69,11 +67,6 @@ class Principal:
     mode: str = ""
     """The name of the active mode; empty: the one the user has chosen."""
 
-    @property
-    def authenticated(self) -> bool:
-        """True if the user is known."""
-        return bool(self.user_id)
-
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -89,13 +82,10 @@ class Result:
 
 
 Function = Callable[..., Awaitable[Result]]
+ReadArguments = Callable[[str], Json]
+"""Returns the argument values in the model's JSON. Raises `BadRequest`, which names the problems without any value."""
 SetUp = Callable[[Settings], bool]
 """A check of the settings: true if everything the tool needs is configured."""
-
-
-def always_set_up(settings: Settings) -> bool:
-    """Return True: the check of a tool that needs no settings."""
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +95,7 @@ class Tool:
     name: str
     description: str
     function: Function
-    arguments: Arguments
-    """Parses and validates the arguments that the model filled in."""
+    read_arguments: ReadArguments
     parameters: Json
     """The arguments' JSON Schema."""
     services: Mapping[str, Any] = field(default_factory=dict)
@@ -117,7 +106,7 @@ class Tool:
     """True if the user must agree first, in a turn of their own: to every call, or to those of `confirm_actions`."""
     confirm_actions: frozenset[str] = frozenset()
     """The values of the argument `action` that need the user's agreement; empty: all."""
-    set_up: SetUp = always_set_up
+    set_up: SetUp = lambda settings: True
     """The check whether the tool exists with these settings."""
     cache: bool = True
     """True if an answer that used this tool may be cached."""
@@ -155,7 +144,7 @@ def tool(
     *,
     requires_auth: bool = False,
     confirm: bool | Collection[str] = False,
-    set_up: SetUp = always_set_up,
+    set_up: SetUp = lambda settings: True,
     cache: bool = True,
     guidance: str = "",
     persistent: bool = False,
@@ -190,7 +179,7 @@ def tool(
             name=name,
             description=description,
             function=function,
-            arguments=ModelArguments(arguments),
+            read_arguments=partial(_read, arguments),
             parameters=parameters,
             services=services,
             requires_auth=requires_auth,
@@ -211,32 +200,15 @@ def tool(
     return declare
 
 
-class Arguments(Protocol):
-    """The description of a tool's arguments, which parses and validates the JSON of a model."""
-
-    def read(self, text: str) -> Json:
-        """Return the argument values in the model's JSON.
-
-        Raise `BadRequest`, which names the problems without repeating any value.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ModelArguments:
-    """Arguments described by a pydantic model; values have the types that the tool's function asks for."""
-
-    model: type[BaseModel]
-
-    def read(self, text: str) -> Json:
-        """Return the argument values; `Arguments.read` documents the errors."""
-        try:
-            filled = self.model.model_validate_json(text.strip() or "{}")
-        except ValidationError as error:
-            problems = error.errors(include_url=False, include_input=False)
-            lines = [f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}" for each in problems]
-            raise BadRequest("; ".join(lines)) from None
-        return {name: getattr(filled, name) for name in type(filled).model_fields}
+def _read(model: type[BaseModel], text: str) -> Json:
+    """Return the argument values, of the types that the tool's function asks for; see `ReadArguments`."""
+    try:
+        filled = model.model_validate_json(text.strip() or "{}")
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)
+        lines = [f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}" for each in problems]
+        raise BadRequest("; ".join(lines)) from None
+    return {name: getattr(filled, name) for name in model.model_fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +274,7 @@ def _split(name: str, function: Function) -> tuple[type[BaseModel], Json, Mappin
             services[parameter.name] = hint
     try:
         model = create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
-        schema = _without_titles(model.model_json_schema())
+        schema = without_keywords(model.model_json_schema(), _is_title)
     except PydanticUserError as error:
         raise BadPlugin(f"Tool {name} has parameters without a JSON schema: {error}.") from error
     schema.setdefault("properties", {})
@@ -332,19 +304,20 @@ def _described(hint: Any) -> Any:
     return Annotated[(base, *extras)]
 
 
-def _without_titles(schema: Any) -> Any:
-    """Return the schema without pydantic's generated titles, which only cost tokens; a *property* called title
-    stays."""
+def _is_title(keyword: str, value: Any) -> bool:
+    return keyword == "title" and isinstance(value, str)  # pydantic generates them, and they only cost tokens
+
+
+def without_keywords(schema: Any, unwanted: Callable[[str, Any], bool]) -> Any:
+    """Return a JSON Schema without its keywords that are `unwanted(keyword, value)`; properties of those names stay."""
     if isinstance(schema, list):
-        return [_without_titles(part) for part in schema]
+        return [without_keywords(part, unwanted) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    cleaned = {}
-    for key, value in schema.items():
-        if key == "title" and isinstance(value, str):
-            continue
-        if key in ("properties", "$defs"):
-            cleaned[key] = {name: _without_titles(part) for name, part in value.items()}
-        else:
-            cleaned[key] = _without_titles(value)
-    return cleaned
+    return {
+        key: {name: without_keywords(part, unwanted) for name, part in value.items()}
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict)
+        else without_keywords(value, unwanted)
+        for key, value in schema.items()
+        if not unwanted(key, value)
+    }

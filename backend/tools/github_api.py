@@ -46,22 +46,17 @@ class Unknown(ToolFailed):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answered:
-    """An answer of GitHub: JSON, and the headers with lower-case names."""
+    """An answer of GitHub: JSON, and the response it came in."""
 
-    status: int
-    headers: Mapping[str, str]
+    response: httpx2.Response
     data: Any
 
     def __repr__(self) -> str:
-        return f"Answered({self.status})"
+        return f"Answered({self.response.status_code})"
 
     def link(self, rel: str) -> str:
         """Return the address of the `next`, `prev` or `last` page of a list; empty: there is none."""
-        for part in self.headers.get("link", "").split(","):
-            address, _, parameters = part.strip().partition(">")
-            if f'rel="{rel}"' in parameters and address.startswith("<"):
-                return address[1:]
-        return ""
+        return self.response.links.get(rel, {}).get("url", "")
 
 
 class GitHubAPI:
@@ -90,16 +85,16 @@ class GitHubAPI:
         except (TimeoutError, Unknown) as error:
             raise ServiceUnreachable(f"{SERVICE} does not answer.") from error
 
-    async def pages(self, path: str, params: Mapping[str, Any], *, what: str) -> AsyncIterator[Answered]:
+    async def pages(self, path: str, params: Mapping[str, Any] | None, *, what: str) -> AsyncIterator[Answered]:
         """Yield a list page by page, each a list of objects, `PAGES_LIMIT` at most. Raise as `get` does."""
-        answered = await self.get(path, params, what=what)
-        for _ in range(PAGES_LIMIT - 1):
-            yield _list(answered)
-            following = answered.link("next")
-            if not following:
+        for _ in range(PAGES_LIMIT):
+            answered = await self.get(path, params, what=what)
+            if not isinstance(answered.data, list) or not all(isinstance(each, dict) for each in answered.data):
+                raise ServiceUnreachable(f"{SERVICE} sent an answer that cannot be read.")
+            yield answered
+            path, params = answered.link("next"), None
+            if not path:
                 return
-            answered = await self.get(following, what=what)
-        yield _list(answered)
 
     async def send(self, method: Method, path: str, body: Mapping[str, Any], *, what: str) -> Json:
         """Make one request that changes something, once. Raise as `get` does, and `Unknown`."""
@@ -138,10 +133,8 @@ class GitHubAPI:
             raise Unknown(f"{SERVICE} does not answer.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise Unknown(f"The connection to {SERVICE} was lost.") from error
-        answered = Answered(
-            response.status_code, {name.lower(): value for name, value in response.headers.items()}, _json(raw)
-        )
-        if answered.status >= 300 or answered.data is None:
+        answered = Answered(response, _json(raw))
+        if response.status_code >= 300 or answered.data is None:
             raise trouble(answered, what, self._clock.time())
         return answered
 
@@ -168,7 +161,7 @@ class GitHubAPI:
 
 def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
     """Return the failure of a request, in words for the user; `now` is Unix time in seconds."""
-    status, said = answered.status, _said(answered)
+    status, said = answered.response.status_code, _said(answered)
     if status in (403, 429) and (wait_s := _limited_for_s(answered, now)) is not None:
         return refused(f"{SERVICE} accepts no more requests from us for {_duration(wait_s)}.")
     match status:
@@ -194,14 +187,14 @@ def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
 
 def _limited_for_s(answered: Answered, now: float) -> float | None:
     """Return the seconds until the next request is allowed; None when no rate limit is the cause."""
-    headers = answered.headers
+    headers = answered.response.headers
     if (after := _number(headers.get("retry-after"))) is not None:
         return after
     if headers.get("x-ratelimit-remaining") == "0":
         reset = _number(headers.get("x-ratelimit-reset"))
         return max(1.0, reset - now) if reset is not None else 60.0
-    spoken_of = "rate limit" in _message(answered).lower()
-    return 60.0 if answered.status == 429 or spoken_of else None  # as documented for when nothing is said
+    limited = answered.response.status_code == 429 or "rate limit" in _message(answered).lower()
+    return 60.0 if limited else None  # as documented for when nothing is said
 
 
 def _duration(seconds: float) -> str:
@@ -231,12 +224,6 @@ def _message(answered: Answered) -> str:
 
 def _number(text: str | None) -> float | None:
     return float(text) if text and text.isascii() and text.isdigit() else None
-
-
-def _list(answered: Answered) -> Answered:
-    if not isinstance(answered.data, list) or not all(isinstance(each, dict) for each in answered.data):
-        raise ServiceUnreachable(f"{SERVICE} sent an answer that cannot be read.")
-    return answered
 
 
 def _json(raw: bytes) -> Any:

@@ -102,12 +102,15 @@ class _Issues:
                 break
         shown = fitting(found[:count])
         data: Json = {"repo": self._repo, "issues": shown}
-        return Result(data | ({"more": True} if more or len(shown) < len(found) else {}), citations=(self._source(),))
+        data |= {"more": True} if more or len(shown) < len(found) else {}
+        return Result(data, citations=(f"Issues of {self._repo}",))
 
     async def view(self, number: int) -> Result:
         """Show one issue with its text."""
         issue = (await self._api.get(f"{self._path}/{number}", what=self._what(number))).data
-        return Result({"repo": self._repo, "issue": _whole(issue)}, citations=(_source(self._repo, issue),))
+        shown = _whole(issue)
+        source = f"{self._repo} issue {issue.get('number')} ({issue.get('html_url')})"
+        return Result({"repo": self._repo, "issue": shown}, citations=(source,))
 
     async def comments(self, number: int, count: int) -> Result:
         """Show the latest comments, oldest first."""
@@ -205,9 +208,6 @@ class _Issues:
     def _what(self, number: int) -> str:
         return f"issue {number} in {self._repo}"
 
-    def _source(self) -> str:
-        return f"Issues of {self._repo}"
-
 
 def _repository(settings: GitHubSettings, asked: str) -> str:
     """Return the repository that is meant, as the settings write it. Raise `BadRequest`."""
@@ -266,10 +266,6 @@ def _comment(comment: Mapping[str, Any]) -> Json:
 def _author(written: Mapping[str, Any]) -> str:
     user = written.get("user")  # null for an account that is gone
     return str(user.get("login") or "") if isinstance(user, dict) else ""
-
-
-def _source(repo: str, issue: Mapping[str, Any]) -> str:
-    return f"{repo} issue {issue.get('number')} ({issue.get('html_url')})"
 
 
 def _objects(found: Any) -> Sequence[Json]:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from backend.errors import BadRequest, NotFound
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Json, Principal, Result, tool
+from backend.tools.base import OURS, Principal, Result, tool
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, load_profile
 from backend.users.profile_updates import AddInstruction, DropInstruction, update_profile
 from backend.users.profile_updates import instruction_id as id_of
@@ -40,17 +40,15 @@ async def manage_prompt(
     """Raise `BadRequest`, `NotFound`, or `MemoryUnavailable`."""
     _check(action, text, instruction_id)
     user = principal.user_id
-    match action:
-        case "add":
-            update = AddInstruction(text)
-            kept = (await update_profile(store, user, update)).instructions
-            return Result({"added": update.text, "instructions": _shown(kept)})
-        case "delete":
-            dropped = _named((await _known(store, user)), instruction_id)
-            kept = (await update_profile(store, user, DropInstruction(dropped))).instructions
-            return Result({"deleted": dropped, "instructions": _shown(kept)})
-        case "list":
-            return Result({"instructions": _shown(await _known(store, user))})
+    if action == "add":
+        update = AddInstruction(text)
+        profile, done = await update_profile(store, user, update), {"added": update.text}
+    else:
+        profile, done = await load_profile(store, user), {}
+    if action == "delete":
+        dropped = _named(profile.instructions, instruction_id)
+        profile, done = await update_profile(store, user, DropInstruction(dropped)), {"deleted": dropped}
+    return Result(done | {"instructions": [{"id": id_of(text), "text": text} for text in profile.instructions]})
 
 
 def _check(action: str, text: str, id_: str) -> None:
@@ -63,10 +61,6 @@ def _check(action: str, text: str, id_: str) -> None:
         raise BadRequest("list takes nothing else.", hint="To add or delete one, say so in action.")
 
 
-async def _known(store: Memory, user_id: str) -> tuple[str, ...]:
-    return (await load_profile(store, user_id)).instructions
-
-
 def _named(kept: Sequence[str], id_: str) -> str:
     """Return the instruction of this id. Raise `NotFound`, which lists all ids."""
     found = next((text for text in kept if id_of(text) == id_), None)
@@ -74,7 +68,3 @@ def _named(kept: Sequence[str], id_: str) -> str:
         there = ", ".join(map(id_of, kept)) or "none"
         raise NotFound("The user has no standing instruction of this id.", hint=f"There are: {there}.")
     return found
-
-
-def _shown(kept: Sequence[str]) -> list[Json]:
-    return [{"id": id_of(text), "text": text} for text in kept]

@@ -22,24 +22,16 @@ from backend.users.memories import LIMIT, TAG_CHARS, TAG_LIMIT, TEXT_LIMIT, Memo
 from backend.users.ranking import fitting
 
 Action = Literal["search", "create", "update", "delete", "list", "get"]
-NEEDS: dict[Action, tuple[str, ...]] = {
-    "search": ("query",),
-    "create": ("text",),
-    "update": ("memory_id",),
+ARGUMENTS: dict[Action, tuple[str, ...]] = {
+    "search": ("query", "limit?"),
+    "create": ("text", "tags?"),
+    "update": ("memory_id", "text?", "tags?"),
     "delete": ("memory_id",),
-    "list": (),
+    "list": ("limit?",),
     "get": ("memory_id",),
 }
-"""The required arguments of each action."""
-TAKES: dict[Action, tuple[str, ...]] = {
-    "search": ("limit",),
-    "create": ("tags",),
-    "update": ("text", "tags"),
-    "delete": (),
-    "list": ("limit",),
-    "get": (),
-}
-"""The optional arguments of each action. Others are refused: a model that sends them means another action."""
+"""The arguments of each action, optional ones marked. Others are refused: a model that sends them means another
+action."""
 SHOWN = 300
 """Characters shown of a memory among others; `get` shows the whole."""
 USUAL = 10
@@ -80,13 +72,18 @@ async def memory(
     user = principal.user_id
     match action:
         case "search":
-            return await _search(memories, embedder, user, query, limit or USUAL)
+            kept = await memories.all(user)
+            places = await fitting(query, [one.text for one in kept], embedder, limit or USUAL)
+            return _list(kept, [kept[place] for place in places])
         case "create":
             return await _create(memories, user, text, tags or [])
         case "update":
-            return await _update(memories, user, memory_id, text or None, tags)
+            changed = _there(await memories.update(user, memory_id, text=text or None, tags=tags))
+            return Result({"updated": _whole(changed)})
         case "delete":
-            return await _delete(memories, user, memory_id)
+            found = _there(await memories.get(user, memory_id))
+            await memories.delete(user, memory_id)
+            return Result({"deleted": _whole(found)})
         case "list":
             kept = await memories.all(user)
             return _list(kept, kept[: limit or USUAL])
@@ -97,24 +94,14 @@ async def memory(
 def _check(action: Action, **given: Any) -> None:
     """Raise `BadRequest` that lists the action's arguments."""
     sent = {name for name, value in given.items() if value is not None and str(value).strip()}
-    needed, taken = NEEDS[action], NEEDS[action] + TAKES[action]
-    if missing := [name for name in needed if name not in sent]:
-        raise BadRequest(f"{action} needs {' and '.join(missing)}.", hint=_help(action))
-    if strange := sorted(sent - set(taken)):
-        raise BadRequest(f"{action} does not take {' or '.join(strange)}.", hint=_help(action))
+    taken = ARGUMENTS[action]
+    hint = f"Send action {action} with: {', '.join(taken)}."
+    if missing := [name for name in taken if not name.endswith("?") and name not in sent]:
+        raise BadRequest(f"{action} needs {' and '.join(missing)}.", hint=hint)
+    if strange := sorted(sent - {name.rstrip("?") for name in taken}):
+        raise BadRequest(f"{action} does not take {' or '.join(strange)}.", hint=hint)
     if action == "update" and not sent & {"text", "tags"}:
-        raise BadRequest("update needs a new text, or new tags.", hint=_help(action))
-
-
-def _help(action: Action) -> str:
-    taken = ", ".join([*NEEDS[action], *(f"{name}?" for name in TAKES[action])])
-    return f"Send action {action} with: {taken or 'nothing else'}."
-
-
-async def _search(memories: Memories, embedder: Embedder | None, user: str, query: str, limit: int) -> Result:
-    kept = await memories.all(user)
-    places = await fitting(query, [one.text for one in kept], embedder, limit)
-    return _list(kept, [kept[place] for place in places])
+        raise BadRequest("update needs a new text, or new tags.", hint=hint)
 
 
 async def _create(memories: Memories, user: str, text: str, tags: list[str]) -> Result:
@@ -127,17 +114,6 @@ async def _create(memories: Memories, user: str, text: str, tags: list[str]) -> 
     return Result({"created": _whole(made)}, note=note)
 
 
-async def _update(memories: Memories, user: str, memory_id: str, text: str | None, tags: list[str] | None) -> Result:
-    changed = _there(await memories.update(user, memory_id, text=text, tags=tags))
-    return Result({"updated": _whole(changed)})
-
-
-async def _delete(memories: Memories, user: str, memory_id: str) -> Result:
-    found = _there(await memories.get(user, memory_id))
-    await memories.delete(user, memory_id)
-    return Result({"deleted": _whole(found)})
-
-
 def _there(found: StoredMemory | None) -> StoredMemory:
     """Return the memory. Raise `NotFound` for None."""
     if found is None:
@@ -146,11 +122,9 @@ def _there(found: StoredMemory | None) -> StoredMemory:
 
 
 def _list(kept: list[StoredMemory], shown: list[StoredMemory]) -> Result:
-    return Result({"memories": [_whole(one) | {"text": _beginning(one.text)} for one in shown], "of": len(kept)})
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()}…"
+    cut = [one.text if len(one.text) <= SHOWN else f"{one.text[:SHOWN].rstrip()}…" for one in shown]
+    memories = [_whole(one) | {"text": text} for one, text in zip(shown, cut, strict=True)]
+    return Result({"memories": memories, "of": len(kept)})
 
 
 def _whole(one: StoredMemory) -> Json:

@@ -43,15 +43,11 @@ async def remember_preference(
 ) -> Result:
     """Raise `ToolFailed` for an invalid value, `MemoryUnavailable` when it cannot be stored."""
     try:
-        update = _update(name, value, forget=forget)
+        if name == "watched_tickers":
+            update: ProfileUpdate = WatchTicker(value, watched=not forget)
+        else:
+            update = DropPreference(name) if forget else SetPreference(name, value)
     except BadRequest as error:
         raise refused(str(error)) from error
     profile = await update_profile(memory, principal.user_id, update)
     return Result({"name": name, "now": profile.preferences.stored().get(name)})
-
-
-def _update(name: PreferenceName, value: str, *, forget: bool) -> ProfileUpdate:
-    """Return the update. Raise `BadRequest`."""
-    if name == "watched_tickers":
-        return WatchTicker(value, watched=not forget)
-    return DropPreference(name) if forget else SetPreference(name, value)

@@ -7,9 +7,6 @@ failure becomes a structured result the model can act on; only cancellation is r
 Confirmation works in two steps. The first call of a tool that needs consent is not made: it is recorded, and the model
 is told to ask. The same call with the same arguments, made in a *later* turn of the same user in the same conversation,
 is the user's yes; a model cannot answer its own question within the turn in which it asked.
-
-A toolbox may also hold tools that come and go: those of other servers, from a `ToolSource`. The same rules apply to
-them.
 """
 
 from __future__ import annotations
@@ -115,7 +112,13 @@ class Toolbox:
         self._sources = sources
         self._remote = remote
         for tool in self._own.values():
-            self._check_services(tool)
+            for parameter, kind in tool.services.items():
+                if kind is not Principal and not provided(kind, services):
+                    wanted = getattr(kind, "__name__", kind)
+                    raise BadPlugin(
+                        f"Tool {tool.name} asks for {parameter}: {wanted}, which is no service.",
+                        hint="An argument must have a JSON type; services are injected by their exact type.",
+                    )
 
     def __repr__(self) -> str:
         return f"Toolbox({', '.join(self.names)})"
@@ -130,8 +133,7 @@ class Toolbox:
         return tuple(self._tools())
 
     def only(self, names: Iterable[str]) -> Toolbox:
-        """Return a box with only these tools. Raise `BadPlugin` for one that neither exists nor could come from a
-        source."""
+        """Return a box with only these tools. Raise `BadPlugin` for one that no source could provide, either."""
         names = tuple(names)
         own = [self._own[name] for name in names if name in self._own]
         others = [name for name in names if name not in self._own]
@@ -176,10 +178,10 @@ class Toolbox:
             return _broken(tool, error)  # no `Result`, or data that JSON cannot hold
 
     async def _checked(self, tool: Tool, arguments: str, principal: Principal) -> Result | ToolResult:
-        if tool.requires_auth and not principal.authenticated:
+        if tool.requires_auth and not principal.user_id:
             return failure(tool.name, "not_allowed", "This needs a known user. Tell the user to sign in first.")
         try:
-            values = tool.arguments.read(arguments)
+            values = tool.read_arguments(arguments)
         except BadRequest as error:
             return failure(tool.name, "invalid_arguments", str(error))
         if tool.needs_consent(values) and not self._confirmations.given(principal, tool.name, values):
@@ -202,8 +204,7 @@ class Toolbox:
                 return await tool.function(**services, **values)
         except TimeoutError:
             log.warning("tool %s took longer than %.1f s", tool.name, tool.deadline_s)
-            message = f"No answer within {tool.deadline_s:g} seconds."
-            return failure(tool.name, "timeout", message, retryable=True)
+            return failure(tool.name, "timeout", f"No answer within {tool.deadline_s:g} seconds.", retryable=True)
         except VoiceError as error:
             retryable = isinstance(error, PeerError) and error.retryable
             return failure(tool.name, "failed", " ".join(filter(None, (str(error), error.hint))), retryable=retryable)
@@ -218,14 +219,6 @@ class Toolbox:
                 if self._remote is None or name in self._remote:
                     tools.setdefault(name, tool)
         return tools
-
-    def _check_services(self, tool: Tool) -> None:
-        for parameter, kind in tool.services.items():
-            if kind is not Principal and not provided(kind, self._services):
-                raise BadPlugin(
-                    f"Tool {tool.name} asks for {parameter}: {getattr(kind, '__name__', kind)}, which is no service.",
-                    hint="An argument must have a JSON type; services are injected by their exact type.",
-                )
 
 
 def failure(name: str, kind: str, message: str, *, retryable: bool = False, persistent: bool = False) -> ToolResult:

@@ -28,7 +28,7 @@ def test_a_sentence_is_routed_and_calls_the_tool(sentence: str, arguments: dict[
     for said in (sentence, f"Yes, {sentence[0].lower()}{sentence[1:]}"):  # a yes is the wish once more
         (call,) = asked(said, "github_issue").calls
         assert json.loads(call.arguments) == arguments
-        TOOLS["github_issue"].arguments.read(call.arguments)
+        TOOLS["github_issue"].read_arguments(call.arguments)
 
 
 def test_an_issue_without_its_number_is_asked_back_about() -> None:

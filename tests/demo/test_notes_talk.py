@@ -54,7 +54,7 @@ def test_a_sentence_goes_to_the_assistant_and_calls_the_tool(sentence: str, argu
         assert understand(sentence, DOMAINS) == Question("assistant", sentence)
     (call,) = asked(sentence).calls
     assert (call.name, json.loads(call.arguments)) == ("notes", arguments)
-    TOOLS["notes"].arguments.read(call.arguments)
+    TOOLS["notes"].read_arguments(call.arguments)
 
 
 @pytest.mark.parametrize(

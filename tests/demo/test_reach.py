@@ -39,7 +39,7 @@ def test_the_example_of_each_thinker_calls_its_tool_with_valid_arguments(manifes
     thought = asked(manifest.example, *manifest.tools)
     assert thought.calls, thought.text
     for call in thought.calls:
-        TOOLS[call.name].arguments.read(call.arguments)
+        TOOLS[call.name].read_arguments(call.arguments)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from backend.notifications.notices import Notice
 from backend.tasks.service import TaskQueries
 from backend.tasks.task import Task, TaskState
-from backend.tools.background_tasks import NoTasks, UserTasks, background_tasks
+from backend.tools.background_tasks import UserTasks, background_tasks
 from backend.tools.base import Principal
 from demo.offline.chat.rules import think
 from demo.offline.demonstration.intents import Question, understand
@@ -42,7 +42,7 @@ def asking(world: World, *notices: Notice) -> tuple[TaskQueries, WaitingNotices]
     return TaskQueries(FakeTasks(world, Countdown()), cast(Any, waiting)), waiting
 
 
-async def asked(tasks: UserTasks, **arguments: str) -> dict[str, Any]:
+async def asked(tasks: UserTasks | None, **arguments: str) -> dict[str, Any]:
     result = await toolbox(background_tasks, services={UserTasks: tasks}).run(
         "background_tasks", json.dumps(arguments), ADA
     )
@@ -85,7 +85,7 @@ async def test_the_newest_that_runs_is_canceled() -> None:
 
 async def test_nobody_elses_task_is_ever_seen_and_none_is_no_error() -> None:
     assert "no such task" in json.dumps(await asked(asking(a_world())[0], action="get", task_id="t7"))
-    assert await asked(NoTasks(), action="get") == {"tasks": []}
+    assert await asked(None, action="get") == {"tasks": []}
 
 
 async def test_a_briefing_names_them_briefly() -> None:

@@ -11,7 +11,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.models.embedding import Embedder
 from backend.tools.base import EVERYONE, Client, Principal
-from backend.tools.memory import NEEDS, TAKES, Action, memory
+from backend.tools.memory import ARGUMENTS, Action, memory
 from backend.tools.registry import Registry
 from backend.users.memories import LIMIT, TEXT_LIMIT, Memories
 from tests.support.agents import toolbox
@@ -172,4 +172,4 @@ async def test_third_party_programs_do_not_have_it_whoever_they_act_for(client: 
 
 
 def test_every_action_says_what_it_needs_and_takes() -> None:
-    assert set(NEEDS) == set(TAKES) == set(get_args(Action))
+    assert set(ARGUMENTS) == set(get_args(Action))
