@@ -20,7 +20,7 @@ export function getConfig() {
 }
 
 /**
- * What every new session says of itself: a hint at the browser, and the conversation it goes on with, if any.
+ * The request for a new session: a hint at the browser, and the conversation to continue, if any.
  * @typedef {{fingerprint?: string, time_zone?: string, conversation_id?: string}} Opening
  * @typedef {{session_id: string, conversation_id?: string, token: string}} Ticket
  */
@@ -103,7 +103,7 @@ export function postSeen(id) {
   return request("POST", `/api/me/notices/${encodeURIComponent(id)}/seen`);
 }
 
-/** What is known of the user. @returns {Promise<import("./state/memory.js").Known>} */
+/** The profile of the user. @returns {Promise<import("./state/memory.js").Known>} */
 export function getMe() {
   return request("GET", "/api/me");
 }

@@ -1,4 +1,4 @@
-/** How long to wait before trying a lost connection again, pure: longer each time, and not for ever. */
+/** The pauses before dialling a lost connection again, pure: longer each time, up to a number of attempts. */
 
 const FIRST_MS = 500;
 const LONGEST_MS = 8_000;

@@ -26,7 +26,7 @@ import { beaconDisconnect, postDisconnect } from "./api.js";
 /** End the call and inform the server. Resolves when it knows, or cannot be reached. @param {Connection} connection */
 export async function hangUp(connection) {
   connection.close();
-  // The server notices by itself within seconds if this does not arrive: nothing to show the user.
+  // If this does not arrive, the server notices within seconds; there is nothing to show the user.
   if (connection.session) await postDisconnect(connection.session).catch(() => {});
 }
 

@@ -91,7 +91,7 @@ export class Conversation {
     this.store.dispatch("page_transcript_loaded", { messages, prefix });
   }
 
-  /** Whether the server accepted a request; a refusal is shown. @param {Promise<unknown>} request */
+  /** Resolve to whether the server accepted a request; a refusal is shown. @param {Promise<unknown>} request */
   async #accepted(request) {
     try {
       await request;

@@ -2,7 +2,7 @@
 
 /** @typedef {{id: string, label: string}} Device */
 
-/** Whether this browser lets a page choose where it is heard. */
+/** True if this browser lets a page choose its speaker. */
 export const SPEAKERS_CHOOSABLE = "setSinkId" in HTMLMediaElement.prototype;
 
 /**

@@ -162,7 +162,7 @@ const WAITING_FOR_NETWORK = failure(
   ["stop"],
 );
 
-/** Whether a call that ended for this reason is dialled again automatically. @param {string} reason of `session_ended` */
+/** True if a call that ended for this reason is dialled again automatically. @param {string} reason of `session_ended` */
 export function comesBack(reason) {
   return reason === "network_lost" || reason === "shutdown" || reason === "error";
 }

@@ -35,7 +35,7 @@ async function compute() {
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** How this machine draws letters and curves. */
+/** An image of letters and curves as this machine draws them. */
 function drawing() {
   const canvas = document.createElement("canvas");
   canvas.width = 240;
@@ -51,7 +51,7 @@ function drawing() {
   return canvas.toDataURL();
 }
 
-/** Which graphics it has. */
+/** The name of the graphics hardware. */
 function renderer() {
   const gl = document.createElement("canvas").getContext("webgl");
   if (!gl) return "";

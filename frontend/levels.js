@@ -1,4 +1,4 @@
-/** How loud each direction is, 0 to 1, measured with WebAudio once per animation frame. */
+/** The loudness of each direction, 0 to 1, measured with WebAudio once per animation frame. */
 
 const FLOOR_DB = -60;
 const CEILING_DB = -12;

@@ -13,7 +13,7 @@ import { fingerprintIfReady } from "./fingerprint.js";
 import { WebRtcCall } from "./webrtc_call.js";
 import { WebSocketCall } from "./websocket_call.js";
 
-/** How long the server's last events, with the reason of the end, may take to arrive after hanging up. */
+/** The time the server's last events, with the reason of the end, may take to arrive after hanging up. */
 const LAST_EVENTS_MS = 2_000;
 /** The URL switch `?transport=websocket` connects without UDP from the start. */
 const PREFERRED = new URLSearchParams(location.search).get("transport") === "websocket" ? "websocket" : "webrtc";
@@ -26,16 +26,16 @@ export class ReconnectingCall {
   connection = null;
   /** The conversation on the server, which outlives its calls. @type {string | undefined} */
   conversationId = undefined;
-  /** How many connections this conversation has had: their item ids must not be confused. */
+  /** The number of connections this conversation has had, which keeps their item ids apart. */
   connections = 0;
   /** @type {EventStream | null} */
   #events = null;
   /** @type {import("./connection.js").Connection["kind"]} the transport of the next connection */
   #kind = PREFERRED;
   #attempt = 0;
-  /** How often a lost connection was dialled again; 0 while it stands. */
+  /** The number of times a lost connection was dialled again; 0 while it stands. */
   #retries = 0;
-  /** Whether this call has ever been connected. */
+  /** True once this call has been connected. */
   #reached = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #retryTimer;

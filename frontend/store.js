@@ -29,7 +29,7 @@ import { NO_TURNS, turnsAfter } from "./state/turns.js";
 import { sessionEndedFailure, reportedError } from "./failures.js";
 
 /**
- * `shaky` the connection may recover by itself · `reconnecting` it is lost, and a new one is being made
+ * `shaky` the connection may recover by itself · `reconnecting` it is lost, and the page dials again
  * @typedef {"loading" | "ready" | "connecting" | "connected" | "shaky" | "reconnecting" | "ended"} Phase
  * @typedef {"listening" | "user" | "assistant" | "held" | "closed"} Floor
  * @typedef {import("./failures.js").Failure} Failure
@@ -94,7 +94,7 @@ export const INITIAL_STATE = Object.freeze({
 });
 
 /**
- * What each action changes; an unknown one changes nothing but the log.
+ * The change each action makes; an unknown one changes nothing but the log.
  * @type {Record<string, (state: State, data: any, at: number) => Partial<State>>}
  */
 const CHANGES = {
@@ -188,7 +188,7 @@ function partsAfter(state, action) {
   };
 }
 
-/** How late subscribers are notified where nothing is drawn, as in a tab in the background. */
+/** The delay of notifications where nothing is drawn, as in a tab in the background. */
 const UNDRAWN_MS = 100;
 
 /** The state, whose subscribers are called once per drawn frame, however many changes there were. */

@@ -20,14 +20,14 @@ import { follow, make, setText } from "../view/dom.js";
  * @property {Record<string, number>} process
  */
 
-/** What a leg is called, in order. @type {Record<string, string>} */
+/** The names of the stages, in order. @type {Record<string, string>} */
 const LEGS = {
-  hangover: "Sure that they had finished",
+  hangover: "End of speech confirmed",
   commit: "Turn submitted",
   reply_started: "Reply started",
   first_audio: "First sound",
   played: "Heard",
-  total: "All of it",
+  total: "Total",
 };
 const REALLY_MS = 4_000;
 

@@ -37,7 +37,7 @@ async function refresh() {
   } catch (error) {
     refused(error);
   }
-  // Whoever looks away costs nothing; whoever must sign in is not asked for again by itself.
+  // A hidden tab costs nothing, and a page that waits for the token does not poll.
   const waits = document.hidden || (!part("gate").hidden && !gate.form.hidden);
   if (!waits) timer = setTimeout(refresh, EVERY_MS);
 }
@@ -69,7 +69,7 @@ function locked(error, hint = error.hint) {
   const tried = token() !== undefined;
   sessionStorage.removeItem(TOKEN);
   show(false);
-  setText(gate.title, tried ? error.message : "Who runs this server?");
+  setText(gate.title, tried ? error.message : "Sign in as the operator");
   setText(gate.said, hint);
   gate.form.hidden = false;
   input.focus();

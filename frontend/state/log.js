@@ -5,7 +5,7 @@
 export const LOG_LIMIT = 300;
 const TEXT_LIMIT = 160;
 
-/** How an event reads in one line; anything unknown shows its data. @type {Record<string, (data: any) => string>} */
+/** The words of each event in one line; an unknown one shows its data. @type {Record<string, (data: any) => string>} */
 const WORDS = {
   session_started: (d) => `${d.responder}, ${d.model}, turns by ${d.hearing}, over ${d.transport}`,
   floor: (d) => d.floor,

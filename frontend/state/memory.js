@@ -1,4 +1,4 @@
-/** What the system knows about the user, as far as the page has loaded it. Pure. */
+/** The user's profile, as far as the page has loaded it. Pure. */
 
 /**
  * @typedef {object} Known as `GET /api/me` returns it
@@ -7,7 +7,7 @@
  * @property {string} summary
  * @property {{topics?: Record<string, number>, last_active?: number, session_count?: number}} signals
  * @property {readonly string[]} instructions how they always want to be answered
- * @property {number} retention_days 0: kept for good
+ * @property {number} retention_days 0: kept without limit
  *
  * @typedef {object} UserMemory
  * @property {Known | null} known null until it was asked for
@@ -38,7 +38,7 @@ export function memoryAfter(memory, { type, data }) {
   }
 }
 
-/** Whether the same is known, apart from what is counted. @param {Known | null} one @param {Known} other */
+/** True if two profiles are equal, apart from their counts. @param {Known | null} one @param {Known} other */
 function isSame(one, other) {
   const words = (/** @type {Known | null} */ known) => JSON.stringify(known && { ...known, signals: null });
   return words(one) === words(other);
@@ -50,7 +50,7 @@ export function isBlank({ preferences, facts, summary, signals, instructions }) 
   return Object.values(preferences).every(empty) && !facts.length && !instructions.length && !summary && !signals.session_count;
 }
 
-/** What is counted, in a sentence. @param {Known} known */
+/** The counts of a profile in a sentence. @param {Known} known */
 export function countsInWords({ signals }) {
   const calls = signals.session_count ?? 0;
   const topics = Object.entries(signals.topics ?? {}).sort(([, one], [, other]) => other - one).slice(0, 5);

@@ -53,7 +53,7 @@ export function speechShare({ scores, threshold }) {
 }
 
 /**
- * What a second changed, from the browser's counters before and after it.
+ * Compute the statistics of one second from the browser's counters before and after it.
  * @param {Counters} now
  * @param {Counters | null} before
  * @returns {Network}

@@ -1,4 +1,4 @@
-/** What a call came to, pure: counts and times for the summary at its end. */
+/** The tally of a call, pure: counts and times for the summary at its end. */
 
 /**
  * @typedef {object} Tally

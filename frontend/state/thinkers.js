@@ -31,7 +31,7 @@ export function isWorking(thinker) {
   return UNFINISHED.has(thinker.state);
 }
 
-/** What may be asked of it now. @param {Thinker} thinker @returns {"" | "cancel" | "say"} */
+/** The request the user may make of a Thinker now. @param {Thinker} thinker @returns {"" | "cancel" | "say"} */
 export function mayAsk(thinker) {
   if (!thinker.within) return "";
   if (isWorking(thinker)) return "cancel";

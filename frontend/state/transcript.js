@@ -28,7 +28,7 @@
  */
 
 export const TRANSCRIPT_LIMIT = 200;
-/** How the ids of what was said before the page was loaded begin. */
+/** The prefix of the ids of entries from before the page was loaded. */
 const EARLIER = "earlier/";
 const ANSWERS_LIMIT = 8;
 
@@ -128,7 +128,7 @@ export function rebuilt(transcript, messages, prefix = "") {
 }
 
 /**
- * What was said in this conversation before the page was loaded.
+ * Build the transcript of a conversation from before the page was loaded.
  * @param {{role: string, content: string, at: number}[]} messages as `GET /api/conversations/{id}` returns them
  * @returns {Transcript}
  */
@@ -140,7 +140,7 @@ export function recalled(messages) {
   return { ...EMPTY_TRANSCRIPT, entries: entries.slice(-TRANSCRIPT_LIMIT) };
 }
 
-/** Whether it was said before the page was loaded. @param {Entry} entry */
+/** True if the entry is from before the page was loaded. @param {Entry} entry */
 export function isEarlier({ id }) {
   return id.startsWith(EARLIER);
 }

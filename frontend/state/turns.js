@@ -2,7 +2,7 @@
  * Where the time of each turn went, pure: the session's last turns, bounded.
  *
  * A turn's scale begins with the caller's last sound. Its legs follow each other up to the first sound of the reply;
- * Thinkers and their tools stand on the same scale, and may go on long after that sound.
+ * Thinkers and their tools are on the same scale, and may continue long after that sound.
  */
 
 /**
@@ -29,7 +29,7 @@ const TOOLS_LIMIT = 24;
 /** @type {Turns} */
 export const NO_TURNS = Object.freeze({ session: "", before: 0, list: Object.freeze([]) });
 
-/** What passes between the last sound of the caller and the first of the reply, in order. */
+/** The stages between the last sound of the caller and the first of the reply, in order. */
 export const LEGS = Object.freeze([
   { name: "hangover", words: "End of speech confirmed" },
   { name: "commit", words: "Turn submitted" },

@@ -13,7 +13,7 @@ const TICK_MS = 1_000;
 
 /** The parts of the state that the state line and the buttons show. @type {readonly (keyof import("../store.js").State)[]} */
 const STATE_PARTS = ["phase", "step", "attempt", "microphone", "failure", "session"];
-/** Whether there is a conversation to continue. @param {import("../store.js").State | Record<string, any>} state */
+/** True if there is a conversation to continue. @param {import("../store.js").State | Record<string, any>} state */
 const hasBegun = ({ transcript }) => Boolean(transcript?.entries.length);
 
 /**
@@ -45,7 +45,7 @@ export function showCall(store, conversation, audio) {
   setInterval(() => isLive(store.state) && showClock(store.state.tally), TICK_MS);
 }
 
-/** Whether there is a connection to talk over. @param {import("../store.js").State} state */
+/** True if there is a connection to talk over. @param {import("../store.js").State} state */
 export function isLive({ phase }) {
   return phase === "connected" || phase === "shaky";
 }

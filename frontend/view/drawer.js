@@ -7,7 +7,7 @@ import { showLog } from "./log.js";
 
 /** @typedef {import("../state/stats.js").Network} Network */
 
-/** How each figure of the connection reads. @type {readonly [keyof Network, string, (value: number) => string][]} */
+/** The label and the unit of each figure of the connection. @type {readonly [keyof Network, string, (value: number) => string][]} */
 const FIGURES = [
   ["roundTripMs", "Round trip", (ms) => `${ms.toFixed(1)} ms`],
   ["jitterMs", "Jitter", (ms) => `${ms.toFixed(1)} ms`],

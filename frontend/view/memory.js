@@ -1,4 +1,4 @@
-/** What the system knows about the user, in a dialog: to read, change, download and erase. */
+/** The memory dialog: the user reads, changes, downloads and erases what the system knows about them. */
 
 import { Memory } from "../memory.js";
 import { countsInWords, isBlank } from "../state/memory.js";

@@ -1,6 +1,6 @@
 /**
- * Who is speaking, as a living shape: a disc for the assistant, a ring for the caller, each as large and as uneasy as its
- * voice is loud. Nothing moves that is not heard; for readers who want less motion, only the sizes change.
+ * An animation of who is speaking: a disc for the assistant, a ring for the caller, each as large and as wavy as its voice is
+ * loud. Nothing moves in silence; with reduced motion, only the sizes change.
  */
 
 import { part } from "./dom.js";
@@ -14,7 +14,7 @@ const REACH = 22;
 const FRAME_MS = 33;
 const CALM = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** How strongly each voice's shape stands out, by floor. @type {Record<string, {disc: number, ring: number}>} */
+/** The opacity of each shape, by floor. @type {Record<string, {disc: number, ring: number}>} */
 const PRESENCE = {
   closed: { disc: 0.22, ring: 0.15 },
   connecting: { disc: 0.3, ring: 0.3 },

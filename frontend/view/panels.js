@@ -1,6 +1,6 @@
 /**
  * The panels that open and close: the activity beside the conversation (on narrow windows), the memory, the
- * developer's drawer. What is in a panel is loaded when it is opened for the first time: the first page needs none of it.
+ * developer's drawer. A panel's content is loaded when it is first opened: the first page needs none of it.
  */
 
 import { part } from "./dom.js";

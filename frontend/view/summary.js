@@ -1,4 +1,4 @@
-/** What a call came to, once it is over: how long, how many turns, who was asked, how fast. */
+/** The summary of a call that is over: its duration, turns, Thinkers and times. */
 
 import { medianLatency } from "../state/tally.js";
 import { clock } from "./call.js";

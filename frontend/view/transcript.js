@@ -17,7 +17,7 @@ export function showTranscript(store) {
   const shown = new Map();
   list.addEventListener("scroll", () => (latest.hidden = nearEnd(list)), { passive: true });
   latest.addEventListener("click", () => list.scrollTo({ top: list.scrollHeight }));
-  // What opens below (examples, a summary) must not hide the newest words.
+  // Elements that open below (examples, a summary) must not hide the newest words.
   new ResizeObserver(() => latest.hidden && (list.scrollTop = list.scrollHeight)).observe(list);
 
   store.subscribe((state, before) => {

@@ -19,7 +19,7 @@ export function showWaterfall(place, store) {
   const shown = new Map();
   /** @type {Order} */
   let order = "latest";
-  /** What the reader picked; null follows the newest. @type {number | null} */
+  /** The turn the user picked; null follows the newest. @type {number | null} */
   let picked = null;
   /** @type {Turn | undefined} */
   let drawn;

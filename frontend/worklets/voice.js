@@ -8,7 +8,7 @@ const WIRE_RATE = 24_000;
 const PIECE = 480;
 /** Kept before playing begins, so that a late piece is no gap. */
 const AHEAD_S = 0.06;
-/** What may be waiting at most; older sound is thrown away, since a call that lags is worse than one that skips. */
+/** The most sound that may wait; older sound is dropped, since a call that lags is worse than one that skips. */
 const MOST_S = 5;
 
 /** Microphone in, `Int16Array` buffers out of the port. */

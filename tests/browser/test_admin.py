@@ -26,7 +26,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 async def sign_in(tab: Tab, here: World, token: str = TOKEN) -> None:
     await tab.page.goto(f"{here.url}/admin")
-    await tab.sees("gate-title", "Who runs this server?")
+    await tab.sees("gate-title", "Sign in as the operator")
     await tab.page.get_by_test_id("token").fill(token)
     await tab.page.keyboard.press("Enter")
 
@@ -53,9 +53,9 @@ async def test_a_wrong_token_is_refused_and_the_right_one_stays_for_the_tab(brow
         await tab.page.reload()
         await tab.sees("freshness", "As of")
         await tab.press("sign-out")
-        await tab.sees("gate-title", "Who runs this server?")
+        await tab.sees("gate-title", "Sign in as the operator")
         await tab.page.reload()
-        await tab.sees("gate-title", "Who runs this server?")
+        await tab.sees("gate-title", "Sign in as the operator")
 
 
 async def test_the_figures_follow_the_server_by_themselves(browser: Browser, tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_the_figures_follow_the_server_by_themselves(browser: Browser, tmp
         await tab.sees("sessions", session.id[:8])
         await tab.sees("sessions", "webrtc")
         await tab.sees("tiles", "420 ms")
-        await tab.sees("legs", "Sure that they had finished")
+        await tab.sees("legs", "End of speech confirmed")
         rows = await tab.page.get_by_test_id("admin-thinkers").locator("tbody tr").all_inner_texts()
         assert [row.split("\t") for row in rows] == [["weather", "0", "1", "0", "0", "1250 ms", "1250 ms"]]
 

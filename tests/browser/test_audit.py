@@ -125,7 +125,7 @@ async def test_the_admin_page_is_accessible(browser: Browser, look: dict[str, An
         here.metrics.thinker_finished("weather", "failed", 1.25)
         here.metrics.session_ended("idle")
         await tab.page.goto(f"{here.url}/admin")
-        await tab.sees("gate-title", "Who runs this server?")
+        await tab.sees("gate-title", "Sign in as the operator")
         await assert_accessible(tab.page, "the gate")
         await tab.page.get_by_test_id("token").fill(ADMIN)
         await tab.page.keyboard.press("Enter")
