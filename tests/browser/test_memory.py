@@ -9,12 +9,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from fakeredis import FakeAsyncRedis
 from playwright.async_api import Browser
 
 from backend.http.auth import Signatures
-from backend.http.page_streams import PageStreams
-from backend.notifications.presence import Presence
 from backend.users.profile_updates import (
     AddFact,
     AddInstruction,
@@ -176,9 +173,7 @@ async def test_erasing_asks_once_more_and_then_leaves_nothing(browser: Browser, 
 
 
 async def test_what_changes_elsewhere_is_shown_and_what_is_being_typed_stays(browser: Browser, tmp_path: Path) -> None:
-    redis = FakeAsyncRedis()  # it keeps nothing here but which pages are open
-    pages = {"pages": PageStreams(Presence(redis))}
-    async with page_world(tmp_path, services_with=pages) as here, tab_in(browser, complaints="expected") as tab:
+    async with page_world(tmp_path) as here, tab_in(browser, complaints="expected") as tab:
         await known_user(here, tab)
         await open_memory(here, tab)
         await field(tab, "name").fill("Adela")
@@ -192,4 +187,3 @@ async def test_what_changes_elsewhere_is_shown_and_what_is_being_typed_stays(bro
         assert await field(tab, "default_location").input_value() == "Ber"
         assert await field(tab, "add-facts").input_value() == "half a fa"
         assert await tab.page.evaluate("document.activeElement.dataset.testid") == "memory-default_location"
-    await redis.aclose()

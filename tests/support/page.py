@@ -7,6 +7,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+from fakeredis import FakeAsyncRedis, FakeServer
+
+from backend.app.notifications import open_notifications
+from backend.http.page_streams import PageStreams
+from backend.settings.notifications import NotificationSettings
+from backend.storage.pubsub import PubSub
+from backend.testing.memory import FakeMemory
 from tests.http.world import World, world
 
 FRONTEND = Path(__file__).parents[2] / "frontend"
@@ -14,7 +21,21 @@ FRONTEND = Path(__file__).parents[2] / "frontend"
 
 @contextlib.asynccontextmanager
 async def page_world(folder: Path, **settings: Any) -> AsyncIterator[World]:
-    """A `World` that serves the project's own page."""
+    """A `World` that serves the project's own page, with notices and reminders."""
     (folder / "page").symlink_to(FRONTEND, target_is_directory=True)
-    async with world(folder, page=False, **settings) as here:
-        yield here
+    store = FakeServer()
+    redis, waiting = FakeAsyncRedis(server=store), FakeAsyncRedis(server=store)
+    chosen = NotificationSettings.model_validate({"deliver": "when_asked"})
+    async with open_notifications(chosen, redis, PubSub(redis, waiting), FakeMemory()) as notifications:
+        pages = PageStreams(notifications.presence)
+        services = {
+            "reminders": notifications.reminders,
+            "notices": notifications.dispatcher.waiting,
+            "mark_seen": notifications.dispatcher.mark_seen,
+            "pages": pages,
+        }
+        async with world(folder, page=False, services_with=services, **settings) as here:
+            yield here
+            pages.close()
+    for client in (redis, waiting):
+        await client.aclose()
