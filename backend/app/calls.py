@@ -78,7 +78,7 @@ class ResponderEndpoint:
 class CallSubsystem:
     """The calls of a process."""
 
-    directory: SessionRegistry
+    registry: SessionRegistry
     responder: ResponderEndpoint
     about: ResponderInfo
     accept_offer: AcceptOffer
@@ -102,14 +102,14 @@ async def open_calls(
         responder = ResponderEndpoint(settings)
         line = _dependencies(settings, stores, thinkers, tasks, responder, metrics, tracer)
         load = await stack.enter_async_context(open_load(settings))
-        directory = _directory(settings, line, load, metrics)
+        registry = _registry(settings, line, load, metrics)
         offers = partial(accept_offer, config=_ice_config(settings))
-        cluster = await _cluster(settings, stores, directory, offers, load, metrics, stack)
-        stack.push_async_callback(directory.close)
+        cluster = await _cluster(settings, stores, registry, offers, load, metrics, stack)
+        stack.push_async_callback(registry.close)
         pages = PageStreams(tasks.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
-        await _listen(stores, tasks, directory, pages, stack)
-        yield CallSubsystem(directory, responder, line.about, offers, pages, cluster)
+        await _listen(stores, tasks, registry, pages, stack)
+        yield CallSubsystem(registry, responder, line.about, offers, pages, cluster)
 
 
 def _dependencies(
@@ -177,8 +177,8 @@ async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[M
     return await or_default(memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT), None, MEMORY_WITHIN_S)
 
 
-def _directory(settings: Settings, line: CallDependencies, load: Load, metrics: CallMetrics) -> SessionRegistry:
-    directory = SessionRegistry(
+def _registry(settings: Settings, line: CallDependencies, load: Load, metrics: CallMetrics) -> SessionRegistry:
+    registry = SessionRegistry(
         partial(run_call, line),
         cap=settings.session_cap,
         responder=line.about.responder,
@@ -186,20 +186,20 @@ def _directory(settings: Settings, line: CallDependencies, load: Load, metrics: 
         admit=load.admit,
     )
     for queue in QUEUES:
-        metrics.watch_queue(queue, partial(directory.depth, queue))
-    return directory
+        metrics.watch_queue(queue, partial(registry.depth, queue))
+    return registry
 
 
 async def _listen(
-    stores: Stores, tasks: TaskSubsystem, directory: SessionRegistry, pages: PageStreams, stack: AsyncExitStack
+    stores: Stores, tasks: TaskSubsystem, registry: SessionRegistry, pages: PageStreams, stack: AsyncExitStack
 ) -> None:
     """Pass on what other processes publish for the calls and pages of this one."""
 
     def here(owner: str) -> bool:
-        return directory.is_here(owner) or pages.is_here(owner)
+        return registry.is_here(owner) or pages.is_here(owner)
 
     def show(owner: str, message: PageMessage) -> None:
-        directory.show(owner, message)
+        registry.show(owner, message)
         pages.show(owner, message)
 
     def publish(owner: str, event: PageEvent) -> None:
@@ -217,7 +217,7 @@ async def _listen(
 async def _cluster(
     settings: Settings,
     stores: Stores,
-    directory: SessionRegistry,
+    registry: SessionRegistry,
     offers: AcceptOffer,
     load: Load,
     metrics: CallMetrics,
@@ -230,9 +230,9 @@ async def _cluster(
     cluster = await stack.enter_async_context(
         Cluster(
             ClusterRedis(opened.redis, opened.waiting),
-            directory,
+            registry,
             offers,
-            lambda: (load.fullness, not (load.is_full or directory.closing)),
+            lambda: (load.fullness, not (load.is_full or registry.closing)),
             metrics=lambda: generate_latest(metrics.registry).decode(),
             group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
         )

@@ -59,8 +59,8 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
     async with served_tools(settings.mcp, toolbox, settings.allowed_origins, rate_limit=take) as endpoints:
         services = Services(
             settings=settings,
-            directory=calls.directory,
-            sessions=calls.cluster or LocalSessions(calls.directory),
+            registry=calls.registry,
+            sessions=calls.cluster or LocalSessions(calls.registry),
             memory=stores.memory,
             chat=subsystems.chat,
             embedder=subsystems.models.embedder,
@@ -148,6 +148,6 @@ async def _readiness(subsystems: Subsystems) -> dict[str, str]:
         checks["responder"] = "the offline demonstration is not running"
     else:
         checks["responder"] = subsystems.calls.responder.trouble or "ok"
-    if subsystems.calls.directory.closing:
+    if subsystems.calls.registry.closing:
         checks["calls"] = "no new ones: the server is about to end"
     return checks

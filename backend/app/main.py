@@ -41,7 +41,7 @@ class App:
     """A running server, for the process that serves it."""
 
     asgi: FastAPI
-    directory: SessionRegistry
+    registry: SessionRegistry
     pages: PageStreams
     drain_s: float
     """Seconds calls may go on once the server is to end."""
@@ -77,4 +77,4 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
         banner = start_up_lines(settings, stores, thinkers, tasks)
-        yield App(asgi, calls.directory, calls.pages, settings.drain_s, banner)
+        yield App(asgi, calls.registry, calls.pages, settings.drain_s, banner)

@@ -81,11 +81,11 @@ class Server(uvicorn.Server):
     async def _end(self) -> None:
         # Not through uvicorn's own `handle_exit`: it raises the signal again once it has shut down, and that would
         # kill us before memory has been written out and the child processes have been ended.
-        directory = self._app.directory
-        log.info("ending %s calls, after at most %s s", directory.live, self._app.drain_s)
+        registry = self._app.registry
+        log.info("ending %s calls, after at most %s s", registry.live, self._app.drain_s)
         try:
-            await directory.drain(self._app.drain_s)
-            await directory.close("shutdown")
+            await registry.drain(self._app.drain_s)
+            await registry.close("shutdown")
         finally:
             self._app.pages.close()
             self.should_exit = True

@@ -89,7 +89,7 @@ def build_app(
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     page.serve_page(app, services.frontend)
-    services.metrics.watch_sessions(lambda: services.directory.live)
+    services.metrics.watch_sessions(lambda: services.registry.live)
     keep_tokens_out()
     return app
 

@@ -102,7 +102,7 @@ class Services:
     """The subsystems a route may reach."""
 
     settings: Settings
-    directory: SessionRegistry
+    registry: SessionRegistry
     """The sessions of this process: where new ones begin."""
     sessions: SessionLocator
     """All sessions, wherever they are."""
@@ -120,7 +120,7 @@ class Services:
     user_data: tuple[UserDataStore, ...]
     """Every store of user data, in the order of erasure."""
     frontend: Path
-    """The directory of the page; when it is missing only the API is served."""
+    """The folder of the page; when it is missing only the API is served."""
     tasks: TaskService
     """Background tasks."""
     model_calls: ModelCallLog

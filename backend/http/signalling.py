@@ -37,7 +37,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
         return {**placed, "token": here.signatures.token(placed["session_id"])}
     try:
         answer = await connect_offer(
-            services.directory, session, services.accept_offer, body.sdp, has_left=request.is_disconnected
+            services.registry, session, services.accept_offer, body.sdp, has_left=request.is_disconnected
         )
     except CallerLeft:
         raise ClientDisconnect from None
@@ -68,7 +68,7 @@ async def reserve(here: Context, caller: Identity, asked: Offer | NewSession, ba
     services = here.services
     if services.settings.identify_by_fingerprint:
         await restore(caller, asked.fingerprint, services.memory)
-    session = services.directory.reserve(caller.user, asked.conversation_id)
+    session = services.registry.reserve(caller.user, asked.conversation_id)
     if asked.fingerprint is not None:
         background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
     if asked.time_zone:
@@ -93,8 +93,8 @@ async def call(websocket: WebSocket, session_id: str) -> None:
         await websocket.close(refusal)
         return
     services = context_of(websocket).services
-    services.directory.connect(session, services.attach_socket(websocket), "websocket")
-    await services.directory.wait(session)
+    services.registry.connect(session, services.attach_socket(websocket), "websocket")
+    await services.registry.wait(session)
 
 
 async def _asked_for(websocket: WebSocket, session_id: str) -> Session | int:

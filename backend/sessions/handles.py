@@ -112,8 +112,8 @@ class SessionLocator(Protocol):
 class LocalHandle:
     """A session of this process."""
 
-    def __init__(self, directory: SessionRegistry, session: Session) -> None:
-        self._directory = directory
+    def __init__(self, registry: SessionRegistry, session: Session) -> None:
+        self._registry = registry
         self.session = session
 
     def __repr__(self) -> str:
@@ -151,11 +151,11 @@ class LocalHandle:
 
     async def end(self, reason: str) -> None:
         """End the call in order. Does nothing to one already ended."""
-        await self._directory.end(self.session, reason)
+        await self._registry.end(self.session, reason)
 
     async def forget(self) -> None:
         """Drop an ended session before its time."""
-        self._directory.forget(self.session)
+        self._registry.forget(self.session)
 
     async def is_read(self, after: int) -> bool:
         """Return whether it is over and nothing is left to read beyond event `after`."""
@@ -172,19 +172,19 @@ class LocalHandle:
 class LocalSessions:
     """The switchboard of a process that serves alone."""
 
-    def __init__(self, directory: SessionRegistry) -> None:
-        self._directory = directory
+    def __init__(self, registry: SessionRegistry) -> None:
+        self._registry = registry
 
     def __repr__(self) -> str:
-        return f"LocalSessions({self._directory!r})"
+        return f"LocalSessions({self._registry!r})"
 
     async def find(self, session_id: str) -> Handle:
         """Return a handle to the session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable`."""
-        return LocalHandle(self._directory, self._directory.find(session_id))
+        return LocalHandle(self._registry, self._registry.find(session_id))
 
     async def owned_by(self, owner: str) -> list[Handle]:
         """Return handles to the owner's sessions, newest first."""
-        return [LocalHandle(self._directory, session) for session in self._directory.owned_by(owner)]
+        return [LocalHandle(self._registry, session) for session in self._registry.owned_by(owner)]
 
     async def announce(self, session: Session) -> None:
         """Have a new session known everywhere, before its id is given away. Never raises."""
@@ -199,16 +199,16 @@ class LocalSessions:
 
     async def newest(self, count: int) -> list[SessionDescription]:
         """Return descriptions, with `owner`, of all sessions that can be reached, live ones first."""
-        return newest_of(self._directory, count)
+        return newest_of(self._registry, count)
 
     async def metrics(self, own: str) -> str:
         """Return the page of metrics: `own` is this process's; those that share its port are added."""
         return own
 
 
-def newest_of(directory: SessionRegistry, count: int) -> list[SessionDescription]:
+def newest_of(registry: SessionRegistry, count: int) -> list[SessionDescription]:
     """Return descriptions, with `owner`, of the newest sessions of one process."""
-    return [{**session.describe(), "owner": session.owner} for session in directory.newest(count)]
+    return [{**session.describe(), "owner": session.owner} for session in registry.newest(count)]
 
 
 def session_here(handle: Handle) -> Session | None:

@@ -21,7 +21,7 @@ class CallerLeft(Exception):
 
 
 async def connect_offer(
-    directory: SessionRegistry,
+    registry: SessionRegistry,
     session: Session,
     accept_offer: AcceptOffer,
     sdp: str,
@@ -34,9 +34,9 @@ async def connect_offer(
             answer, transport = await accept_offer(sdp)
         if has_left is not None and await has_left():
             raise CallerLeft
-        directory.connect(session, transport, "webrtc")
+        registry.connect(session, transport, "webrtc")
     except BaseException as error:
-        await directory.end(session, "never_connected" if isinstance(error, CallerLeft) else "error")
+        await registry.end(session, "never_connected" if isinstance(error, CallerLeft) else "error")
         if transport is not None:
             await transport.close()
         if isinstance(error, TimeoutError):

@@ -245,7 +245,7 @@ class SessionRegistry:
         return self._reserved(Session(owner, self._responder, conversation_id, on_event=self._on_event))
 
     def connect(self, session: Session, transport: Transport, kind: str) -> None:
-        """Start the call of a reserved session over `transport`, in a task this directory owns."""
+        """Start the call of a reserved session over `transport`, in a task this registry owns."""
         if session.state is not SessionState.RESERVED or session.id in self._tasks:
             raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
         self._timers.pop(session.id).cancel()

@@ -66,7 +66,7 @@ async def test_the_figures_follow_the_server_by_themselves(browser: Browser, tmp
     ):
         await sign_in(tab, here)
         await tab.sees("tiles", "0 of 5")
-        session = here.directory.find((await place_call(caller))["session_id"])
+        session = here.registry.find((await place_call(caller))["session_id"])
         session.publish(TranscriptCompleted("user", "u1", "Hello"))
         here.metrics.turn_measured(TurnMeasured(1, 300, 10, 10, 90, 10, 420, 40))
         here.metrics.thinker_finished("weather", "failed", 1.25)
@@ -85,15 +85,15 @@ async def test_a_call_is_ended_by_the_second_press(browser: Browser, tmp_path: P
         here.browser() as caller,
         tab_in(browser, complaints="expected") as tab,
     ):
-        session = here.directory.find((await place_call(caller))["session_id"])
+        session = here.registry.find((await place_call(caller))["session_id"])
         await sign_in(tab, here)
         end = tab.page.get_by_role("button", name=f"End call {session.id[:8]}")
         await end.focus()
         await tab.page.keyboard.press("Enter")
-        assert here.directory.live == 1
+        assert here.registry.live == 1
         await tab.page.get_by_role("button", name=f"Really end? call {session.id[:8]}").press("Enter")
         await tab.sees("sessions", "operator")
-        assert (here.directory.live, session.ended_reason) == (0, "operator")
+        assert (here.registry.live, session.ended_reason) == (0, "operator")
 
 
 async def test_the_page_keeps_its_size_however_long_it_watches(browser: Browser, tmp_path: Path) -> None:

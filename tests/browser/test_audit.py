@@ -118,8 +118,8 @@ async def test_the_admin_page_is_accessible(browser: Browser, look: dict[str, An
         here.browser() as caller,
         tab_in(browser, complaints="expected", **look) as tab,
     ):
-        session = here.directory.find((await place_call(caller))["session_id"])
-        await here.directory.end(session, "idle")
+        session = here.registry.find((await place_call(caller))["session_id"])
+        await here.registry.end(session, "idle")
         await place_call(caller)
         here.metrics.turn_measured(TurnMeasured(1, 300, 10, 10, 90, 10, 420, 40))
         here.metrics.thinker_finished("weather", "failed", 1.25)

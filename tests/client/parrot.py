@@ -85,15 +85,15 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
         finally:
             await transport.close()
 
-    directory = SessionRegistry(run, cap=cap, responder="parrot")
+    registry = SessionRegistry(run, cap=cap, responder="parrot")
     options: dict[str, Any] = {"_env_file": None, "data_dir": folder, "offers_per_minute": 0, "session_cap": cap}
     settings, memory = Settings(**options), FakeMemory()
     services = services_of(
         settings=settings,
         chat=chat_over(settings, memory),
         embedder=NoEmbeddings(),
-        directory=directory,
-        sessions=LocalSessions(directory),
+        registry=registry,
+        sessions=LocalSessions(registry),
         memory=memory,
         accept_offer=partial(accept_offer, config=IceConfig()),
         attach_socket=WebSocketTransport,
@@ -106,7 +106,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
         try:
             yield url
         finally:
-            await directory.close()
+            await registry.close()
 
 
 async def all_well() -> dict[str, str]:

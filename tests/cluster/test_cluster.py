@@ -89,7 +89,7 @@ async def test_a_call_is_described_typed_into_and_ended_from_the_other_server(
             assert here.calls[session_id].typed == ["hello"]
             assert (await elsewhere.get(f"/api/sessions/{session_id}/transcript")).json() == {"messages": []}
             assert (await elsewhere.post("/api/rtc/disconnect", json={"session_id": session_id})).status_code == 200
-            assert here.directory.find(session_id).ended_reason == "disconnected"
+            assert here.registry.find(session_id).ended_reason == "disconnected"
 
 
 async def test_events_are_read_from_the_other_server_from_the_first_to_the_last(
@@ -97,12 +97,12 @@ async def test_events_are_read_from_the_other_server_from_the_first_to_the_last(
 ) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
-        session = here.directory.find(session_id)
+        session = here.registry.find(session_id)
         session.event_log.append(PageMessage("one", {"n": 1}))
         async with the_same_browser(browser, there) as elsewhere:
             reading = asyncio.create_task(events_until(elsewhere, session_id, "session_ended"))
             session.event_log.append(PageMessage("two", {"n": 2}))
-            await here.directory.end(session, "deleted")
+            await here.registry.end(session, "deleted")
             assert await reading == ["one", "two", "session_ended"]
             assert await events_until(elsewhere, session_id, "session_ended", after=1) == ["two", "session_ended"]
             assert (await elsewhere.get(f"/api/events/{session_id}?after=3")).status_code == 204
@@ -116,8 +116,8 @@ async def test_two_readers_at_the_other_server_get_the_same_and_cost_one_reading
         async with the_same_browser(browser, there) as first, the_same_browser(browser, there) as second:
             readings = [asyncio.create_task(events_until(each, session_id, "last")) for each in (first, second)]
             for number in range(50):
-                here.directory.find(session_id).event_log.append(PageMessage("word", {"n": number}))
-            here.directory.find(session_id).event_log.append(PageMessage("last", {}))
+                here.registry.find(session_id).event_log.append(PageMessage("word", {"n": number}))
+            here.registry.find(session_id).event_log.append(PageMessage("last", {}))
             told = await asyncio.gather(*readings)
             assert told[0] == told[1] == ["word"] * 50 + ["last"]
 
@@ -137,8 +137,8 @@ async def test_a_session_reserved_here_is_connected_there(redis: RedisProcess, t
         async with await there.socket(path) as socket:
             await socket.send(b"\0" * 960)
             assert await socket.recv() == b"\0" * 960
-            assert there.directory.find(ticket["session_id"]).state is SessionState.LIVE
-            assert here.directory.live == 0
+            assert there.registry.find(ticket["session_id"]).state is SessionState.LIVE
+            assert here.registry.live == 0
             shown = (await browser.get(f"/api/sessions/{ticket['session_id']}")).json()
             assert (shown["state"], shown["transport"]) == ("live", "websocket")
             async with await here.socket(path) as late:
@@ -149,8 +149,8 @@ async def test_a_session_reserved_here_is_connected_there(redis: RedisProcess, t
 async def test_a_full_server_has_the_other_answer_the_offer(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path, session_cap=1) as (here, there), here.browser() as browser:
         first, second = await place_call(browser), await place_call(browser)
-        assert here.directory.find(first["session_id"]).state is SessionState.LIVE
-        assert there.directory.find(second["session_id"]).state is SessionState.LIVE
+        assert here.registry.find(first["session_id"]).state is SessionState.LIVE
+        assert there.registry.find(second["session_id"]).state is SessionState.LIVE
         assert (await browser.get(f"/api/sessions/{second['session_id']}")).json()["state"] == "live"
 
 
@@ -174,8 +174,8 @@ async def test_readers_at_the_other_server_learn_when_a_server_dies(
         async with world(tmp_path, link=one) as here, here.browser() as browser:
             session_id = (await place_call(browser))["session_id"]
             cookie = browser.cookies["caller"]
-            assert here.directory.watcher is not None
-            here.dies, here.directory.watcher = True, None
+            assert here.registry.watcher is not None
+            here.dies, here.registry.watcher = True, None
         async with there.browser(cookies={"caller": cookie}) as elsewhere:
             assert await events_until(elsewhere, session_id, "session_ended") == ["session_ended"]
             shown = (await elsewhere.get(f"/api/sessions/{session_id}")).json()
@@ -196,7 +196,7 @@ async def test_own_calls_go_on_while_redis_is_away_and_others_are_found_again_af
                 away = await elsewhere.get(f"/api/sessions/{session_id}")
                 assert away.status_code == 503
                 assert "Redis" in message_of(away)
-                here.directory.find(session_id).event_log.append(PageMessage("while_away", {}))
+                here.registry.find(session_id).event_log.append(PageMessage("while_away", {}))
             finally:
                 redis.thaw()
             await until(lambda: found(elsewhere, session_id))
@@ -206,12 +206,12 @@ async def test_own_calls_go_on_while_redis_is_away_and_others_are_found_again_af
 async def test_what_the_cluster_keeps_of_a_user_is_forgotten_with_them(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
-        here.directory.find(session_id).event_log.append(
+        here.registry.find(session_id).event_log.append(
             PageMessage("transcript", {"role": "user", "content": "a secret"})
         )
         async with the_same_browser(browser, there) as elsewhere:
             assert (await elsewhere.delete(f"/api/sessions/{session_id}")).status_code == 200
-        assert here.directory.live == 0
+        assert here.registry.live == 0
         async with link_to(redis) as link:
             assert await link.redis.keys(f"*{session_id}*") == []
 
@@ -228,7 +228,7 @@ async def test_an_operator_sees_the_calls_of_all_servers_and_ends_any(redis: Red
                 assert all("owner" not in session for session in shown)
                 for session_id in ids:
                     assert (await operator.delete(f"/api/admin/sessions/{session_id}")).status_code == 200
-        assert (here.directory.live, there.directory.live) == (0, 0)
+        assert (here.registry.live, there.registry.live) == (0, 0)
 
 
 def test_figures_of_several_processes_become_one_page_that_prometheus_can_read() -> None:

@@ -168,13 +168,13 @@ def test_an_event_with_an_element_that_only_a_newer_version_knows_is_read() -> N
 async def test_calls_go_on_beside_broken_entries_events_and_messages(redis: RedisProcess, tmp_path: Path) -> None:
     async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser, link_to(redis) as link:
         session_id = (await place_call(browser))["session_id"]
-        owner = here.directory.find(session_id).owner
+        owner = here.registry.find(session_id).owner
         await link.redis.set(entry_key("broken"), b"{")
         await link.redis.zadd(calls_key(owner), {"broken": time.time() + 60})
         for key in await link.redis.keys("fleet:*:inbox"):
             await link.redis.xadd(key, {"v": b"{"})
         async with the_same_browser(browser, there) as elsewhere:
-            here.directory.find(session_id).event_log.append(PageMessage("one", {}))
+            here.registry.find(session_id).event_log.append(PageMessage("one", {}))
             assert await events_until(elsewhere, session_id, "one") == ["one"]
             reading = asyncio.create_task(events_until(elsewhere, session_id, "session_ended"))
             await link.redis.xadd(events_key(session_id), {"v": b"{"}, id="1-5")

@@ -68,9 +68,9 @@ async def test_the_right_token_and_its_absence_spend_no_attempts(tmp_path: Path)
 
 async def test_sessions_are_shown_without_their_words_or_owners(tmp_path: Path) -> None:
     async with admin_world(tmp_path) as here, here.browser() as browser, here.browser() as other:
-        one = here.directory.find((await place_call(browser))["session_id"])
-        two = here.directory.find((await place_call(other))["session_id"])
-        await here.directory.end(one, "disconnected")
+        one = here.registry.find((await place_call(browser))["session_id"])
+        two = here.registry.find((await place_call(other))["session_id"])
+        await here.registry.end(one, "disconnected")
         two.publish(ErrorShown("a fault", "a hint"))
         two.publish(TranscriptCompleted("user", "u1", "a secret"))
         answer = await browser.get("/api/admin/overview", headers=BEARER)
@@ -105,12 +105,12 @@ async def test_latencies_thinkers_and_faults_are_counted(tmp_path: Path) -> None
 
 async def test_an_operator_ends_any_call(tmp_path: Path) -> None:
     async with admin_world(tmp_path) as here, here.browser() as browser, here.browser() as caller:
-        session = here.directory.find((await place_call(caller))["session_id"])
+        session = here.registry.find((await place_call(caller))["session_id"])
         path = f"/api/admin/sessions/{session.id}"
         assert (await browser.delete(path)).status_code == 401
-        assert here.directory.live == 1
+        assert here.registry.live == 1
         assert (await browser.delete(path, headers=BEARER)).json() == {"ok": True}
-        assert (session.ended_reason, here.directory.live) == ("operator", 0)
+        assert (session.ended_reason, here.registry.live) == ("operator", 0)
         assert (await browser.delete("/api/admin/sessions/nobody", headers=BEARER)).status_code == 404
 
 

@@ -101,7 +101,7 @@ async def test_a_conversation_goes_on_from_message_to_message(tmp_path: Path) ->
 async def test_what_was_said_in_a_call_is_known_to_who_types(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["Ana."],)) as here, here.browser() as browser:
         ticket = await place_call(browser, conversation_id="c1")
-        owner = here.directory.find(ticket["session_id"]).owner
+        owner = here.registry.find(ticket["session_id"]).owner
         await here.memory.append_messages(owner, "c1", Message("user", "I am Ana.", 1.0))
         await say(browser, "Who am I?", conversation_id="c1")
         assert shown_to_model(here.model) == ["I am Ana.", "Who am I?"]
@@ -159,7 +159,7 @@ async def test_messages_brought_along_begin_a_conversation_and_do_not_change_one
 async def test_the_model_is_told_what_is_known_of_the_user_as_data(tmp_path: Path) -> None:
     async with world(tmp_path, scenes=(["Hi."], ["Hi."])) as here, here.browser() as browser:
         session = (await place_call(browser))["session_id"]
-        owner = here.directory.find(session).owner
+        owner = here.registry.find(session).owner
         await update_profile(here.memory, owner, SetPreference("name", "Ana"), AddFact("has a dog"))
         await say(browser, "Hello.")
         system = here.model.requests[0]["messages"][0]["content"]

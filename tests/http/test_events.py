@@ -33,7 +33,7 @@ async def read_ids(lines: AsyncIterator[str], count: int) -> list[int]:
 
 
 async def a_session(here: World, browser: httpx2.AsyncClient, events: int = 0) -> Session:
-    session = here.directory.find((await place_call(browser))["session_id"])
+    session = here.registry.find((await place_call(browser))["session_id"])
     for number in range(1, events + 1):
         session.event_log.append(PageMessage("transcript_delta", {"role": "user", "delta": f"word {number}"}))
     return session
@@ -113,7 +113,7 @@ async def test_the_stream_ends_with_the_session_and_the_browser_is_told_not_to_r
     async with world(tmp_path) as here, here.browser() as browser:
         session = await a_session(here, browser, events=1)
         async with lines_of(browser, session.id) as lines:
-            await here.directory.end(session, "idle")
+            await here.registry.end(session, "idle")
             text = "\n".join([line async for line in lines])
         assert text.count("id: ") == 2
         assert 'event: session_ended\ndata: {"reason":"idle"}' in text

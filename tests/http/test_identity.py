@@ -20,7 +20,7 @@ def cookie_of(response: httpx2.Response) -> Morsel[str] | None:
 
 
 def user_of(here: World, session_id: str) -> str:
-    return here.directory.find(session_id).owner
+    return here.registry.find(session_id).owner
 
 
 async def test_the_first_visit_of_page_or_api_makes_an_identity(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ async def test_a_fingerprint_has_64_hexadecimal_digits(tmp_path: Path) -> None:
             body = {"sdp": SDP, "fingerprint": fingerprint}
             assert (await browser.post("/api/rtc/offer", json=body)).status_code == 422, fingerprint
             assert (await browser.post("/api/sessions", json={"fingerprint": fingerprint})).status_code == 422
-        assert here.directory.live == 0
+        assert here.registry.live == 0
 
 
 async def background_work(here: World) -> None:

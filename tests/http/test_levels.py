@@ -26,7 +26,7 @@ async def first_of(lines: AsyncIterator[str]) -> dict[str, Any]:
 
 async def test_scores_come_in_batches_while_somebody_watches(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
-        session = here.directory.find((await place_call(browser))["session_id"])
+        session = here.registry.find((await place_call(browser))["session_id"])
         levels = session.levels = Levels(0.7)
         async with browser.stream("GET", f"/api/events/{session.id}/levels") as answer:
             lines = answer.aiter_lines()
@@ -40,19 +40,19 @@ async def test_scores_come_in_batches_while_somebody_watches(tmp_path: Path) -> 
 
 async def test_the_stream_ends_with_the_call_and_is_not_for_strangers(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser, here.browser() as stranger:
-        session = here.directory.find((await place_call(browser))["session_id"])
+        session = here.registry.find((await place_call(browser))["session_id"])
         assert (await browser.get(f"/api/events/{session.id}/levels")).status_code == 204
         session.levels = Levels(0.7)
         assert message_of(await stranger.get(f"/api/events/{session.id}/levels"))
         async with browser.stream("GET", f"/api/events/{session.id}/levels") as answer:
-            await here.directory.end(session, "disconnected")
+            await here.registry.end(session, "disconnected")
             assert "data:" not in "".join([text async for text in answer.aiter_text()])
         assert (await browser.get(f"/api/events/{session.id}/levels")).status_code == 204
 
 
 async def test_too_many_watchers_are_refused_in_words(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
-        session = here.directory.find((await place_call(browser))["session_id"])
+        session = here.registry.find((await place_call(browser))["session_id"])
         levels = session.levels = Levels(0.7)
         with ExitStack() as watching:
             for _ in range(WATCHERS):

@@ -30,7 +30,7 @@ async def test_the_servers_own_access_log_shows_the_request_without_its_token(
         async with await here.socket(f"/ws/{session_id}?token={token}") as websocket:
             await websocket.send(b"x")
             await asyncio.wait_for(websocket.recv(), 5)
-        await here.directory.wait(here.directory.find(session_id))
+        await here.registry.wait(here.registry.find(session_id))
         await browser.get(f"/api/events/{session_id}", params={"token": token})
     servers = [record.getMessage() for record in caplog.records if record.name.startswith("uvicorn")]
     assert [line for line in servers if f"/ws/{session_id}?token=…" in line], servers

@@ -92,7 +92,7 @@ async def test_forgetting_erases_everything_and_ends_the_callers_own_calls_only(
         assert (await browser.get("/api/sessions")).json() == {"sessions": []}
         assert (await browser.get("/api/me")).json() == NOTHING
         assert await here.memory.everything_of(stays)
-        assert here.directory.live == 1
+        assert here.registry.live == 1
 
 
 async def test_what_cannot_be_erased_now_is_said_so(tmp_path: Path) -> None:

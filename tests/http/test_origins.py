@@ -53,7 +53,7 @@ async def test_a_foreign_page_is_refused_wherever_something_is_private_or_change
                 assert message_of(response) == "This origin may not call here."
                 assert "access-control-allow-origin" not in response.headers
                 assert "set-cookie" not in response.headers
-        assert here.directory.live == 1
+        assert here.registry.live == 1
 
 
 async def test_our_own_page_and_programs_without_an_origin_are_welcome(tmp_path: Path) -> None:

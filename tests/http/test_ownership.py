@@ -54,7 +54,7 @@ async def test_a_stranger_gets_the_same_404_as_for_an_unknown_session_on_every_r
             assert (method, route, foreign.status_code) == (method, route, 404)
             assert (foreign.status_code, foreign.content) == (unknown.status_code, unknown.content)
         assert here.calls[session_id].typed == []
-        assert here.directory.find(session_id).state is SessionState.LIVE
+        assert here.registry.find(session_id).state is SessionState.LIVE
 
 
 async def test_no_cookie_or_a_forged_one_or_another_sessions_token_is_a_stranger(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ async def test_the_token_alone_opens_every_route_of_its_session(tmp_path: Path) 
             call = await place_call(owner)
             headers = {"authorization": f"Bearer {call['token']}"}
             if "events" in route:
-                await here.directory.end(here.directory.find(call["session_id"]), "error")
+                await here.registry.end(here.registry.find(call["session_id"]), "error")
             if "disconnect" in route:
                 continue  # its token stands in the body: test_signalling
             async with here.browser(headers=headers) as program:
@@ -118,7 +118,7 @@ async def test_a_socket_of_a_stranger_is_closed_with_4404_like_one_to_nowhere(tm
         assert await close_code(here, f"/ws/{'A' * 22}") == 4404
         assert await close_code(here, f"{path}?token={theirs['token']}") == 4404
         assert await close_code(here, path, {"cookie": f"caller={stranger.cookies['caller']}"}) == 4404
-        assert here.directory.find(mine["session_id"]).state is SessionState.RESERVED
+        assert here.registry.find(mine["session_id"]).state is SessionState.RESERVED
 
 
 @pytest.mark.parametrize("count", [2])

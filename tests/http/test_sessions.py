@@ -21,14 +21,14 @@ async def test_a_session_shows_its_state_and_counts(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
         shown = (await browser.get(f"/api/sessions/{session_id}")).json()
-        assert shown == here.directory.find(session_id).describe()
+        assert shown == here.registry.find(session_id).describe()
         assert (shown["state"], shown["responder"], shown["transport"]) == ("live", "fake", "webrtc")
 
 
 async def test_a_transcript_shows_what_was_said_in_order(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
-        transcript = here.directory.find(session_id).transcript
+        transcript = here.registry.find(session_id).transcript
         transcript.record(TranscriptCompleted("user", "a", "Grüß dich"))
         transcript.record(TranscriptInterrupted("b", "Hello", "Hello there"))
         messages = (await browser.get(f"/api/sessions/{session_id}/transcript")).json()["messages"]
@@ -82,7 +82,7 @@ async def test_a_session_takes_so_many_messages_a_minute_and_no_more(tmp_path: P
 async def test_deleting_a_session_ends_the_call_and_forgets_the_conversation(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         session_id = (await place_call(browser))["session_id"]
-        session = here.directory.find(session_id)
+        session = here.registry.find(session_id)
         await here.memory.append_messages(session.owner, session.conversation_id, Message("user", "my secret", 1.0))
         response = await browser.delete(f"/api/sessions/{session_id}")
         assert (response.status_code, response.json()) == (200, {"ok": True})
@@ -111,7 +111,7 @@ async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(tmp_pat
         response = await browser.delete(f"/api/sessions/{session_id}")
         assert response.status_code == 503
         assert "could not be erased" in message_of(response)
-        assert here.directory.live == 0
+        assert here.registry.live == 0
         here.memory.down = False
         assert (await browser.delete(f"/api/sessions/{session_id}")).status_code == 200
 

@@ -20,7 +20,7 @@ async def test_an_offer_is_answered_and_the_call_runs(tmp_path: Path) -> None:
         answer = await place_call(browser)
         assert set(answer) == {"sdp", "session_id", "conversation_id", "token"}
         assert answer["sdp"] == f"answer to {SDP}"
-        session = here.directory.find(answer["session_id"])
+        session = here.registry.find(answer["session_id"])
         assert (session.state, session.transport) == (SessionState.LIVE, "webrtc")
 
 
@@ -34,7 +34,7 @@ async def test_a_bad_offer_is_422_and_frees_its_slot(tmp_path: Path) -> None:
             assert response.status_code == 422
             assert message_of(response) == "There is no audio section."
             assert "Opus" in response.json()["error"]["hint"]
-        assert here.directory.live == 0
+        assert here.registry.live == 0
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ async def test_whatever_fails_after_the_slot_was_taken_frees_it(
         assert response.status_code == status
         assert response.headers.get("retry-after") == retry_after
         assert "secret" not in response.text
-        assert here.directory.live == 0
+        assert here.registry.live == 0
 
 
 async def test_an_answer_that_takes_too_long_is_503_and_frees_its_slot(
@@ -70,7 +70,7 @@ async def test_an_answer_that_takes_too_long_is_503_and_frees_its_slot(
     async with world(tmp_path, accept=stall) as here, here.browser() as browser:
         response = await browser.post("/api/rtc/offer", json={"sdp": SDP})
         assert response.status_code == 503
-        assert here.directory.live == 0
+        assert here.registry.live == 0
 
 
 async def test_a_caller_who_leaves_before_the_answer_frees_the_slot_and_the_line(tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ async def test_a_caller_who_leaves_before_the_answer_frees_the_slot_and_the_line
         async with here.browser() as browser:
             asking = asyncio.create_task(browser.post("/api/rtc/offer", json={"sdp": SDP}))
             await begun.wait()
-            assert here.directory.live == 1
+            assert here.registry.live == 1
             asking.cancel()
             await asyncio.wait([asking])
         async with here.browser() as other:  # its round trip proves that the server has seen the first one close
             await other.get("/healthz")
         go_on.set()
         await asyncio.wait_for(here.lines[0].closed.wait(), 5)
-        assert here.directory.live == 0
+        assert here.registry.live == 0
         assert here.calls == {}
 
 
@@ -162,7 +162,7 @@ async def test_a_body_without_a_declared_size_is_cut_at_the_limit(tmp_path: Path
     async with world(tmp_path) as here, here.browser() as browser:
         response = await browser.post("/api/rtc/offer", content=endless())
         assert response.status_code == 413
-        assert here.directory.live == 0
+        assert here.registry.live == 0
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ async def test_a_hang_up_ends_the_call_and_frees_the_slot(tmp_path: Path) -> Non
         call = await place_call(browser)
         response = await browser.post("/api/rtc/disconnect", json={"session_id": call["session_id"]})
         assert (response.status_code, response.json()) == (200, {"ok": True})
-        session = here.directory.find(call["session_id"])
+        session = here.registry.find(call["session_id"])
         assert (session.state, session.ended_reason) == (SessionState.ENDED, "disconnected")
         assert here.lines[0].closed.is_set()
-        assert here.directory.live == 0
+        assert here.registry.live == 0
 
 
 async def test_a_hang_up_by_send_beacon_comes_as_text_and_counts(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ async def test_a_hang_up_by_send_beacon_comes_as_text_and_counts(tmp_path: Path)
             "/api/rtc/disconnect", content=body, headers={"content-type": "text/plain;charset=UTF-8"}
         )
         assert response.json() == {"ok": True}
-        assert here.directory.live == 0
+        assert here.registry.live == 0
 
 
 async def test_hanging_up_twice_is_no_error(tmp_path: Path) -> None:
@@ -223,4 +223,4 @@ async def test_a_token_hangs_up_without_a_cookie_but_only_its_own_session(tmp_pa
         assert (await program.post("/api/rtc/disconnect", json=wrong)).status_code == 404
         right = {"session_id": first["session_id"], "token": first["token"]}
         assert (await program.post("/api/rtc/disconnect", json=right)).status_code == 200
-        assert here.directory.live == 1
+        assert here.registry.live == 1

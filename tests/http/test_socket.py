@@ -17,7 +17,7 @@ from tests.http.world import world
 async def test_a_reserved_session_is_carried_until_it_is_hung_up(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()
-        session = here.directory.find(opened["session_id"])
+        session = here.registry.find(opened["session_id"])
         async with await here.socket(f"/ws/{session.id}?token={opened['token']}") as websocket:
             await websocket.send(b"\x01\x02")
             assert await asyncio.wait_for(websocket.recv(), 5) == b"\x01\x02"
@@ -40,11 +40,11 @@ async def test_the_owners_cookie_is_enough(tmp_path: Path) -> None:
 async def test_a_caller_who_leaves_ends_the_session(tmp_path: Path) -> None:
     async with world(tmp_path, session_cap=1) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()
-        session = here.directory.find(opened["session_id"])
+        session = here.registry.find(opened["session_id"])
         async with await here.socket(f"/ws/{session.id}?token={opened['token']}") as websocket:
             await websocket.send(b"hello")
             await websocket.recv()
-        await asyncio.wait_for(here.directory.wait(session), 5)
+        await asyncio.wait_for(here.registry.wait(session), 5)
         assert (session.state, session.ended_reason) == (SessionState.ENDED, "disconnected")
         assert (await browser.post("/api/sessions")).status_code == 200
 
@@ -81,7 +81,7 @@ async def test_of_sockets_that_race_exactly_one_gets_the_session(tmp_path: Path)
 async def test_a_session_that_is_over_is_4404(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         opened = (await browser.post("/api/sessions")).json()
-        await here.directory.end(here.directory.find(opened["session_id"]), "never_connected")
+        await here.registry.end(here.registry.find(opened["session_id"]), "never_connected")
         assert await close_code(here, f"/ws/{opened['session_id']}?token={opened['token']}") == 4404
 
 

@@ -1,4 +1,4 @@
-"""A whole HTTP edge on a real socket, over a directory whose calls are fakes.
+"""A whole HTTP edge on a real socket, over a registry whose calls are fakes.
 
 A fake call lives until it is hung up or its line goes dead, and notes what was typed into it.
 """
@@ -131,7 +131,7 @@ class World:
 
     url: str
     settings: Settings
-    directory: SessionRegistry
+    registry: SessionRegistry
     memory: FakeMemory
     metrics: CallMetrics
     lines: list[Line]
@@ -208,10 +208,10 @@ async def world(
         (frontend / "index.html").write_text("<!doctype html><title>A page</title>")
         (frontend / "app.js").write_text("export const one = 1;")
     calls: dict[str, FakeCall] = {}
-    directory = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
+    registry = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
     own, model = FakeMemory(), ScriptedModel(*scenes)
     chat = chat_over(here, memory or own, model, pipeline=pipeline, folders=folders, claims=claims)
-    made = World("", here, directory, own, CallMetrics(["weather"]), [], calls, model, chat)
+    made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
         line = Line()
@@ -220,11 +220,11 @@ async def world(
             await accept(sdp, line)
         return f"answer to {sdp}", line
 
-    cluster = Cluster(link, directory, accept_offer, lambda: (0.5, made.accepts)) if link else None
+    cluster = Cluster(link, registry, accept_offer, lambda: (0.5, made.accepts)) if link else None
     services = services_of(
         settings=here,
-        directory=directory,
-        sessions=cluster or LocalSessions(directory),
+        registry=registry,
+        sessions=cluster or LocalSessions(registry),
         memory=memory or own,
         chat=made.chat,
         embedder=embedder or NoEmbeddings(),
@@ -246,7 +246,7 @@ async def world(
         try:
             yield made
         finally:
-            await directory.close()
+            await registry.close()
             await chat.close()
             if cluster:
                 await (cluster.stop() if made.dies else cluster.__aexit__())

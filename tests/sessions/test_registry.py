@@ -65,9 +65,9 @@ def a_directory(cap: int = 0) -> tuple[SessionRegistry, Calls]:
     return SessionRegistry(calls.run, cap=cap, responder="fake"), calls
 
 
-async def connected(directory: SessionRegistry, owner: str = "ada") -> Session:
-    session = directory.reserve(owner)
-    directory.connect(session, FakeTransport(), "webrtc")
+async def connected(registry: SessionRegistry, owner: str = "ada") -> Session:
+    session = registry.reserve(owner)
+    registry.connect(session, FakeTransport(), "webrtc")
     await settle()
     return session
 
@@ -77,190 +77,190 @@ async def last_words(session: Session) -> list[tuple[str, object]]:
 
 
 async def test_reserved_sessions_count_against_the_cap_and_ended_ones_do_not() -> None:
-    directory, _ = a_directory(cap=2)
-    first, _second = directory.reserve("ada"), await connected(directory)
+    registry, _ = a_directory(cap=2)
+    first, _second = registry.reserve("ada"), await connected(registry)
     with pytest.raises(TooMany) as refused:
-        directory.reserve("bob")
+        registry.reserve("bob")
     assert refused.value.retry_after_s > 0
-    await directory.end(first, "disconnected")
-    directory.reserve("bob")
-    await directory.close()
+    await registry.end(first, "disconnected")
+    registry.reserve("bob")
+    await registry.close()
 
 
 async def test_a_cap_of_zero_is_no_cap() -> None:
-    directory, _ = a_directory(cap=0)
+    registry, _ = a_directory(cap=0)
     for _ in range(100):
-        directory.reserve("ada")
-    assert directory.live == 100
-    await directory.close()
+        registry.reserve("ada")
+    assert registry.live == 100
+    await registry.close()
 
 
 async def test_a_reservation_nobody_connects_expires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "CONNECT_WITHIN_S", 0.01)
     lapsed: list[str] = []
-    directory = SessionRegistry(Calls().run, cap=1, responder="fake", on_lapse=lambda: lapsed.append("lapsed"))
-    session = directory.reserve("ada")
+    registry = SessionRegistry(Calls().run, cap=1, responder="fake", on_lapse=lambda: lapsed.append("lapsed"))
+    session = registry.reserve("ada")
     assert await last_words(session) == [("session_ended", "never_connected")]
     assert lapsed == ["lapsed"]
-    assert (session.state, directory.live) == (SessionState.ENDED, 0)
-    await directory.close()
+    assert (session.state, registry.live) == (SessionState.ENDED, 0)
+    await registry.close()
 
 
 async def test_a_connected_session_does_not_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "CONNECT_WITHIN_S", 0.01)
-    directory, _ = a_directory()
-    session = await connected(directory)
+    registry, _ = a_directory()
+    session = await connected(registry)
     await asyncio.sleep(0.03)
     assert session.state is SessionState.LIVE
-    await directory.close()
+    await registry.close()
 
 
 async def test_a_session_is_connected_only_once() -> None:
-    directory, _ = a_directory()
-    session = await connected(directory)
+    registry, _ = a_directory()
+    session = await connected(registry)
     with pytest.raises(BadRequest):
-        directory.connect(session, FakeTransport(), "webrtc")
-    await directory.end(session, "deleted")
+        registry.connect(session, FakeTransport(), "webrtc")
+    await registry.end(session, "deleted")
     with pytest.raises(BadRequest):
-        directory.connect(session, FakeTransport(), "webrtc")
-    await directory.close()
+        registry.connect(session, FakeTransport(), "webrtc")
+    await registry.close()
 
 
 async def test_a_call_that_ends_by_itself_ends_its_session() -> None:
-    directory, calls = a_directory()
-    session = await connected(directory)
+    registry, calls = a_directory()
+    session = await connected(registry)
     calls.reasons[session.id].set_result("idle")
-    await directory.wait(session)
+    await registry.wait(session)
     assert await last_words(session) == [("session_ended", "idle")]
     assert (session.ended_reason, session.call) == ("idle", None)
-    await directory.close()
+    await registry.close()
 
 
 async def test_a_call_that_crashes_ends_its_session_as_an_error() -> None:
-    directory, calls = a_directory()
-    session = await connected(directory)
+    registry, calls = a_directory()
+    session = await connected(registry)
     calls.reasons[session.id].set_exception(RuntimeError("a fault"))
-    await directory.wait(session)
+    await registry.wait(session)
     assert session.describe()["ended_reason"] == "error"
-    await directory.close()
+    await registry.close()
 
 
 async def test_ending_twice_is_harmless_and_the_first_reason_stays() -> None:
-    directory, _ = a_directory()
-    session = await connected(directory)
-    await asyncio.gather(directory.end(session, "deleted"), directory.end(session, "disconnected"))
-    await directory.end(session, "shutdown")
+    registry, _ = a_directory()
+    session = await connected(registry)
+    await asyncio.gather(registry.end(session, "deleted"), registry.end(session, "disconnected"))
+    await registry.end(session, "shutdown")
     assert session.ended_reason == "deleted"
-    await directory.close()
+    await registry.close()
 
 
 async def test_ending_a_call_that_is_already_ending_waits_for_it_and_breaks_nothing_off() -> None:
-    directory, calls = a_directory()
+    registry, calls = a_directory()
     calls.tidying.clear()
-    session = await connected(directory)
+    session = await connected(registry)
     calls.reasons[session.id].set_result("idle")
     await settle()
-    ending = asyncio.create_task(directory.end(session, "disconnected"))
+    ending = asyncio.create_task(registry.end(session, "disconnected"))
     await settle()
     assert not ending.done()
     calls.tidying.set()
     await ending
     assert (session.ended_reason, calls.finished) == ("idle", [session.id])
-    await directory.close()
+    await registry.close()
 
 
 async def test_ending_a_call_in_the_moment_it_was_made_ends_it_in_order() -> None:
-    directory, calls = a_directory()
-    session = directory.reserve("ada")
+    registry, calls = a_directory()
+    session = registry.reserve("ada")
     transport = FakeTransport()
-    directory.connect(session, transport, "webrtc")
-    await directory.end(session, "deleted")
+    registry.connect(session, transport, "webrtc")
+    await registry.end(session, "deleted")
     assert (session.state, session.ended_reason, transport.closed) == (SessionState.ENDED, "deleted", True)
     assert calls.finished == [session.id]
-    await directory.close()
+    await registry.close()
 
 
 async def test_a_call_that_will_not_end_is_ended_by_force(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "END_WITHIN_S", 0.02)
-    directory, calls = a_directory()
+    registry, calls = a_directory()
     calls.stubborn = True
-    session = await connected(directory)
-    await directory.end(session, "shutdown")
+    session = await connected(registry)
+    await registry.end(session, "shutdown")
     assert (session.state, session.ended_reason) == (SessionState.ENDED, "shutdown")
-    await directory.close()
+    await registry.close()
 
 
 async def test_cancelling_who_waits_for_a_call_does_not_end_it() -> None:
-    directory, _ = a_directory()
-    session = await connected(directory)
-    waiting = asyncio.create_task(directory.wait(session))
+    registry, _ = a_directory()
+    session = await connected(registry)
+    waiting = asyncio.create_task(registry.wait(session))
     await settle()
     waiting.cancel()
     await settle()
     assert session.state is SessionState.LIVE
-    await directory.close()
+    await registry.close()
 
 
 async def test_closing_ends_all_and_refuses_more() -> None:
-    directory, _ = a_directory()
-    sessions = [directory.reserve("ada"), await connected(directory), await connected(directory, "bob")]
-    await directory.close("shutdown")
+    registry, _ = a_directory()
+    sessions = [registry.reserve("ada"), await connected(registry), await connected(registry, "bob")]
+    await registry.close("shutdown")
     assert [session.ended_reason for session in sessions] == ["shutdown"] * 3
     with pytest.raises(TooMany):
-        directory.reserve("ada")
-    assert directory.live == 0
+        registry.reserve("ada")
+    assert registry.live == 0
 
 
 async def test_a_session_reserved_before_the_close_cannot_be_connected_after_it() -> None:
-    directory, _ = a_directory()
-    session = directory.reserve("ada")
-    await directory.close()
+    registry, _ = a_directory()
+    session = registry.reserve("ada")
+    await registry.close()
     with pytest.raises(BadRequest):
-        directory.connect(session, FakeTransport(), "webrtc")
+        registry.connect(session, FakeTransport(), "webrtc")
 
 
 async def test_an_ended_session_can_be_read_for_a_while_then_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directories, "KEEP_ENDED_S", 0.02)
-    directory, _ = a_directory()
-    session = await connected(directory)
-    await directory.end(session, "deleted")
-    assert directory.find(session.id) is session
+    registry, _ = a_directory()
+    session = await connected(registry)
+    await registry.end(session, "deleted")
+    assert registry.find(session.id) is session
     await asyncio.sleep(0.05)
     with pytest.raises(NotFound):
-        directory.find(session.id)
+        registry.find(session.id)
 
 
 async def test_forgetting_drops_ended_sessions_only() -> None:
-    directory, _ = a_directory()
-    session = await connected(directory)
-    directory.forget(session)
-    assert directory.find(session.id) is session
-    await directory.end(session, "deleted")
-    directory.forget(session)
+    registry, _ = a_directory()
+    session = await connected(registry)
+    registry.forget(session)
+    assert registry.find(session.id) is session
+    await registry.end(session, "deleted")
+    registry.forget(session)
     with pytest.raises(NotFound):
-        directory.find(session.id)
-    await directory.close()
+        registry.find(session.id)
+    await registry.close()
 
 
 async def test_an_owner_sees_the_own_sessions_newest_first() -> None:
-    directory, _ = a_directory()
-    first, _other, last = directory.reserve("ada"), directory.reserve("bob"), directory.reserve("ada")
-    assert directory.owned_by("ada") == [last, first]
-    assert directory.owned_by("eve") == []
-    await directory.close()
+    registry, _ = a_directory()
+    first, _other, last = registry.reserve("ada"), registry.reserve("bob"), registry.reserve("ada")
+    assert registry.owned_by("ada") == [last, first]
+    assert registry.owned_by("eve") == []
+    await registry.close()
 
 
 async def test_typing_into_a_session_without_a_call_is_refused() -> None:
-    directory, _ = a_directory()
+    registry, _ = a_directory()
     with pytest.raises(BadRequest):
-        directory.reserve("ada").type_text("hello")
-    await directory.close()
+        registry.reserve("ada").type_text("hello")
+    await registry.close()
 
 
 async def test_what_waits_in_the_queues_of_all_live_calls_is_added_up() -> None:
-    directory, _ = a_directory()
-    await connected(directory)
-    await connected(directory, "bob")
-    directory.reserve("eve")
-    assert [directory.depth(queue) for queue in directories.QUEUES] == [4, 6, 800]
-    await directory.close()
+    registry, _ = a_directory()
+    await connected(registry)
+    await connected(registry, "bob")
+    registry.reserve("eve")
+    assert [registry.depth(queue) for queue in directories.QUEUES] == [4, 6, 800]
+    await registry.close()

@@ -1,4 +1,4 @@
-"""Several processes as one server: each finds its own sessions in its directory, and the others' by RPC."""
+"""Several processes as one server: each finds its own sessions in its registry, and the others' by RPC."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Cluster:
     def __init__(
         self,
         link: ClusterRedis,
-        directory: SessionRegistry,
+        sessions: SessionRegistry,
         accept_offer: AcceptOffer,
         load: Load,
         *,
@@ -60,14 +60,14 @@ class Cluster:
         self.node = secrets.token_hex(8)
         """This process's name in the cluster, new at every start."""
         self._group = group or self.node
-        self._directory = directory
+        self._sessions = sessions
         self._load = load
         self._registry = ClusterRegistry(link.redis)
-        self._rpc = Rpc(link.waiting, self.node, RpcMethods(directory, accept_offer, self.announce, metrics))
+        self._rpc = Rpc(link.waiting, self.node, RpcMethods(sessions, accept_offer, self.announce, metrics))
         self._replicator = SessionReplicator(link.redis, self.node, self._state)
         self._followed: dict[str, RemoteEventLog] = {}
         self._tasks: list[asyncio.Task[None]] = []
-        directory.watcher = self._replicator
+        sessions.watcher = self._replicator
 
     def __repr__(self) -> str:
         return f"Cluster({self.node[:6]}…, {self._replicator}, {len(self._followed)} followed)"
@@ -80,7 +80,7 @@ class Cluster:
     async def find(self, session_id: str) -> Handle:
         """Return a handle to the session, wherever it is. Raises `NotFound`, or `MemoryUnavailable` without Redis."""
         with suppress(NotFound):
-            return self._local(self._directory.find(session_id))
+            return self._local(self._sessions.find(session_id))
         entry = await self._registry.entry(session_id)
         if entry is None or entry.node == self.node:
             raise no_session()
@@ -88,7 +88,7 @@ class Cluster:
 
     async def owned_by(self, owner: str) -> list[Handle]:
         """Return the owner's sessions, newest first; those of other processes are left out while Redis is away."""
-        own = self._directory.owned_by(owner)
+        own = self._sessions.owned_by(owner)
         known: list[tuple[float, Handle]] = [(session.opened_at, self._local(session)) for session in own]
         here_ids = {session.id for session in own}
         try:
@@ -115,7 +115,7 @@ class Cluster:
         """Return the session itself, to connect it; one reserved in another process is handed over."""
         if not isinstance(handle, RemoteHandle):
             return here(handle)
-        session = self._directory.adopt(await handle.ask("hand_over"))
+        session = self._sessions.adopt(await handle.ask("hand_over"))
         await self.announce(session)
         return session
 
@@ -137,7 +137,7 @@ class Cluster:
 
     async def newest(self, count: int) -> list[SessionDescription]:
         """Return all sessions, live ones first; those of a process that does not answer are left out."""
-        found = newest_of(self._directory, count)
+        found = newest_of(self._sessions, count)
         for _, theirs in await self._ask_all(await self._others(), "newest", count=count):
             found += theirs
         return sorted(found, key=lambda shown: (shown["state"] == SessionState.ENDED, -shown["since"]))[:count]
@@ -174,7 +174,7 @@ class Cluster:
 
     async def stop(self) -> None:
         """Stop without a word to the other processes."""
-        self._directory.watcher = None
+        self._sessions.watcher = None
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -211,10 +211,10 @@ class Cluster:
 
     def _state(self) -> NodeState:
         load, accepts = self._load()
-        return NodeState(self.node, self._group, self._directory.live, load, accepts)
+        return NodeState(self.node, self._group, self._sessions.live, load, accepts)
 
     def _local(self, session: Session) -> Handle:
-        return LocalHandle(self._directory, session)
+        return LocalHandle(self._sessions, session)
 
     def _event_log(self, session_id: str) -> RemoteEventLog:
         if session_id not in self._followed:

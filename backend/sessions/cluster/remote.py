@@ -180,15 +180,15 @@ class RpcMethods:
     """
 
     def __init__(
-        self, directory: SessionRegistry, accept_offer: AcceptOffer, announce: Announce, metrics: Callable[[], str]
+        self, registry: SessionRegistry, accept_offer: AcceptOffer, announce: Announce, metrics: Callable[[], str]
     ) -> None:
-        self._directory = directory
+        self._registry = registry
         self._accept_offer = accept_offer
         self._announce = announce
         self._metrics = metrics
 
     def __repr__(self) -> str:
-        return f"RpcMethods({self._directory!r})"
+        return f"RpcMethods({self._registry!r})"
 
     async def __call__(self, what: str, args: dict[str, Any]) -> Any:
         """Return the answer of the method `what` as JSON data."""
@@ -196,11 +196,11 @@ class RpcMethods:
             case "offer":
                 return await self._offer(args["owner"], args["sdp"], args.get("conversation_id"))
             case "newest":
-                return newest_of(self._directory, args["count"])
+                return newest_of(self._registry, args["count"])
             case "figures":
                 return self._metrics()
-        session = self._directory.find(args["session"])
-        handle = LocalHandle(self._directory, session)
+        session = self._registry.find(args["session"])
+        handle = LocalHandle(self._registry, session)
         match what:
             case "describe":
                 return await handle.describe()
@@ -218,11 +218,11 @@ class RpcMethods:
                 await handle.forget()
                 return await self._announce(session)  # writes what waits of it, so that all of it can be deleted
             case "hand_over":
-                return self._directory.hand_over(session)
+                return self._registry.hand_over(session)
         raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
 
     async def _offer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall:
-        session = self._directory.reserve(owner, conversation_id)
-        answer = await connect_offer(self._directory, session, self._accept_offer, sdp)
+        session = self._registry.reserve(owner, conversation_id)
+        answer = await connect_offer(self._registry, session, self._accept_offer, sdp)
         await self._announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
