@@ -25,7 +25,7 @@ from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskResult
 from backend.tasks.worker import TaskRun, Worker
 from tests.support.redis_server import running_redis
-from tests.support.tasks import ResultStream
+from tests.support.tasks import add_to_stream
 
 TASKS = 200
 TICK_S = 0.01
@@ -72,7 +72,7 @@ class Timed(TaskRepository):
     """A repository that notes how long the end of a run takes."""
 
     def __init__(self, redis: Redis, ended: list[float]) -> None:
-        super().__init__(redis, ResultStream())
+        super().__init__(redis, add_to_stream)
         self._ended = ended
 
     async def finish(self, task: Task, result: TaskResult) -> Task:

@@ -68,7 +68,7 @@ async def main() -> None:
 
 async def _measured(url: str, user: str, call: PlacedCall, rounds: int) -> list[Took]:
     redis = connect(url)
-    repository = TaskRepository(redis, Channels(redis, "benchmark"))
+    repository = TaskRepository(redis, Channels(redis, "benchmark").add_result)
     service = TaskService(repository, FakeQueue(), kinds={"research"})
     took = []
     try:

@@ -81,7 +81,7 @@ async def open_task_store(
 ) -> AsyncIterator[TaskStore]:
     """Open the records and the queue; the results of tasks go into their owners' channels."""
     keep_s = round(settings.keep_days * DAY_S)
-    repository = TaskRepository(opened.redis, Channels(opened.redis, "tasks"), keep_s=keep_s)
+    repository = TaskRepository(opened.redis, Channels(opened.redis, "tasks").add_result, keep_s=keep_s)
     async with open_queue(opened.url) as queue:
         queries = TaskQueries(TaskService(repository, queue, kinds=()), notices)
         yield TaskStore(repository, queue, queries, opened.url is not None)

@@ -135,17 +135,13 @@ class Coordinator:
         self._state = dependencies.state
         self._settings = settings
         self._clock = clock
-        self._working: dict[str, asyncio.Task[None]] = {}
+        self.working: dict[str, asyncio.Task[None]] = {}
+        """The digests under way, by user."""
         self._paused: dict[str, float] = {}
         self._woken = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"Coordinator({len(self._working)} digests)"
-
-    @property
-    def working(self) -> int:
-        """The number of users this process works for."""
-        return len(self._working)
+        return f"Coordinator({len(self.working)} digests)"
 
     def wake(self, _: object = None) -> None:
         """Look at once whose entries wait; also a listener to pub/sub messages, whatever they say."""
@@ -166,7 +162,7 @@ class Coordinator:
                     async with asyncio.timeout(IDLE_POLL_S):
                         await self._woken.wait()
         finally:
-            working = list(self._working.values())
+            working = list(self.working.values())
             for task in working:
                 task.cancel()
             if working:
@@ -193,13 +189,13 @@ class Coordinator:
         self._paused = {user: until for user, until in self._paused.items() if until > now}
         waiting = await self._channels.users()
         for user in waiting:
-            if len(self._working) >= CONCURRENCY:
+            if len(self.working) >= CONCURRENCY:
                 break
-            if user in self._working or user in self._paused:
+            if user in self.working or user in self._paused:
                 continue
             try:
                 if await self._is_due(user, now):
-                    self._working[user] = asyncio.create_task(self._work(user), name="digest")
+                    self.working[user] = asyncio.create_task(self._work(user), name="digest")
             except MemoryUnavailable as error:  # perhaps of this user's data alone
                 self._pause(user, error)
         return bool(waiting)
@@ -227,7 +223,7 @@ class Coordinator:
             log.error("a digest failed: %s", type(error).__name__, exc_info=error)
             self._paused[user_id] = self._clock() + PAUSE_S
         finally:
-            del self._working[user_id]
+            del self.working[user_id]
 
     def _pause(self, user_id: str, error: VoiceError) -> None:
         log.warning("a digest broke off, and is tried again: %s", type(error).__name__)
@@ -241,7 +237,8 @@ class Coordinator:
         if not entries:
             await self._channels.unlist(user_id)
             return None
-        items = [await self._item(user_id, entry) for entry in entries]
+        tasks = [await self._on.tasks.get(user_id, entry.task_id) if entry.task_id else None for entry in entries]
+        items = [DigestItem(entry, task) for entry, task in zip(entries, tasks, strict=True)]
         await self._state.add_history(user_id, [item.history_entry() for item in items])
         decision, failure = await self._decide(user_id, items)
         plan = Plan(
@@ -255,9 +252,6 @@ class Coordinator:
             failure,
         )
         return await self._state.set_plan(user_id, plan)
-
-    async def _item(self, user_id: str, entry: ChannelEntry) -> DigestItem:
-        return DigestItem(entry, await self._on.tasks.get(user_id, entry.task_id) if entry.task_id else None)
 
     async def _decide(self, user_id: str, items: Sequence[DigestItem]) -> tuple[Decision, str]:
         """Return the decision, or the fallback and why nothing was decided."""
@@ -282,7 +276,7 @@ class Coordinator:
         if plan.decision:
             await self._notify(user_id, plan)
         # The user stays listed until the plan is finished: otherwise nobody would look for a plan that is not.
-        await self._channels.acknowledge(user_id, plan.entries, unlist=False)
+        await self._channels.acknowledge(user_id, plan.entries)
         await self._state.finish(user_id, plan)
         await self._channels.unlist(user_id)
 

@@ -134,22 +134,16 @@ class RequestedActions:
         if len(self.valid) >= ACTIONS_LIMIT:
             raise BadRequest(f"No more than {ACTIONS_LIMIT} actions at once.")
         match action:
-            case CreateTask(kind):
-                self._check_kind(kind)
-            case CancelTask(task_id) | SummarizeTaskResult(task_id):
-                if task_id not in self.tasks:
-                    raise BadRequest(f"There is no task {task_id!r} among those shown.")
-            case _:
-                pass
+            case CreateTask(kind) if kind not in self.kinds:
+                known = ", ".join(sorted(self.kinds)) or "none"
+                raise BadRequest(f"There is no kind {kind!r}. The kinds are: {known}.")
+            case CreateTask() if sum(isinstance(each, CreateTask) for each in self.valid) >= CREATE_LIMIT:
+                raise BadRequest(f"No more than {CREATE_LIMIT} new tasks at once.")
+            case CancelTask(task_id) | SummarizeTaskResult(task_id) if task_id not in self.tasks:
+                raise BadRequest(f"There is no task {task_id!r} among those shown.")
         if action not in self.valid:
             self.valid.append(action)
         return Result({"noted": True})
-
-    def _check_kind(self, kind: str) -> None:
-        if kind not in self.kinds:
-            raise BadRequest(f"There is no kind {kind!r}. The kinds are: {', '.join(sorted(self.kinds)) or 'none'}.")
-        if sum(isinstance(action, CreateTask) for action in self.valid) >= CREATE_LIMIT:
-            raise BadRequest(f"No more than {CREATE_LIMIT} new tasks at once.")
 
 
 @tool("create_task", "Begins long work in the background.", cache=False, clients=("internal",))

@@ -26,6 +26,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
 import msgspec
@@ -181,7 +182,7 @@ class Channels:
         pipe.xlen(_inbox(user_id))
         surplus = (await self._client.execute(pipe))[-1] - INPUTS_LIMIT
         if surplus > 0:
-            await self._client.call(lambda redis: self._drop_inputs(redis, user_id, surplus))
+            await self._drop_inputs(user_id, surplus)
 
     async def users(self) -> list[str]:
         """Return the users with entries, the longest wait first."""
@@ -206,11 +207,13 @@ class Channels:
 
         return await self._readable(user_id, await self._client.call(take))
 
-    async def acknowledge(self, user_id: str, ids: Sequence[str], *, unlist: bool = True) -> None:
-        """Delete entries whose effects have taken place, and `unlist` the user unless told otherwise."""
-        await self._remove(user_id, ids)
-        if unlist:
-            await self.unlist(user_id)
+    async def acknowledge(self, user_id: str, ids: Sequence[str]) -> None:
+        """Delete entries whose effects have taken place; the user stays listed until `unlist`."""
+        if ids:
+            pipe = self._client.pipeline()
+            pipe.xack(_inbox(user_id), GROUP, *ids)
+            pipe.xdel(_inbox(user_id), *ids)
+            await self._client.execute(pipe)
 
     async def unlist(self, user_id: str) -> None:
         """Remove the user from the active ones, unless an entry waits, or has come meanwhile."""
@@ -247,27 +250,15 @@ class Channels:
     async def _readable(self, user_id: str, raw: Sequence[Any]) -> list[ChannelEntry]:
         """Return the entries that can be decoded, and delete the others, which nobody would ever acknowledge."""
         entries = _decoded(raw)
-        await self._remove(user_id, list({id_.decode() for id_, _ in raw} - {entry.id for entry in entries}))
+        await self.acknowledge(user_id, list({id_.decode() for id_, _ in raw} - {entry.id for entry in entries}))
         return entries
 
-    async def _remove(self, user_id: str, ids: Sequence[str]) -> None:
-        if ids:
-            pipe = self._client.pipeline()
-            pipe.xack(_inbox(user_id), GROUP, *ids)
-            pipe.xdel(_inbox(user_id), *ids)
-            await self._client.execute(pipe)
-
-    async def _drop_inputs(self, redis: Redis, user_id: str, surplus: int) -> None:
-        oldest = _decoded(await redis.xrange(_inbox(user_id), count=SWEEP + surplus) or [])
-        ids = [entry.id for entry in oldest if entry.kind == "input"][:surplus]
-        if not ids:
-            return
-        log.warning("%d inputs of a user were dropped unread: the coordinator has not come to them in time", len(ids))
-        pipe = redis.pipeline(transaction=True)
-        pipe.xack(_inbox(user_id), GROUP, *ids)
-        pipe.xdel(_inbox(user_id), *ids)
-        pipe.incrby(DROPPED, len(ids))
-        await pipe.execute()
+    async def _drop_inputs(self, user_id: str, surplus: int) -> None:
+        oldest = await self.waiting(user_id, SWEEP + surplus)
+        if ids := [entry.id for entry in oldest if entry.kind == "input"][:surplus]:
+            log.warning("%d inputs of a user were dropped: the coordinator has not come to them in time", len(ids))
+            await self.acknowledge(user_id, ids)
+            await self._client.call(lambda redis: redis.incrby(DROPPED, len(ids)))
 
 
 class CoordinatorState:
@@ -392,26 +383,17 @@ def _decoded(raw: Sequence[Any]) -> list[ChannelEntry]:
     """Return the entries that can be decoded; one deleted while it was pending comes without fields."""
     found = {}
     for id_, fields in raw:
-        entry = decode_or_skip("channel entry", {**fields, b"id": id_}, _entry) if fields else None
-        if entry is not None:
+        decode = partial(_from_fields, ChannelEntry)
+        if fields and (entry := decode_or_skip("channel entry", {**fields, b"id": id_}, decode)):
             found[entry.id] = entry
-    return sorted(found.values(), key=_order)
+    return sorted(found.values(), key=lambda entry: tuple(map(int, entry.id.split("-"))))
 
 
-def _entry(fields: Mapping[bytes, bytes]) -> ChannelEntry:
-    return _from_fields(fields, ChannelEntry)
-
-
-def _from_fields(fields: Mapping[bytes, bytes], type_: type[T]) -> T:
+def _from_fields(type_: type[T], fields: Mapping[bytes, bytes]) -> T:
     """Return the fields of a Redis hash or stream entry as `type_`; unknown fields are ignored."""
     texts = {name.decode(): value.decode() for name, value in fields.items()}
     return msgspec.convert(texts, type_, strict=False)
 
 
 def _status(fields: Mapping[bytes, bytes]) -> DigestStatus:
-    return decode_or_skip("digest status", fields, lambda raw: _from_fields(raw, DigestStatus)) or DigestStatus()
-
-
-def _order(entry: ChannelEntry) -> tuple[int, int]:
-    milliseconds, _, number = entry.id.partition("-")
-    return int(milliseconds), int(number)
+    return decode_or_skip("digest status", fields, partial(_from_fields, DigestStatus)) or DigestStatus()

@@ -20,6 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from redis.asyncio import Redis
 
 from backend.models.base import ChatModel, Delta, Finished, Json, TextDelta, ToolCall
@@ -59,6 +60,7 @@ class _Scope:
     while_exists: str
 
 
+_entry_decoder = msgspec.json.Decoder(Json)
 _index_key = "user:{}:archives".format
 """The key of the sorted set of the names under which a user's model calls are kept."""
 _scope: ContextVar[_Scope | None] = ContextVar("model call scope", default=None)
@@ -107,7 +109,7 @@ class ModelCallLog:
         pipe.zscore(_index_key(owner), name)
         pipe.lrange(model_calls_key(name), 0, -1)
         listed, raw = await self._client.execute(pipe)
-        entries = (decode_or_skip("model call", each, _decode) for each in raw)
+        entries = (decode_or_skip("model call", each, _entry_decoder.decode) for each in raw)
         return None if listed is None else [entry for entry in entries if entry is not None]
 
     async def export(self, owner: str) -> Json:
@@ -219,7 +221,3 @@ def _hidden(match: re.Match[str], name: str) -> str:
         return f"[{name}]"
     begin, end = match.span("hide")
     return f"{match.string[match.start() : begin]}[{name}]{match.string[end : match.end()]}"
-
-
-def _decode(raw: bytes) -> Json:
-    return dict(json.loads(raw))

@@ -1,4 +1,4 @@
-"""The queue brings task ids to workers: pydocket, a queue over Redis Streams, stands behind a protocol of two methods.
+"""The queue brings task ids to workers, by means of pydocket, a queue over Redis Streams.
 
 It brings an id to a worker at least once; a worker that dies leaves its ids to another after the lease it did not
 renew; a delayed id waits in Redis. It knows nothing of tasks but their ids: see `backend.tasks.repository`.
@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 from backend.runtime.faults import skip_record
@@ -59,20 +59,8 @@ class _WarnOnceInAWhile(logging.Filter):
         return True
 
 
-class TaskQueue(Protocol):
-    """A task queue brings ids to workers. Every method may raise `MemoryUnavailable`."""
-
-    async def enqueue(self, task_id: str, delay_s: float = 0.0) -> None:
-        """Bring a task to a worker, not before `delay_s` seconds. Does nothing when it is enqueued or running."""
-        ...
-
-    async def cancel(self, task_id: str) -> None:
-        """Remove a task, or stop it where it runs. A worker that misses the message finds out from the record."""
-        ...
-
-
 class DocketQueue:
-    """The docket queue implements `TaskQueue` over an open docket; see `open_queue`."""
+    """The docket queue brings ids to workers over an open docket. Every method may raise `MemoryUnavailable`."""
 
     def __init__(self, docket: Docket) -> None:
         self.docket = docket
@@ -89,16 +77,17 @@ class DocketQueue:
 
         self.docket.register(run_task, names=[FUNCTION])
 
-    async def enqueue(self, task_id: str, delay_s: float = 0.0) -> None:
-        """Implement `TaskQueue.enqueue`."""
-        await self._client.call(lambda _: self.docket.add(FUNCTION, when=_in(delay_s), key=task_id)(task_id))
+    async def enqueue(self, task_id: str) -> None:
+        """Bring a task to a worker. Does nothing when it is enqueued or running."""
+        await self._client.call(lambda _: self.docket.add(FUNCTION, key=task_id)(task_id))
 
-    async def enqueue_again(self, task_id: str, delay_s: float = 0.0) -> None:
+    async def enqueue_again(self, task_id: str, delay_s: float) -> None:
         """Enqueue a task that runs here: its run is over for the queue when this returns."""
-        await self._client.call(lambda _: self.docket.replace(FUNCTION, when=_in(delay_s), key=task_id)(task_id))
+        when = datetime.now(UTC) + timedelta(seconds=delay_s)
+        await self._client.call(lambda _: self.docket.replace(FUNCTION, when=when, key=task_id)(task_id))
 
     async def cancel(self, task_id: str) -> None:
-        """Implement `TaskQueue.cancel`."""
+        """Remove a task, or stop it where it runs. A worker that misses the message finds out from the record."""
         await self._client.call(lambda _: self.docket.cancel(task_id))
 
     async def delete_unreadable(self) -> None:
@@ -170,7 +159,3 @@ class _LongerPolls:
 
     async def get_message(self, *, timeout: float | None = 0.0, **options: Any) -> Any:
         return await self._pubsub.get_message(timeout=None if timeout is None else max(timeout, WAIT_S), **options)
-
-
-def _in(delay_s: float) -> datetime:
-    return datetime.now(UTC) + timedelta(seconds=delay_s)

@@ -31,7 +31,6 @@ from backend.tasks import task as tasks
 from backend.tasks.task import (
     OPEN_LIMIT,
     ProgressEntry,
-    ResultSink,
     Superseded,
     Task,
     TaskEvent,
@@ -61,6 +60,8 @@ owned_key = "user:{}:tasks".format
 
 T = TypeVar("T")
 Transition = Callable[[Task], Task]
+AddResult = Callable[[Pipe, Task], None]
+"""Adds the entry of a task that is done or failed, exactly one, to the transaction that ends it."""
 _task_decoder = msgspec.json.Decoder(Task)
 _progress_decoder = msgspec.json.Decoder(ProgressEntry)
 
@@ -78,10 +79,10 @@ class TaskRepository:
     """The repository holds all users' tasks; somebody else owns its `redis`. Methods may raise `MemoryUnavailable`."""
 
     def __init__(
-        self, redis: Redis, results: ResultSink, *, keep_s: int = KEEP_S, clock: Callable[[], float] = time.time
+        self, redis: Redis, add_result: AddResult, *, keep_s: int = KEEP_S, clock: Callable[[], float] = time.time
     ) -> None:
         self._client = RedisClient(redis)
-        self._results = results
+        self._add_result = add_result
         self._keep_s = keep_s
         self._clock = clock
 
@@ -280,7 +281,7 @@ class TaskRepository:
         pipe.expire(progress_key(task.id), self._keep_s)
         pipe.publish(EVENTS, msgspec.json.encode(TaskChange(task.id, task.owner, event, detail)))
         if task.state in (TaskState.DONE, TaskState.FAILED):
-            self._results.add_result(pipe, task)
+            self._add_result(pipe, task)
 
 
 async def _all_of(redis: Redis | Pipe, owner: str, limit: int) -> list[Task | None]:

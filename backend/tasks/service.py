@@ -18,7 +18,7 @@ from backend.errors import BadRequest, MemoryUnavailable
 from backend.models.base import Json
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.storage.client import or_default
-from backend.tasks.queue import TaskQueue
+from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Superseded, Task
 
@@ -37,7 +37,7 @@ class TaskService:
     def __init__(
         self,
         repository: TaskRepository,
-        queue: TaskQueue,
+        queue: DocketQueue,
         *,
         kinds: Collection[str],
         clock: Callable[[], float] = time.time,
@@ -104,9 +104,7 @@ class TaskService:
 
     async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:
         """Return the progress of a task, oldest first, at most 100 entries; None as in `get`."""
-        if await self.get(owner, task_id) is None:
-            return None
-        return await self._repository.progress(task_id)
+        return await self._repository.progress(task_id) if await self.get(owner, task_id) else None
 
     async def export(self, owner: str) -> list[Json]:
         """Return all of a user's tasks with their progress, as JSON data."""
@@ -167,7 +165,10 @@ class TaskQueries:
             return None
         if task.open:
             return {**_summary(task), "progress": task.progress}
-        await self._withdraw(user_id, task_id)
+        with contextlib.suppress(MemoryUnavailable):
+            for notice in await self._notices.waiting(user_id):
+                if notice.source == task_id:
+                    await self._notices.withdraw(user_id, notice.id)
         ended = {"result": task.result, "source": task.source, "citations": list(task.citations), "error": task.error}
         return {**_summary(task), **ended}
 
@@ -179,12 +180,6 @@ class TaskQueries:
         """Return the newest tasks in a few words each; none when Redis is slow."""
         tasks: list[Task] = await or_default(self._tasks.list(user_id, IN_PROMPT), [], PROMPT_WITHIN_S)
         return [{"asked": task.instruction[:IN_PROMPT_CHARS], "state": task.state.value} for task in tasks]
-
-    async def _withdraw(self, user_id: str, task_id: str) -> None:
-        with contextlib.suppress(MemoryUnavailable):
-            for notice in await self._notices.waiting(user_id):
-                if notice.source == task_id:
-                    await self._notices.withdraw(user_id, notice.id)
 
 
 def _summary(task: Task) -> Json:

@@ -21,7 +21,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 from backend.errors import PeerError
 from backend.models.base import Json
@@ -199,11 +199,3 @@ def normalised(instruction: str) -> str:
     """Return the instruction without differences that do not change it, so that asking twice is one task."""
     text = unicodedata.normalize("NFKC", instruction).casefold().replace("’", "'")
     return re.sub(r"\s+", " ", text).strip().rstrip(" .?!")
-
-
-class ResultSink(Protocol):
-    """A result sink takes the tasks that are done or failed and has them reported: exactly one entry a task."""
-
-    def add_result(self, transaction: Any, task: Task) -> None:
-        """Add an entry to an open Redis transaction (a redis.asyncio pipeline), the one that ends the task."""
-        ...

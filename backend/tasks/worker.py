@@ -22,7 +22,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any, cast
@@ -57,13 +56,6 @@ POLL_S = 0.5
 """How long one read of the queue waits, and how often due retries are looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requeue:
-    """A run ends in this when its task is to be enqueued again, `delay_s` seconds from now."""
-
-    delay_s: float
-
-
 class TaskRun:
     """A run gives the work on a task its `thinkers.base.Checkpoints`, and takes its progress."""
 
@@ -73,7 +65,7 @@ class TaskRun:
         self._repository = repository
         self._steps = steps
         self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
-        self._has_progress = asyncio.Event()
+        self.has_progress = asyncio.Event()
 
     def __repr__(self) -> str:
         return f"TaskRun({self.task!r}, {len(self._steps)} steps kept)"
@@ -81,7 +73,7 @@ class TaskRun:
     def progress(self, detail: str) -> None:
         """Report how far the work is, without the user's words. Returns at once."""
         self._unsaved.append(detail)
-        self._has_progress.set()
+        self.has_progress.set()
 
     def kept(self, name: str) -> Any | None:
         """Return the value of a step that an earlier run has kept, or None."""
@@ -95,13 +87,9 @@ class TaskRun:
         except (MemoryUnavailable, ValueError) as error:
             log.warning("a step of a task could not be kept: %s", error)
 
-    async def has_progress(self) -> None:
-        """Wait until progress has been reported."""
-        await self._has_progress.wait()
-
     async def save_progress(self) -> None:
         """Write down the progress reported so far. Raises `Superseded`."""
-        self._has_progress.clear()
+        self.has_progress.clear()
         while self._unsaved:
             await self._repository.report_progress(self.task, self._unsaved.popleft())
 
@@ -167,13 +155,14 @@ class TaskRunner:
         for task in self._running:
             task.cancel()
 
-    async def run(self, task_id: str) -> Requeue | None:
-        """Run that task once if it is still open. Raises `MemoryUnavailable` when the run cannot be begun or ended.
+    async def run(self, task_id: str) -> float | None:
+        """Run that task once if it is still open; return in how many seconds to enqueue it again, None for never.
 
-        When cancelled, it stops the work and leaves the record as it is.
+        When cancelled, it stops the work and leaves the record as it is. Raises `MemoryUnavailable` when the run cannot
+        be begun or ended.
         """
         if self._stopping:
-            return Requeue(0.0)
+            return 0.0
         try:
             task = await self._repository.begin(task_id)
             run = TaskRun(task, self._repository, await self._repository.steps(task_id))
@@ -200,7 +189,7 @@ class TaskRunner:
         """Wait until the work is done, stopped, or out of time. Raises `Superseded`."""
         began = time.monotonic()
         while not work.done():
-            progress = asyncio.create_task(run.has_progress())
+            progress = asyncio.create_task(run.has_progress.wait())
             waited: set[asyncio.Future[Any]] = {work, progress}
             try:
                 await asyncio.wait(waited, timeout=self._check_s, return_when=asyncio.FIRST_COMPLETED)
@@ -223,12 +212,12 @@ class TaskRunner:
         if now is None or now.state is not TaskState.RUNNING or now.run != run.task.run:
             raise Superseded("The task is not this run's any more.")
 
-    async def _end(self, run: TaskRun, work: asyncio.Future[TaskResult]) -> Requeue | None:
+    async def _end(self, run: TaskRun, work: asyncio.Future[TaskResult]) -> float | None:
         await asyncio.wait({work}, timeout=STOP_WITHIN_S)
         task, repository, settings = run.task, self._repository, self._settings
         if self._stopping and (not work.done() or work.cancelled()):
             await repository.hand_back(task)
-            return Requeue(0.0)
+            return 0.0
         if not work.done() or work.cancelled():
             return await self._failed(task, f"It took longer than {settings.hard_limit_s:g} seconds.", retries=0)
         if (error := work.exception()) is None:
@@ -236,13 +225,14 @@ class TaskRunner:
             return None
         if isinstance(error, Superseded):
             raise error
-        return await self._failed(task, _speakable(error), retries=settings.retries if _is_transient(error) else 0)
+        transient = error.retryable if isinstance(error, PeerError) else not isinstance(error, BadRequest)
+        return await self._failed(task, _speakable(error), retries=settings.retries if transient else 0)
 
-    async def _failed(self, task: Task, error: str, retries: int) -> Requeue | None:
+    async def _failed(self, task: Task, error: str, retries: int) -> float | None:
         after_s = self._settings.retry_after_s
         fail = partial(self._repository.fail, task, error, retries=retries, retry_after_s=after_s)
         now: Task = await _retried(END_TRIES)(fail)
-        return Requeue(after_s) if now.open else None
+        return after_s if now.open else None
 
 
 def _retried(tries: int) -> AsyncRetrying:
@@ -259,12 +249,6 @@ async def _stop(work: asyncio.Future[TaskResult]) -> None:
         log.warning("the work on a task did not stop in time")
     elif not work.cancelled():
         work.exception()  # read, so that asyncio does not report it as never retrieved
-
-
-def _is_transient(error: BaseException) -> bool:
-    if isinstance(error, PeerError):
-        return error.retryable
-    return not isinstance(error, BadRequest)
 
 
 def _speakable(error: BaseException) -> str:
@@ -299,7 +283,7 @@ class Worker:
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
         """Run tasks from the queue until the end of the block."""
-        self._queue.set_runner(self._run_queued)
+        self._queue.set_runner(self._run)
         working = supervised("task worker", self._work)
         sweeping = supervised("task sweep", self._sweep)
         try:
@@ -343,17 +327,14 @@ class Worker:
             ending.cancel()
         await serving
 
-    async def _run_queued(self, task_id: str) -> None:
+    async def _run(self, task_id: str) -> None:
         """Run a task the queue has brought, and enqueue it again where it is to be run once more."""
-        requeue = await self._run(task_id)
-        if requeue is not None:
-            await self._queue.enqueue_again(task_id, requeue.delay_s)
-
-    async def _run(self, task_id: str) -> Requeue | None:
         try:
-            return cast(Requeue | None, await _retried(BEGIN_TRIES)(self._runner.run, task_id))
+            again_in_s = cast(float | None, await _retried(BEGIN_TRIES)(self._runner.run, task_id))
         except MemoryUnavailable:
-            return Requeue(self._settings.lease_s)
+            again_in_s = self._settings.lease_s
+        if again_in_s is not None:
+            await self._queue.enqueue_again(task_id, again_in_s)
 
     async def _sweep(self) -> None:
         """Enqueue the open tasks that are not enqueued: their creator died in between, or Redis lost a message.

@@ -48,6 +48,7 @@ async def test_entries_are_had_in_order_until_they_are_acknowledged(redis: Redis
     assert await channels.take("ada") == first == await channels.waiting("ada")
     assert await channels.users() == ["ada"]
     await channels.acknowledge("ada", [entry.id for entry in first])
+    await channels.unlist("ada")
     assert await channels.take("ada") == [] and await channels.users() == []
 
 
@@ -57,6 +58,7 @@ async def test_a_user_is_listed_as_long_as_something_waits(redis: Redis) -> None
     first, *_ = await channels.take("ada")
     await channels.add_input("ada", "and more", "voice")  # while the first was thought about
     await channels.acknowledge("ada", [first.id])
+    await channels.unlist("ada")
     assert await channels.users() == ["ada"] and [entry.text for entry in await channels.take("ada")] == ["and more"]
 
 
@@ -169,3 +171,4 @@ async def work(redis: Any, channels: Channels) -> None:
                 pipe.rpush("effects", entry.text or entry.task_id)
             await pipe.execute()
         await channels.acknowledge(user, [entry.id for entry in entries])
+        await channels.unlist(user)

@@ -217,10 +217,10 @@ async def test_a_plan_left_unfinished_is_due_though_nothing_waits() -> None:
         await one.channels.add_input(USER, "hello", "api")
         (entry,) = await one.channels.take(USER)
         await one.state.set_plan(USER, Plan("d1", 1.0, (entry.id,), decision="Hello."))
-        await one.channels.acknowledge(USER, [entry.id], unlist=False)  # and then its process died
+        await one.channels.acknowledge(USER, [entry.id])  # and then its process died
         running = asyncio.create_task(one.coordinator.run())
         await until(lambda: [notice.text for notice in world.notified.values()] == ["Hello."], 20)
-        await until(lambda: one.coordinator.working == 0, 20)
+        await until(lambda: not one.coordinator.working, 20)
         running.cancel()
         await asyncio.wait([running])
         assert await one.state.plan(USER) is None and await one.channels.users() == []

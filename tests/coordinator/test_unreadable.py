@@ -106,7 +106,7 @@ async def test_a_channel_of_nothing_else_is_emptied_and_holds_nobody_up(redis: R
         await rig.redis.zadd(ACTIVE, {"ada": 1.0})
         await rig.channels.add_input("ben", "hello", "api")
         await until(lambda: rig.notified == 1)
-        await until(lambda: rig.coordinator.working == 0)
+        await until(lambda: not rig.coordinator.working)
 
         async def nobody_waits() -> bool:
             return await rig.channels.users() == []
@@ -129,7 +129,7 @@ async def test_a_plan_that_cannot_be_decoded_is_decided_anew_and_its_user_notifi
         await rig.redis.hset("user:ada:digest", mapping={"plan": GARBAGE, "done:1-0:0": "1"})
         await rig.channels.add_input("ada", "hello", "api")
         await until(lambda: rig.notified == 1)
-        await until(lambda: rig.coordinator.working == 0)
+        await until(lambda: not rig.coordinator.working)
         assert await rig.state.plan("ada") is None and (await rig.state.status("ada")).count == 1
         assert skipped_records["coordinator plan"]
 

@@ -64,7 +64,7 @@ async def test_a_digest_passes_the_documented_files() -> None:
             channels.add_result(pipe, tasks.ended)
             await pipe.execute()
             running = asyncio.create_task(coordinator.run())
-            await until(lambda: bool(shown) and coordinator.working == 0)
+            await until(lambda: bool(shown) and not coordinator.working)
             running.cancel()
             await asyncio.wait([running])
         assert [notice.text for notice in world.notified.values()] == ["Bees dance."] and await channels.users() == []

@@ -18,7 +18,7 @@ from backend.tasks.service import TaskService
 from backend.tasks.task import TaskResult
 from backend.testing.memory import FakeMemory
 from tests.http.world import World, world
-from tests.support.tasks import FakeQueue, ResultStream
+from tests.support.tasks import FakeQueue, add_to_stream
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Desk:
 @asynccontextmanager
 async def desk(folder: Path) -> AsyncIterator[Desk]:
     redis = FakeAsyncRedis()
-    repository, outbox = TaskRepository(redis, ResultStream()), Outbox(FakeMemory())
+    repository, outbox = TaskRepository(redis, add_to_stream), Outbox(FakeMemory())
     service, model_calls = TaskService(repository, FakeQueue(), kinds={"research"}), ModelCallLog(redis, outbox)
     async with world(folder, tasks=service, model_calls=model_calls) as here:
         yield Desk(here, repository, service, model_calls, outbox)

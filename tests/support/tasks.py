@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from backend.tasks.queue import DocketQueue
 from backend.tasks.task import Task
 
 RESULTS = "tasks:results"
 
 
-class FakeQueue:
-    """A `TaskQueue` whose tasks nobody runs."""
+class FakeQueue(DocketQueue):
+    """A queue without Redis whose tasks nobody runs."""
 
     def __init__(self) -> None:
         self.waiting: list[str] = []
         self.canceled: list[str] = []
 
-    async def enqueue(self, task_id: str, delay_s: float = 0.0) -> None:
+    async def enqueue(self, task_id: str) -> None:
         if task_id not in self.waiting:
             self.waiting.append(task_id)
 
@@ -26,8 +27,6 @@ class FakeQueue:
             self.waiting.remove(task_id)
 
 
-class ResultStream:
-    """A `ResultSink` that is one Redis stream of `{task_id, owner, state}`."""
-
-    def add_result(self, transaction: Any, task: Task) -> None:
-        transaction.xadd(RESULTS, {"task_id": task.id, "owner": task.owner, "state": task.state.value})
+def add_to_stream(transaction: Any, task: Task) -> None:
+    """Add a result to the one Redis stream of `{task_id, owner, state}`."""
+    transaction.xadd(RESULTS, {"task_id": task.id, "owner": task.owner, "state": task.state.value})

@@ -18,7 +18,7 @@ from backend.tasks.repository import EVENTS, TaskRepository
 from backend.tasks.service import TaskService
 from backend.tasks.task import TaskResult
 from tests.support.redis_server import RedisProcess, running_redis
-from tests.support.tasks import FakeQueue, ResultStream
+from tests.support.tasks import FakeQueue, add_to_stream
 from tests.support.waiting import until
 
 
@@ -52,14 +52,14 @@ async def rig(*here: str) -> AsyncIterator[Rig]:
     """`here` are the owners who have a live session."""
     with running_redis() as server:
         redis, ours, waiting = connect(server.url), connect(server.url), connect_waiting(server.url)
-        repository, registry = TaskRepository(redis, ResultStream()), CollectorRegistry()
+        repository, registry = TaskRepository(redis, add_to_stream), CollectorRegistry()
         shown: list[tuple[str, TaskChanged]] = []
         queue: Any = QueueOfThreeWorkers()
-        metrics = TaskMetrics(TaskRepository(ours, ResultStream()), queue)
+        metrics = TaskMetrics(TaskRepository(ours, add_to_stream), queue)
         registry.register(metrics)
         pubsub = PubSub(ours, waiting)
         broadcaster = TaskBroadcaster(
-            TaskRepository(ours, ResultStream()),
+            TaskRepository(ours, add_to_stream),
             metrics,
             is_here=lambda owner: owner in here,
             publish=lambda owner, event: shown.append((owner, event)),

@@ -23,7 +23,7 @@ from backend.thinkers.run import ThinkerRun
 from demo.offline.demonstration.intents import Question as Wish
 from demo.offline.demonstration.routing import routing_of
 from tests.call.world import settle, think_at_once, thinkers
-from tests.support.tasks import FakeQueue, ResultStream
+from tests.support.tasks import FakeQueue, add_to_stream
 
 
 async def plans_and_waits(run: ThinkerRun) -> Answer:
@@ -41,7 +41,7 @@ class OneCall:
     shown: list[ThinkerChanged] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.repository = TaskRepository(FakeAsyncRedis(), ResultStream())
+        self.repository = TaskRepository(FakeAsyncRedis(), add_to_stream)
         self.service = TaskService(self.repository, FakeQueue(), kinds={"research", "slow"})
         self.handoff = BackgroundHandoff(self.service)
         self.thinkers = thinkers(

@@ -25,7 +25,7 @@ from backend.tasks.task import Task, TaskState
 from demo.services.server import ApiServer, serving
 from tests.support.redis_server import running_redis
 from tests.support.research_mind import REPORT, ResearchMind
-from tests.support.tasks import ResultStream
+from tests.support.tasks import add_to_stream
 from tests.support.waiting import until
 
 COMMAND = Path(sys.executable).parent / "responder-thinker"
@@ -193,7 +193,7 @@ class Shared:
 async def shared_redis() -> AsyncIterator[Shared]:
     with running_redis() as running:
         redis = connect(running.url)
-        repository = TaskRepository(redis, ResultStream())
+        repository = TaskRepository(redis, add_to_stream)
         try:
             async with open_queue(running.url) as queue:
                 yield Shared(running.url, redis, repository, TaskService(repository, queue, kinds={"research"}))

@@ -17,7 +17,7 @@ from backend.tasks.repository import COUNTS, EVENTS, OPEN, PROGRESS_LIMIT, RUNNI
 from backend.tasks.service import TaskService
 from backend.tasks.task import OPEN_LIMIT, Superseded, TaskResult, TaskState
 from tests.support.redis_server import RedisProcess, running_redis
-from tests.support.tasks import RESULTS, FakeQueue, ResultStream
+from tests.support.tasks import RESULTS, FakeQueue, add_to_stream
 
 ANSWER = TaskResult("It is blue.", "live", ("Some source",))
 
@@ -38,7 +38,7 @@ async def redis(request: pytest.FixtureRequest, server: RedisProcess) -> AsyncIt
 
 @pytest.fixture
 def repository(redis: Redis) -> TaskRepository:
-    return TaskRepository(redis, ResultStream())
+    return TaskRepository(redis, add_to_stream)
 
 
 @pytest.fixture
@@ -275,7 +275,7 @@ async def test_an_export_holds_all_of_it_and_an_erasure_leaves_nothing(
 async def test_a_redis_that_is_gone_is_an_error_of_ours() -> None:
     with running_redis() as server:
         client = connect(server.url)
-        service = TaskService(TaskRepository(client, ResultStream()), FakeQueue(), kinds={"research"})
+        service = TaskService(TaskRepository(client, add_to_stream), FakeQueue(), kinds={"research"})
         task = await service.create("ana", "research", "Why?")
         server.kill()
         with pytest.raises(MemoryUnavailable):

@@ -38,7 +38,7 @@ from backend.tasks.task import Superseded, Task, TaskResult, TaskState
 from backend.tasks.worker import TaskRun, Worker
 from backend.testing.memory import FakeMemory
 from tests.support.redis_server import RedisProcess, running_redis
-from tests.support.tasks import FakeQueue, ResultStream
+from tests.support.tasks import FakeQueue, add_to_stream
 from tests.support.waiting import until
 
 BAD = "bad"
@@ -62,7 +62,7 @@ async def redis(server: RedisProcess) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 def repository(redis: Redis) -> TaskRepository:
-    return TaskRepository(redis, ResultStream())
+    return TaskRepository(redis, add_to_stream)
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ async def test_a_worker_goes_on_after_a_task_it_cannot_decode(server: RedisProce
     async def work(run: TaskRun) -> TaskResult:
         return TaskResult("Because.", "live")
 
-    repository = TaskRepository(redis, ResultStream())
+    repository = TaskRepository(redis, add_to_stream)
     settings = BackgroundSettings.model_validate({"lease_s": 0.6})
     async with open_queue(server.url) as queue:
         service = TaskService(repository, queue, kinds={"research"})
@@ -132,7 +132,7 @@ async def test_a_worker_goes_on_after_a_queue_message_it_cannot_decode(
     async def work(run: TaskRun) -> TaskResult:
         return TaskResult("Because.", "live")
 
-    repository, before = TaskRepository(redis, ResultStream()), restarts["task worker"]
+    repository, before = TaskRepository(redis, add_to_stream), restarts["task worker"]
     settings = BackgroundSettings.model_validate({"lease_s": 0.6})
     async with open_queue(server.url) as queue, Worker(queue, repository, work, settings).working():
         service, stream = TaskService(repository, queue, kinds={"research"}), queue.docket.stream_key

@@ -23,7 +23,7 @@ from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskResult, TaskState
 from backend.tasks.worker import TaskRun, TaskWork, Worker
 from tests.support.redis_server import RedisProcess, running_redis
-from tests.support.tasks import RESULTS, ResultStream
+from tests.support.tasks import RESULTS, add_to_stream
 from tests.support.waiting import until
 
 LEASE_S = 0.6
@@ -80,7 +80,7 @@ class Rig:
 async def rigged(
     redis: Redis, server: RedisProcess | None, work: TaskWork, settings: BackgroundSettings = QUICK
 ) -> AsyncIterator[Rig]:
-    repository = TaskRepository(redis, ResultStream())
+    repository = TaskRepository(redis, add_to_stream)
     async with open_queue(server.url if server else None) as queue:
         worker = Worker(queue, repository, work, settings, check_s=CHECK_S)
         async with worker.working():
@@ -242,7 +242,7 @@ async def test_a_worker_that_ends_hands_its_task_to_another_at_once(redis: Redis
         async with rigged(redis, server, forever) as first:
             task = await first.service.create("ana", "research", "the sky")
             await first.becomes(task, TaskState.RUNNING)
-        back = await TaskRepository(redis, ResultStream()).find(task.id)
+        back = await TaskRepository(redis, add_to_stream).find(task.id)
         assert back is not None
         assert (back.state, back.deaths) == (TaskState.QUEUED, 0)
         began = time.monotonic()
