@@ -35,8 +35,7 @@ from redis.exceptions import ResponseError
 
 from backend.models.base import Json
 from backend.runtime.faults import decode_or_skip
-from backend.storage.client import Pipe, RedisClient
-from backend.storage.lease import Lease
+from backend.storage.client import Lease, Pipe, RedisClient
 from backend.tasks.task import Task
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeRepository, spoken_text
 from backend.runtime.faults import call_listener
 from backend.runtime.supervisor import supervised
-from backend.storage.lease import Lease
+from backend.storage.client import Lease
 from backend.storage.pubsub import PubSub
 
 log = logging.getLogger(__name__)

@@ -20,8 +20,7 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.runtime.faults import decode_or_skip
-from backend.storage.client import Pipe, RedisClient
-from backend.storage.lease import Lease
+from backend.storage.client import Lease, Pipe, RedisClient
 
 log = logging.getLogger(__name__)
 

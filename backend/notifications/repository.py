@@ -19,8 +19,7 @@ from redis.asyncio import Redis
 from backend.errors import MemoryUnavailable, TooMany
 from backend.notifications.reminders import Reminder
 from backend.runtime.faults import decode_or_skip
-from backend.storage.client import Pipe, RedisClient
-from backend.storage.lease import Lease
+from backend.storage.client import Lease, Pipe, RedisClient
 
 DUE = "reminders:due"
 BUSY_S = 86_400

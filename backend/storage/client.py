@@ -1,15 +1,17 @@
 """The one way to Redis: every call is bounded in time, fails as `MemoryUnavailable`, and meets a circuit breaker.
 
 A store makes one `RedisClient` over the process's connection pool and goes through it for everything: `call` for plain
-commands, `transact` for read, decide and write; `lease.py` builds on it what one process does alone. Each store has a
-circuit breaker of its own, so that a slow command of one does not shut the others out.
+commands, `transact` for read, decide and write, a `Lease` for what one process does alone. Each store has a circuit
+breaker of its own, so that a slow command of one does not shut the others out.
 """
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias, TypeVar, cast
 
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -20,6 +22,7 @@ from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeout
 
 from backend.errors import MemoryUnavailable
+from backend.runtime.supervisor import supervised
 
 TIMEOUT_S = 1.0
 """Seconds a call may take, all in all."""
@@ -31,6 +34,8 @@ CONNECTIONS = 16
 """Connections at most; further calls wait for one, within their second."""
 ATTEMPTS = 100
 """Times a transaction is tried while others write to the same keys; the time limit usually ends it earlier."""
+RENEWALS = 4
+"""Renewals within the life of a lease: three may fail before it is lost."""
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -157,6 +162,75 @@ class CircuitBreaker:
     def succeeded(self) -> None:
         """Close: the peer answered, be it with an error."""
         self._probe_at = None
+
+
+class Lease:
+    """A lease is the right to do something alone, over all processes: one holder's claim to the key `name`.
+
+    The key holds the holder's token and expires `ttl_s` seconds after it was last renewed, so that a holder that died
+    loses it; only the token renews and releases it. redis-py's own `Lock` does the same with Lua scripts, which the
+    in-process fallback (fakeredis) cannot run without a Lua interpreter of its own, and it cannot be taken over.
+    Every method may raise `MemoryUnavailable`.
+    """
+
+    def __init__(self, client: RedisClient, name: str, ttl_s: float, token: str | None = None) -> None:
+        """`token` names the holder in the key; without one it is random."""
+        self._client = client
+        self._name = name
+        self._ttl_ms = round(ttl_s * 1000)
+        self.token = token or secrets.token_hex(8)
+
+    def __repr__(self) -> str:
+        return f"Lease({self.token}, {self._ttl_ms} ms)"  # the name may hold a user's id
+
+    async def acquire(self) -> bool:
+        """Take the lease, and return whether it is ours now; False while anybody holds it, this holder included."""
+        taken = self._client.call(lambda redis: redis.set(self._name, self.token, nx=True, px=self._ttl_ms))
+        return bool(await taken)
+
+    async def take_over(self) -> None:
+        """Take the lease from whoever holds it."""
+        await self._client.call(lambda redis: redis.set(self._name, self.token, px=self._ttl_ms))
+
+    async def renew(self) -> bool:
+        """Hold the lease for another `ttl_s` seconds; False: it is not ours any more."""
+        return await self._if_ours(lambda pipe: pipe.pexpire(self._name, self._ttl_ms))
+
+    async def release(self) -> bool:
+        """Give the lease back; False: it was not ours any more."""
+        return await self._if_ours(lambda pipe: pipe.delete(self._name))
+
+    async def keep_renewed(self) -> None:
+        """Renew the lease in time, again and again, until it is lost or the task is cancelled."""
+        while True:
+            await asyncio.sleep(self._ttl_ms / 1000 / RENEWALS)
+            with suppress(MemoryUnavailable):
+                if not await self.renew():
+                    return
+
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[bool]:
+        """Hold the lease for the block, renewing it; the block gets False when somebody else holds it."""
+        if not await self.acquire():
+            yield False
+            return
+        renewing = supervised("lease renewal", self.keep_renewed)
+        try:
+            yield True
+        finally:
+            renewing.cancel()
+            await asyncio.wait([renewing])
+            with suppress(MemoryUnavailable):
+                await self.release()
+
+    async def _if_ours(self, change: Callable[[Pipe], object]) -> bool:
+        def write(pipe: Pipe, holder: bytes | None) -> bool:
+            ours = holder == self.token.encode()
+            if ours:
+                change(pipe)
+            return ours
+
+        return await self._client.transact(self._name, read=lambda pipe: pipe.get(self._name), write=write)
 
 
 async def or_default(asked: Awaitable[T], default: V, within_s: float) -> T | V:

@@ -10,8 +10,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.storage import client as module
-from backend.storage.client import REST_S, CircuitBreaker, Pipe, RedisClient, connect, or_default
-from backend.storage.lease import Lease
+from backend.storage.client import REST_S, CircuitBreaker, Lease, Pipe, RedisClient, connect, or_default
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
