@@ -16,7 +16,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from typing import Any, TextIO
+from typing import Any
 
 import anyio
 import httpx2
@@ -75,19 +75,15 @@ class RemoteServer:
         self._entry = entry
         self._wait = wait
         self._client: Client | None = None
-        self._tools: Mapping[str, Tool] = {}
+        self.tools: Mapping[str, Tool] = {}
+        """The tools that are available now, by name."""
         self._trouble = "connecting"
         self._changed = asyncio.Event()
         self._scope = anyio.CancelScope()
         self._starting = self._ending = False
 
     def __repr__(self) -> str:
-        return f"RemoteServer({self.name}: {self.state}, {len(self._tools)} tools)"
-
-    @property
-    def tools(self) -> Mapping[str, Tool]:
-        """The tools that are available now, by name."""
-        return self._tools
+        return f"RemoteServer({self.name}: {self.state}, {len(self.tools)} tools)"
 
     @property
     def state(self) -> str:
@@ -105,7 +101,7 @@ class RemoteServer:
                 except Exception as error:  # noqa: BLE001 - a foreign server's fault costs its tools, nothing else
                     reason = why(error)
                 finally:
-                    self._client, self._tools = None, {}
+                    self._client, self.tools = None, {}
                 failures = 1 if asyncio.get_running_loop().time() - began > STEADY_S else failures + 1
                 pause = self._wait(failures)
                 self._trouble = f"{reason}; next attempt in {pause:.0f} s"
@@ -149,9 +145,14 @@ class RemoteServer:
             async with asyncio.timeout(CONNECT_WITHIN_S):
                 await stack.enter_async_context(client)
             while True:
-                self._offer(await self._listed(client))
-                self._client = client
-                await self._wait_for_change(REFRESH_S)
+                fresh = tools_of(Origin(self.name, self._entry, self.call), await self._listed(client))
+                if self._trouble:
+                    log.info("%s offers %d tools", self.name, len(fresh))
+                self.tools, self._trouble, self._client = fresh, "", client
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(REFRESH_S):
+                        await self._changed.wait()
+                self._changed.clear()
 
     async def _streams(self, stack: AsyncExitStack) -> Streams:
         entry = self._entry
@@ -184,7 +185,8 @@ class RemoteServer:
         """Run a server that is a program, with its error output passed on or dropped."""
         self._starting = True  # a process cancelled in between would have no owner
         try:
-            with _error_output(self._entry.stderr) as errors:
+            errors_to = os.dup(2) if self._entry.stderr else os.open(os.devnull, os.O_WRONLY)
+            with os.fdopen(errors_to, "w") as errors:
                 async with stdio_client(parameters, errlog=errors) as streams:
                     self._starting = False
                     if self._ending:
@@ -203,21 +205,6 @@ class RemoteServer:
                 if (cursor := page.next_cursor) is None:
                     break
         return listed
-
-    def _offer(self, listed: list[Listed]) -> None:
-        fresh = tools_of(Origin(self.name, self._entry, self.call), listed)
-        if self._trouble:
-            log.info("%s offers %d tools", self.name, len(fresh))
-        self._tools, self._trouble = fresh, ""
-
-    async def _wait_for_change(self, seconds: float) -> None:
-        """Wait until there is reason to list the tools again, or for this long."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        except TimeoutError:
-            return
-        self._changed.clear()
 
     async def _on_message(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -257,10 +244,6 @@ class RemoteServers:
                 task.cancel()
             with suppress(asyncio.CancelledError):
                 await asyncio.gather(*slow, return_exceptions=True)
-
-
-def _error_output(passed_on: bool) -> TextIO:
-    return os.fdopen(os.dup(2), "w") if passed_on else open(os.devnull, "w")  # noqa: PTH123 - a device, not a path
 
 
 def why(error: BaseException) -> str:

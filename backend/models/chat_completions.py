@@ -30,8 +30,6 @@ log = logging.getLogger(__name__)
 RETRYABLE_STATUS = frozenset({408, 409, 429})
 HOPELESS_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "account_deactivated"})
 """Error codes that come with status 429 but are permanent."""
-
-
 OnFailure = Callable[[str, int, str, float], None]
 """Receives the model, the number of the attempt, what went wrong, and the seconds it took."""
 
@@ -53,10 +51,6 @@ class Patience:
         """Return the pause after the failed attempt number `attempt`, counted from 1."""
         grown: float = self.backoff_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
         return min(max(grown, asked_s), self.longest_pause_s)
-
-    def pause_after(self, state: RetryCallState) -> float:
-        """Return the pause after a failed attempt, as tenacity asks for it."""
-        return self.pause_s(state.attempt_number, getattr(_error(state), "asked_s", 0.0))
 
 
 class ChatCompletions:
@@ -93,7 +87,6 @@ class ChatCompletions:
         model: str,
         tools: Sequence[Json] = (),
     ) -> AsyncGenerator[Delta, None]:
-        """Yield the deltas of an answer; `ChatModel.stream` documents them."""
         request: Json = {"messages": list(messages)}
         if tools:
             request["tools"] = list(tools)
@@ -125,7 +118,7 @@ class ChatCompletions:
 
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._patience.attempts),
-            wait=self._patience.pause_after,
+            wait=lambda state: self._patience.pause_s(state.attempt_number, getattr(_error(state), "asked_s", 0.0)),
             retry=retry_if_exception(lambda error: isinstance(error, ModelUnavailable) and error.retryable),
             before_sleep=lambda state: log.info("model %s: %s Trying again.", request["model"], _error(state)),
             reraise=True,

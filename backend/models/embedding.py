@@ -64,7 +64,6 @@ class EmbeddingsAPI:
         return f"EmbeddingsAPI({self.base_url}, {self.model})"
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return one vector for each text; `Embedder.embed` documents the errors."""
         try:
             async with asyncio.timeout(WITHIN_S):
                 response: httpx2.Response = await AsyncRetrying(
@@ -96,7 +95,6 @@ class NoEmbeddings:
         return "NoEmbeddings()"
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Raise `EmbeddingUnavailable`."""
         raise EmbeddingUnavailable("No embedding model is configured.", hint=HINT)
 
 

@@ -11,6 +11,7 @@ import json
 import secrets
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from itertools import groupby
 from typing import Any
 
 from backend.models.base import ChatModel, Delta, Finished, Json, TextDelta, ToolCall
@@ -93,17 +94,12 @@ def as_text(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, 
     """
     names, text = names_of(tools), []
     called = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
-    results: list[str] = []
-    for message in messages:
-        if message["role"] == "tool":
-            results.append(_result(called.get(message.get("tool_call_id"), ""), str(message["content"]), names))
-            continue
-        if results:
+    for is_result, group in groupby(messages, lambda message: message["role"] == "tool"):
+        if is_result:
+            results = [_result(called.get(each.get("tool_call_id"), ""), str(each["content"]), names) for each in group]
             text.append({"role": "user", "content": "\n".join(results)})
-            results = []
-        text.append(_as_text(message))
-    if results:
-        text.append({"role": "user", "content": "\n".join(results)})
+        else:
+            text += map(_as_text, group)
     return _guided(text, tools)
 
 

@@ -144,21 +144,17 @@ class TagReader:
             yield from self._released(len(self._buffer) - (0 if last else _held(self._buffer, OPENERS)))
             return
         yield from self._released(at)
-        if opener == FENCE:
-            yield from self._at_fence()
+        if opener == FENCE and self._state is ReaderState.CODE:
+            yield from self._released(len(FENCE))
+            self._state = ReaderState.WORDS
+        elif opener == FENCE:
+            self._state = ReaderState.FENCE
         elif opener == CALL:
             self._fenced = self._state is ReaderState.CODE
-            self._begin_call(len(CALL))
+            self._begin_call()
         else:
             self._closer = THINK_END if opener == THINK else RESULT_END
             self._behind, self._state = self._state, ReaderState.HIDDEN
-
-    def _at_fence(self) -> Iterator[Piece]:
-        if self._state is ReaderState.CODE:
-            yield from self._released(len(FENCE))
-            self._state = ReaderState.WORDS
-        else:
-            self._state = ReaderState.FENCE
 
     def _released(self, size: int) -> Iterator[Piece]:
         text, self._buffer = self._buffer[:size], self._buffer[size:]
@@ -176,8 +172,8 @@ class TagReader:
 
     # --- calls ----------------------------------------------------------------------------------------
 
-    def _begin_call(self, skip: int) -> None:
-        self._buffer = self._buffer[skip:]
+    def _begin_call(self) -> None:
+        self._buffer = self._buffer[len(CALL) :]
         self._scan = _ObjectScan()
         self._state = ReaderState.CALL
 
@@ -240,7 +236,7 @@ class TagReader:
         elif rest.startswith(FENCE) and self._fenced:
             self._buffer, self._fenced = rest[len(FENCE) :], False
         elif rest.startswith(CALL):
-            self._begin_call(len(CALL))
+            self._begin_call()
         elif rest and (last or _held(rest, (CALL_END, FENCE, CALL)) != len(rest)):
             self._state = ReaderState.OVER
 

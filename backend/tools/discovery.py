@@ -58,10 +58,9 @@ def _loaded(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses and type hints look their module up there
     try:
         spec.loader.exec_module(module)
-    except VoiceError:
-        del sys.modules[name]
-        raise
     except Exception as error:
         del sys.modules[name]
+        if isinstance(error, VoiceError):
+            raise
         raise BadPlugin(f"{path} cannot be loaded: {error}.") from error
     return module

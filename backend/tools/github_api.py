@@ -33,6 +33,15 @@ PAGES_LIMIT = 3
 """Pages of one list that are read, at most."""
 SAID_LIMIT = 200
 """Characters of GitHub's own words that are passed on."""
+REFUSALS = {
+    401: "GitHub does not accept our token; the operator has to renew GITHUB__TOKEN.",
+    403: "GitHub does not let our token do that.{said}",
+    404: "There is no {what}, or our token may not see it.",
+    410: "That is gone, or turned off: {what}.{said}",
+    422: "GitHub does not accept it as it is.{said}",
+    **dict.fromkeys((301, 302, 307, 308), "The {what} has moved to another place."),
+}
+"""Status → the refusal in words; `said` are GitHub's own."""
 
 Method = Literal["GET", "POST", "PATCH"]
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
@@ -164,25 +173,13 @@ def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
     status, said = answered.response.status_code, _said(answered)
     if status in (403, 429) and (wait_s := _limited_for_s(answered, now)) is not None:
         return refused(f"{SERVICE} accepts no more requests from us for {_duration(wait_s)}.")
-    match status:
-        case 401:
-            return refused(f"{SERVICE} does not accept our token; the operator has to renew GITHUB__TOKEN.")
-        case 403:
-            return refused(f"{SERVICE} does not let our token do that.{said}")
-        case 404:
-            return refused(f"There is no {what}, or our token may not see it.")
-        case 410:
-            return refused(f"That is gone, or turned off: {what}.{said}")
-        case 422:
-            return refused(f"{SERVICE} does not accept it as it is.{said}")
-        case 301 | 302 | 307 | 308:
-            return refused(f"The {what} has moved to another place.")
-        case _ if status >= 500:
-            return ServiceUnreachable(f"{SERVICE} has an error of its own ({status}).")
-        case _ if status >= 300:
-            return refused(f"{SERVICE} refuses the request ({status}).{said}")
-        case _:
-            return ServiceUnreachable(f"{SERVICE} sent an answer that is not JSON.")
+    if status in REFUSALS:
+        return refused(REFUSALS[status].format(what=what, said=said))
+    if status >= 500:
+        return ServiceUnreachable(f"{SERVICE} has an error of its own ({status}).")
+    if status >= 300:
+        return refused(f"{SERVICE} refuses the request ({status}).{said}")
+    return ServiceUnreachable(f"{SERVICE} sent an answer that is not JSON.")
 
 
 def _limited_for_s(answered: Answered, now: float) -> float | None:
