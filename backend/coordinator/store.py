@@ -127,7 +127,6 @@ class Plan(msgspec.Struct, frozen=True):
     id: str
     at: float
     entries: tuple[str, ...]
-    """The entries of the channel it is about."""
     sources: tuple[str, ...] = ()
     """The tasks whose results are among them."""
     decision: str = ""
@@ -229,7 +228,6 @@ class Channels:
         return [msgspec.to_builtins(entry) for entry in await self.waiting(user_id, limit=1_000)]
 
     async def erase(self, user_id: str) -> None:
-        """Erase the user's channel."""
         pipe = self._client.pipeline()
         pipe.delete(_inbox(user_id))
         pipe.zrem(ACTIVE, user_id)
@@ -361,7 +359,6 @@ class CoordinatorState:
         }
 
     async def erase(self, user_id: str) -> None:
-        """Erase the user's state."""
         names = (_history(user_id), _digest(user_id), _feedback(user_id), _digests(user_id))
         await self._client.call(lambda redis: redis.delete(*names))
 

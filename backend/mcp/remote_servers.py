@@ -222,12 +222,10 @@ class RemoteServers:
         return f"RemoteServers({', '.join(map(repr, self._servers.values()))})"
 
     def owns(self, name: str) -> bool:
-        """Return True if a tool of this name would belong to one of the servers."""
         server, separator, tool = name.partition("__")
         return bool(separator and tool) and server in self._servers
 
     def tools(self) -> Mapping[str, Tool]:
-        """Return the tools of all servers that are available now, by name."""
         return {name: tool for server in self._servers.values() for name, tool in server.tools.items()}
 
     def states(self) -> dict[str, str]:

@@ -105,7 +105,6 @@ class ChatCompletions:
                 log.warning("model %s failed (%s); asking %s", name, error, names[number])
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.close()
 
     async def _first_success(self, request: Json) -> AsyncGenerator[Delta, None]:

@@ -117,7 +117,6 @@ class ModelCallLog:
         return {name: entries for name in await self._names(owner) if (entries := await self.read(owner, name))}
 
     async def erase(self, owner: str) -> None:
-        """Erase all of a user's entries."""
         names = [model_calls_key(name) for name in await self._names(owner)]
         await self._client.call(lambda redis: redis.delete(_index_key(owner), *names))
 

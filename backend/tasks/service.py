@@ -153,7 +153,6 @@ class TaskQueries:
         return f"TaskQueries({self._tasks!r})"
 
     async def newest(self, user_id: str) -> list[Json]:
-        """Return the newest tasks, as JSON data without their results."""
         return [_summary(task) for task in await self._tasks.list(user_id, SHOWN)]
 
     async def result(self, user_id: str, task_id: str) -> Json | None:
@@ -173,7 +172,6 @@ class TaskQueries:
         return {**_summary(task), **ended}
 
     async def cancel(self, user_id: str, task_id: str) -> str:
-        """Cancel a task, and return what became of it; see `TaskService.cancel`."""
         return await self._tasks.cancel(user_id, task_id)
 
     async def for_prompt(self, user_id: str) -> list[dict[str, str]]:

@@ -85,20 +85,17 @@ class Task:
     run: int = 0
     """The number of the newest run: how often it was begun."""
     failures: int = 0
-    """Runs that failed."""
     deaths: int = 0
     """Runs whose worker was not heard of again."""
     progress: str = ""
     """The latest progress of the newest run, without the user's words."""
     result: str = ""
-    """The answer, once it is done."""
     source: str = ""
     """Where the answer comes from: live, cache, sample or model."""
     citations: tuple[str, ...] = ()
     error: str = ""
     """Why it failed, in words that can be spoken; while a retry waits, why it will be tried again."""
     started_at: float | None = None
-    """When it was first begun."""
     ended_at: float | None = None
 
     def __repr__(self) -> str:

@@ -300,32 +300,28 @@ class Worker:
 
     async def _work(self) -> None:
         """Run the library's worker until the end; should it return before, it is started again."""
-        while not self._ending.is_set():
-            with contextlib.suppress(MemoryUnavailable):
-                await self._queue.delete_unreadable()
-            await self._serve()
-
-    async def _serve(self) -> None:
-        """Run the library's worker until it fails or we end: leaving its block makes it finish what runs, and stop."""
         from docket import Worker as DocketWorker
 
         lease_s = self._settings.lease_s
         poll = timedelta(seconds=min(POLL_S, lease_s / 8))
-        async with DocketWorker(
-            self._queue.docket,
-            name=self.name,
-            concurrency=self._settings.concurrency,
-            redelivery_timeout=timedelta(seconds=lease_s),
-            reconnection_delay=timedelta(seconds=1),
-            minimum_check_interval=poll,
-            scheduling_resolution=poll,
-            schedule_automatic_tasks=False,
-        ) as worker:
-            serving = asyncio.create_task(worker.run_forever(), name="queue worker")
-            ending = asyncio.create_task(self._ending.wait())
-            await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
-            ending.cancel()
-        await serving
+        while not self._ending.is_set():
+            with contextlib.suppress(MemoryUnavailable):
+                await self._queue.delete_unreadable()
+            async with DocketWorker(  # leaving this block makes it finish what runs, and stop
+                self._queue.docket,
+                name=self.name,
+                concurrency=self._settings.concurrency,
+                redelivery_timeout=timedelta(seconds=lease_s),
+                reconnection_delay=timedelta(seconds=1),
+                minimum_check_interval=poll,
+                scheduling_resolution=poll,
+                schedule_automatic_tasks=False,
+            ) as worker:
+                serving = asyncio.create_task(worker.run_forever(), name="queue worker")
+                ending = asyncio.create_task(self._ending.wait())
+                await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
+                ending.cancel()
+            await serving
 
     async def _run(self, task_id: str) -> None:
         """Run a task the queue has brought, and enqueue it again where it is to be run once more."""

@@ -82,7 +82,8 @@ async def calendar_list_events(
     zone = await zone_for(memory, principal.user_id, time_zone)
     first, last = _span(start, end, clock.now(), zone)
     listing = await calendars.between(principal.user_id, first, last)
-    matching = [shown(one, zone) for one in listing.occurrences if _matches(one, query)]
+    found = [one for one in listing.occurrences if matches(f"{one.title} {one.location} {one.notes}", query)]
+    matching = [shown(one, zone) for one in found]
     events = fitting(matching)
     data: Json = {"events": events, "from": first.isoformat(), "to": last.isoformat()}
     if len(events) < len(matching):
@@ -244,7 +245,8 @@ def read_original(text: str) -> Moment | None:
 def shown(one: Occurrence, zone: ZoneInfo | None) -> Json:
     """Return an event as the model sees it, without empty fields. Days include the last one."""
     event: Json = {"id": one.event_id, "title": one.title, "when": words(one.start, zone)}
-    event |= {"start": written(one.start, zone), "end": written(_last(one), zone)}
+    last = one.end if isinstance(one.end, datetime) else max(one.start, one.end - DAY)
+    event |= {"start": written(one.start, zone), "end": written(last, zone)}
     if not isinstance(one.start, datetime):
         event["all_day"] = True
     if one.original is not None:
@@ -272,10 +274,6 @@ def _here(moment: Moment, zone: ZoneInfo | None) -> Moment:
     if isinstance(moment, datetime) and moment.tzinfo is not None and zone is not None:
         return moment.astimezone(UTC).astimezone(zone)  # a time the clocks jump over is one that they do show
     return moment
-
-
-def _last(one: Occurrence) -> Moment:
-    return one.end if isinstance(one.end, datetime) else max(one.start, one.end - DAY)
 
 
 def _zone(name: str) -> ZoneInfo | None:
@@ -306,6 +304,6 @@ def _moment(moment: Moment, zone: ZoneInfo | None) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _matches(one: Occurrence, query: str) -> bool:
-    text = f"{one.title} {one.location} {one.notes}".casefold()
-    return all(word in text for word in query.casefold().split())
+def matches(text: str, query: str) -> bool:
+    """Return True if the text holds all words of the query."""
+    return all(word in text.casefold() for word in query.casefold().split())

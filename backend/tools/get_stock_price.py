@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -75,13 +76,13 @@ class _Shares(ServiceAnswer):
     result: list[Share]
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class _Finnhub:
     """The three requests of Finnhub's API."""
 
-    def __init__(self, http: AsyncClient, url: str, key: str) -> None:
-        self._http = http
-        self._url = url.rstrip("/")
-        self._key = key
+    http: AsyncClient
+    url: str
+    key: str
 
     async def quote(self, symbol: str) -> _Quote | None:
         """Return the quote; None for a symbol the service does not know, which it answers with zeros."""
@@ -96,12 +97,12 @@ class _Finnhub:
             return _Profile()
 
     async def search(self, name: str) -> list[Share]:
-        """Return the shares whose company's name fits, best first."""
         return (await self._get("/search", _Shares, q=name)).result
 
     async def _get(self, path: str, form: type[A], **params: str) -> A:
         # the key goes in a header: addresses end up in logs
-        return await fetch_answer(self._http, SERVICE, self._url + path, form, params, {"X-Finnhub-Token": self._key})
+        headers = {"X-Finnhub-Token": self.key}
+        return await fetch_answer(self.http, SERVICE, self.url.rstrip("/") + path, form, params, headers)
 
 
 async def _look_up(finnhub: _Finnhub, company: str) -> Json:

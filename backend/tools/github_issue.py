@@ -106,7 +106,6 @@ class _Issues:
         return Result(data, citations=(f"Issues of {self._repo}",))
 
     async def view(self, number: int) -> Result:
-        """Show one issue with its text."""
         issue = (await self._api.get(f"{self._path}/{number}", what=self._what(number))).data
         shown = _whole(issue)
         source = f"{self._repo} issue {issue.get('number')} ({issue.get('html_url')})"

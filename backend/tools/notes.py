@@ -17,7 +17,7 @@ from backend.calendar.when import parse_when
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
 from backend.tools.base import OURS, Clock, Json, Principal, Result, fitting, tool
-from backend.tools.calendar import NO_ZONE, When, Zone, words, written, zone_for
+from backend.tools.calendar import NO_ZONE, When, Zone, matches, words, written, zone_for
 from backend.tools.fetch import refused
 from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
 
@@ -119,17 +119,13 @@ async def _meant(kept: Notes, user_id: str, note_id: str, now: datetime) -> str:
 
 def _listed(kept: Sequence[StoredNote], query: str, now: datetime, zone: ZoneInfo | None, *, resolved: bool) -> Result:
     """Return the notes: the soonest due first, then those without a time, the newest first."""
-    wanted = [note for note in kept if (resolved or note.open) and _matches(note, query)]
+    wanted = [note for note in kept if (resolved or note.open) and matches(note.text, query)]
     wanted.sort(key=lambda note: (note.due_at(zone) or float("inf"), -note.created))
     matching = [shown(note, zone, now) for note in wanted]
     data: Json = {"notes": fitting(matching)}
     if len(data["notes"]) < len(matching):
         data["more"] = len(matching) - len(data["notes"])
     return Result(data)
-
-
-def _matches(note: StoredNote, query: str) -> bool:
-    return all(word in note.text.casefold() for word in query.casefold().split())
 
 
 def _result_of(done: str, note: StoredNote, zone: ZoneInfo | None) -> Result:

@@ -92,12 +92,10 @@ class _Pubmed:
             self._params["api_key"] = settings.ncbi_api_key.get_secret_value()
 
     async def ids(self, term: str, count: int) -> list[str]:
-        """Return the ids of the best articles."""
         found = await self._get("esearch", _Search, term=term, retmax=str(count), sort="relevance")
         return found.esearchresult.idlist
 
     async def summaries(self, ids: list[str]) -> dict[str, _Summary]:
-        """Return the bibliographic data of each article, by id."""
         result = (await self._get("esummary", _Summaries, id=",".join(ids))).result
         return {id_: found for id_ in ids if isinstance(found := result.get(id_), _Summary)}
 
@@ -117,12 +115,8 @@ class _Pubmed:
 
 def _term(query: str, kind: str, since_year: int | None) -> str:
     """Return the query with its filters, in PubMed's own syntax."""
-    parts = [f"({query})"]
-    if kind in KINDS:
-        parts.append(KINDS[kind])
-    if since_year:
-        parts.append(f"{since_year}:3000[dp]")
-    return " AND ".join(parts)
+    parts = (f"({query})", KINDS.get(kind), since_year and f"{since_year}:3000[dp]")
+    return " AND ".join(part for part in parts if part)
 
 
 def _abstract(article: ElementTree.Element) -> tuple[str, str]:
