@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -190,34 +190,28 @@ def _cut(message: Message, room: int) -> Message:
     return replace(message, content=content, tool_calls=calls)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class Note:
     """Data for the system prompt, under a title of ours."""
 
     title: str
     """A few words of ours, such as 'What the user said in earlier conversations'; never a user's words."""
-    data: Any
+    data: Any = field(repr=False)
     """JSON data; it is quoted, so that nothing in it can pose as an instruction."""
     personal: bool = True
     """Whether it is about one user: an answer that rests on it is never shown to another."""
 
-    def __repr__(self) -> str:
-        return f"Note({self.title!r}, personal={self.personal})"  # without anybody's words
 
-
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """A tool call with its result, both JSON objects."""
 
     tool: str
     """A name as tools have it: lower-case letters, digits, underscores."""
-    arguments: Mapping[str, Any]
-    result: Mapping[str, Any]
+    arguments: Mapping[str, Any] = field(repr=False)
+    result: Mapping[str, Any] = field(repr=False)
     personal: bool = True
-    citations: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"Exchange({self.tool}, personal={self.personal})"
+    citations: tuple[str, ...] = field(default=(), repr=False)
 
     def unit(self, now: float, mode: SourceMode) -> tuple[Message, Message]:
         """Return the two messages, which belong together; `now` is Unix time in seconds."""
@@ -312,7 +306,8 @@ def standing(instructions: Sequence[str]) -> str:
 def today(now: float, zone: str | None) -> str:
     """Return the date and time with the days around it, so that the model need not work out 'next Tuesday'."""
     moment, known = _moment(now, zone)
-    days = ", ".join(f"{_name(offset)} {moment + timedelta(days=offset):%A %Y-%m-%d}" for offset in range(-1, 8))
+    names = ("yesterday", "today", "tomorrow", *(f"in {days} days" for days in range(2, 8)))
+    days = ", ".join(f"{name} {moment + timedelta(days=day):%A %Y-%m-%d}" for day, name in enumerate(names, -1))
     where = f"time zone {zone}" if known else "UTC; the user's time zone is not known"
     return f"It is {moment:%A, %d %B %Y, %H:%M} ({where}). Days: {days}."
 
@@ -329,7 +324,3 @@ def _moment(now: float, zone: str | None) -> tuple[datetime, bool]:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         place = None
     return datetime.fromtimestamp(now, place or ZoneInfo("UTC")), place is not None
-
-
-def _name(offset: int) -> str:
-    return {-1: "yesterday", 0: "today", 1: "tomorrow"}.get(offset, f"in {offset} days")

@@ -22,6 +22,7 @@ from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import BadRequest, PeerError
 from backend.models.base import ChatModel
+from backend.runtime.supervisor import leave_behind
 from backend.storage.messages import Message
 from backend.tools.base import Client, Principal
 from backend.tools.runner import Toolbox
@@ -40,20 +41,15 @@ Revise = Callable[[ThinkerResponse], Awaitable[str]]
 History = Literal["kept", "unavailable", "none"]
 """Whether the conversation was read and written, could not be, or is not kept at all."""
 
-_left_behind: set[asyncio.Task[Any]] = set()
-"""Turns whose tools did not stop in time, referenced until they end."""
-
 
 class ContextStore(Protocol):
     """Keeps conversations beyond the process. A conversation belongs to one user."""
 
     async def load(self, conversation_id: str, user_id: str) -> list[Message]:
         """Load the messages, oldest first; empty when there are none. Raises `MemoryUnavailable`."""
-        ...
 
     async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
         """Add a turn's messages in one step, and keep all for an idle hour. Raises `MemoryUnavailable`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +128,10 @@ class ThinkerSession:
         self._agent = agent
         self._conversation_id = conversation_id
         self._options = options
-        self._state = TurnState.IDLE
+        self.state = TurnState.IDLE
         self._context: ConversationContext | None = None
-        self._history: History = "none" if agent.store is None else "kept"
+        self.history: History = "none" if agent.store is None else "kept"
+        """The outcome of loading and saving the conversation in the last turn."""
         self._metrics = TurnMetrics()
         self._busy = False
         self._running: asyncio.Task[ThinkerResponse] | None = None
@@ -144,17 +141,7 @@ class ThinkerSession:
         self._turns = 0
 
     def __repr__(self) -> str:
-        return f"ThinkerSession({self._conversation_id[:6]}… {self._state}, {self._turns} turns)"
-
-    @property
-    def state(self) -> TurnState:
-        """The state of the session."""
-        return self._state
-
-    @property
-    def history(self) -> History:
-        """The outcome of loading and saving the conversation in the last turn."""
-        return self._history
+        return f"ThinkerSession({self._conversation_id[:6]}… {self.state}, {self._turns} turns)"
 
     async def think(
         self, text: str, source_mode: Literal["voice", "chat"] = "voice", *, message_id: str = ""
@@ -232,9 +219,9 @@ class ThinkerSession:
         """Run the turn with the tools that its words call for."""
         if self._agent.router is not None:
             client, earlier = turn.principal.client, turn.context.messages
-            routed = await self._agent.router.route(text, turn.toolbox, client, earlier=earlier, emit=self._emit)
-            turn.toolbox, turn.tokens = routed.box, routed.tokens
-            self._metrics.total_tokens += routed.tokens
+            routing = self._agent.router.route(text, turn.toolbox, client, earlier=earlier, emit=self._emit)
+            turn.toolbox, turn.tokens = await routing
+            self._metrics.total_tokens += turn.tokens
             turn.system = self._system(turn.toolbox, turn.mode, client)
         return await turn.run(text, message_id)
 
@@ -262,7 +249,11 @@ class ThinkerSession:
         finally:
             self._metrics.total_ms = (time.perf_counter() - began) * 1000
             self._metrics.cancelled = self._cancelled
-            _let_go(task)
+            if not task.done():
+                log.warning("a tool did not stop when its turn was cancelled")
+                leave_behind(task)
+            elif not task.cancelled():
+                task.exception()  # retrieved, so that asyncio does not report it
         return await self._outcome(task, turn)
 
     async def _outcome(self, task: asyncio.Task[ThinkerResponse], turn: Turn) -> ThinkerResponse:
@@ -308,12 +299,12 @@ class ThinkerSession:
         if self._cancelled:
             return
         if isinstance(event, StateChanged):
-            self._state = event.state
+            self.state = event.state
         self._options.on_event(event)
 
     def _move(self, state: TurnState) -> None:
-        if state is not self._state:
-            self._state = state
+        if state is not self.state:
+            self.state = state
             self._options.on_event(StateChanged(state))
 
     async def _loaded(self) -> ConversationContext:
@@ -325,36 +316,22 @@ class ThinkerSession:
                         messages = await self._agent.store.load(self._conversation_id, self._options.user_id)
                 except (PeerError, TimeoutError) as error:
                     log.warning("a conversation could not be loaded: %s", error)
-                    self._history = "unavailable"
+                    self.history = "unavailable"
             self._context = ConversationContext(messages, message_limit=self._agent.message_limit)
         return self._context
 
     async def _save(self, turn: Turn) -> None:
         """Add the turn to the stored conversation; a failed turn only if it added more than the question."""
-        if self._agent.store is None or (self._state is TurnState.ERROR and len(turn.added) < 2):
+        if self._agent.store is None or (self.state is TurnState.ERROR and len(turn.added) < 2):
             return
         try:
             async with asyncio.timeout(STORE_WITHIN_S):
                 await self._agent.store.append(self._conversation_id, self._options.user_id, turn.added)
         except (PeerError, TimeoutError) as error:
             log.warning("a conversation could not be saved: %s", error)
-            self._history = "unavailable"
+            self.history = "unavailable"
 
 
 def _release(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
-
-
-def _let_go(task: asyncio.Task[ThinkerResponse]) -> None:
-    """Keep a reference to a turn whose tool does not stop, and retrieve how every turn ended."""
-    if not task.done():
-        log.warning("a tool did not stop when its turn was cancelled")
-    _left_behind.add(task)
-    task.add_done_callback(_retrieve)
-
-
-def _retrieve(task: asyncio.Task[ThinkerResponse]) -> None:
-    _left_behind.discard(task)
-    if not task.cancelled():
-        task.exception()  # retrieved, so that asyncio does not report it

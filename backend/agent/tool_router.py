@@ -42,14 +42,6 @@ Emit = Callable[[AgentEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
-    """The tools to offer, and the tokens the choice cost."""
-
-    box: Toolbox
-    tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class ToolRouter:
     """`model_name` chooses within `deadline_s` seconds where more than `above` tools are at hand; 0: never."""
 
@@ -66,17 +58,20 @@ class ToolRouter:
         *,
         earlier: Sequence[Message] = (),
         emit: Emit = lambda event: None,
-    ) -> Routed:
-        """Return the part of `box` that `client` is offered for `text`. Raises nothing but `CancelledError`."""
+    ) -> tuple[Toolbox, int]:
+        """Return the part of `box` that `client` is offered for `text`, and the tokens the choice cost.
+
+        Raises nothing but `CancelledError`.
+        """
         offered = box.offered(client)
         recent = {call.name for message in earlier for call in message.tool_calls}
         kept = [tool.name for tool in offered if tool.always or tool.name in recent]
         catalogue = {tool.name: tool.description for tool in offered if tool.name not in kept}
         if not self.above or len(offered) <= self.above or not catalogue:
-            return Routed(box)
+            return box, 0
         picked, tokens = await self._picked(text, catalogue, earlier, emit)
         names = [*kept, *(catalogue if picked is None else picked)]
-        return Routed(box.only(names[:OFFERED_LIMIT]), tokens)
+        return box.only(names[:OFFERED_LIMIT]), tokens
 
     async def _picked(
         self, text: str, catalogue: Mapping[str, str], earlier: Sequence[Message], emit: Emit
@@ -97,11 +92,8 @@ class ToolRouter:
                             end = delta
         except (PeerError, TimeoutError) as error:
             log.warning("tools could not be chosen, so all are offered: %s", type(error).__name__)
-        emit(
-            ModelAnswered(
-                end.model or self.model_name, said, (), end.reason, end.tokens_in, end.tokens_out, first_token_ms=None
-            )
-        )
+        model = end.model or self.model_name
+        emit(ModelAnswered(model, said, (), end.reason, end.tokens_in, end.tokens_out, first_token_ms=None))
         return (chosen(said, catalogue) if end.reason == "stop" else None), end.tokens_in + end.tokens_out
 
 

@@ -34,8 +34,11 @@ class AgentTrace:
         match event:
             case TokenGenerated():
                 pass  # by far the most events: matched first
-            case ModelAsked():
-                self._asked(event)
+            case ModelAsked(model, messages, tools):
+                self._model = span = current_span().open("model", model)
+                span.note(tools=tools)
+                if not self._private:
+                    span.asked(messages)
             case ModelAnswered():
                 self._answered(event)
             case ToolCallStarted(id_, name, arguments):
@@ -43,16 +46,12 @@ class AgentTrace:
                 if not self._private:
                     span.asked(arguments)
             case ToolCallFinished():
-                span = self._tools.pop(event.id, NO_SPAN)
-                end_tool(span, event, private=self._private)
+                end_tool(self._tools.pop(event.id, NO_SPAN), event, private=self._private)
             case StateChanged(state) if outcome := BROKEN_OFF.get(state):
-                self._break_off(outcome)
-
-    def _asked(self, event: ModelAsked) -> None:
-        self._model = span = current_span().open("model", event.model)
-        span.note(tools=event.tools)
-        if not self._private:
-            span.asked(event.messages)
+                for span in (self._model, *self._tools.values()):
+                    span.end(outcome)
+                self._model = NO_SPAN
+                self._tools.clear()
 
     def _answered(self, event: ModelAnswered) -> None:
         span, self._model = self._model, NO_SPAN
@@ -63,12 +62,6 @@ class AgentTrace:
             span.said(event.text)
         span.spent(event.tokens_in + event.tokens_out)
         span.end()
-
-    def _break_off(self, outcome: Outcome) -> None:
-        for span in (self._model, *self._tools.values()):
-            span.end(outcome)
-        self._model = NO_SPAN
-        self._tools.clear()
 
 
 async def traced_call(box: Toolbox, name: str, arguments: str, principal: Principal) -> ToolResult:

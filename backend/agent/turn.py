@@ -151,14 +151,11 @@ class Turn:
                         end = delta
         self.tokens += end.tokens_in + end.tokens_out
         self.metrics.total_tokens += end.tokens_in + end.tokens_out
-        self._emit_answered(calls, end, asked_at)
-        return ModelReply(self.partial, tuple(calls) if tools else (), end.reason)
-
-    def _emit_answered(self, calls: list[ToolCall], end: Finished, asked_at: float) -> None:
         names = tuple(call.name for call in calls)
         first = (self._spoke_at - asked_at) * 1000 if self.partial and self._spoke_at else None
         model = end.model or self.model_name
         self.emit(ModelAnswered(model, self.partial, names, end.reason, end.tokens_in, end.tokens_out, first))
+        return ModelReply(self.partial, tuple(calls) if tools else (), end.reason)
 
     def _spoke(self, text: str) -> None:
         if not self.partial:
@@ -179,22 +176,16 @@ class Turn:
         calls = _distinct(reply.calls[:CALLS_LIMIT])
         refused = [self._refusal(call) for call in calls]
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(self._made_call(call, refusal)) for call, refusal in zip(calls, refused, strict=True)
-            ]
-        results = [task.result() for task in tasks]
+            tasks = [group.create_task(self._made_call(*made)) for made in zip(calls, refused, strict=True)]
+        results = {call.id: task.result() for call, task in zip(calls, tasks, strict=True)}
         now = time.time()
-        asked = self._message("assistant", reply.text, tool_calls=tuple(_kept(call) for call in calls))
-        self._passing[asked.message_id] = {
-            call.id for call, result in zip(calls, results, strict=True) if not result.persistent
-        }
-        self._add(
-            asked,
-            *(
-                Message("tool", result.content, now, self.mode, tool_call_id=call.id, citations=result.citations)
-                for call, result in zip(calls, results, strict=True)
-            ),
+        asked = self._message("assistant", reply.text, tool_calls=tuple(map(_kept, calls)))
+        self._passing[asked.message_id] = {id_ for id_, result in results.items() if not result.persistent}
+        answers = (
+            Message("tool", result.content, now, self.mode, tool_call_id=id_, citations=result.citations)
+            for id_, result in results.items()
         )
+        self._add(asked, *answers)
         self.partial = ""
         self._results_at = time.perf_counter()
         return all(refused)
@@ -205,8 +196,7 @@ class Turn:
             return failure(call.name, "invalid_arguments", f"Arguments are over {ARGUMENTS_LIMIT} characters.")
         key = (call.name, _canonical(call.arguments))
         made, last = self._made.get(key, 0), self._last.get(key)
-        may_pass = last is not None and last.retryable and made < RETRY_LIMIT
-        if made and not may_pass:
+        if made and not (last is not None and last.retryable and made < RETRY_LIMIT):
             return failure(
                 call.name, "repeated", "This very call was made before; its result stands. Answer, or call differently."
             )

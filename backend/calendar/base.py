@@ -84,31 +84,24 @@ class EventStore(Protocol):
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
         """Return all events that may happen between two aware moments, and perhaps some more."""
-        ...
 
     async def everything(self, user_id: str) -> list[Stored]:
         """Return all of a user's events, past ones too."""
-        ...
 
     async def get(self, user_id: str, event_id: str) -> Stored:
         """Return one event. Raises `NoSuchEvent`."""
-        ...
 
     async def create(self, user_id: str, event_id: str, text: str) -> None:
         """Store a new event. Raises `EventChanged` when the id is taken."""
-        ...
 
     async def replace(self, user_id: str, known: Stored, text: str) -> None:
         """Put `text` in the place of `known`. Raises `EventChanged` when `known` is not the stored version any more."""
-        ...
 
     async def remove(self, user_id: str, known: Stored) -> None:
         """Delete `known`. Raises `EventChanged` as `replace` does."""
-        ...
 
     async def erase(self, user_id: str) -> None:
         """Delete all of a user's events, and that there were any."""
-        ...
 
 
 class CalendarUnavailable(ToolFailed):

@@ -32,6 +32,8 @@ TIMEOUT_S = 3.0
 """Seconds the server may be silent, since a caller is waiting."""
 BODY_LIMIT = 2_000_000
 """Bytes read of an answer, at most."""
+WRITTEN, REMOVED = (200, 201, 204), (200, 202, 204)
+"""The statuses of a PUT and of a DELETE that were carried out."""
 ICS = {"content-type": "text/calendar; charset=utf-8"}
 XML = {"content-type": "application/xml; charset=utf-8", "depth": "1"}
 _D, _C = "{DAV:}", "{urn:ietf:params:xml:ns:caldav}"
@@ -44,10 +46,6 @@ MAKE_CALENDAR = (
 )
 _MARGIN = timedelta(days=1)
 """Added on both sides, since the server takes floating times and days in a zone of its own choosing."""
-
-
-class BadMultistatus(ValueError):
-    """The answer is not the XML it should be."""
 
 
 class CalDavStore:
@@ -64,63 +62,50 @@ class CalDavStore:
         return f"CalDavStore({self._url})"
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
-        """Return all events that may happen between two aware moments, and perhaps some more."""
-        return await self._report(user_id, report(time_range(start.astimezone(UTC), end.astimezone(UTC))))
+        first, last = (
+            f"{at:%Y%m%dT%H%M%SZ}" for at in (start.astimezone(UTC) - _MARGIN, end.astimezone(UTC) + _MARGIN)
+        )
+        return await self._report(user_id, f'<C:time-range start="{first}" end="{last}"/>')
 
     async def everything(self, user_id: str) -> list[Stored]:
-        """Return all of a user's events, past ones too."""
-        return await self._report(user_id, report())
+        return await self._report(user_id)
 
     async def get(self, user_id: str, event_id: str) -> Stored:
-        """Return one event. Raises `NoSuchEvent`."""
-        status, text, headers = await self._ask("GET", self._event(user_id, event_id))
-        if status != 200:
-            _refuse(status)
+        _, text, headers = await self._ask("GET", self._event(user_id, event_id), expected=(200,))
         return Stored(event_id, text, headers.get("etag", ""))
 
     async def create(self, user_id: str, event_id: str, text: str) -> None:
-        """Store a new event. Raises `EventChanged` when the id is taken."""
         headers = ICS | {"if-none-match": "*"}
         url, text = self._event(user_id, event_id), await asyncio.to_thread(with_time_zones, text)
-        status, _, _ = await self._ask("PUT", url, text, headers)
+        status, _, _ = await self._ask("PUT", url, text, headers, expected=(*WRITTEN, 404, 409))
         if status in (404, 409):  # no calendar yet: RFC 4918 wants 409, some say 404
-            made, _, _ = await self._ask("MKCALENDAR", self._calendar(user_id), MAKE_CALENDAR, XML)
-            if made not in (200, 201, 405, 409):  # the last two: somebody else has just made it
-                _refuse(made)
-            status, _, _ = await self._ask("PUT", url, text, headers)
-        if status not in (200, 201, 204):
-            _refuse(status)
+            made = (200, 201, 405, 409)  # the last two: somebody else has just made it
+            await self._ask("MKCALENDAR", self._calendar(user_id), MAKE_CALENDAR, XML, expected=made)
+            await self._ask("PUT", url, text, headers, expected=WRITTEN)
 
     async def replace(self, user_id: str, known: Stored, text: str) -> None:
-        """Put `text` in the place of `known`. Raises `EventChanged` when `known` is out of date."""
-        headers = ICS | _only_if(known)
         text = await asyncio.to_thread(with_time_zones, text)
-        status, _, _ = await self._ask("PUT", self._event(user_id, known.id), text, headers)
-        if status not in (200, 201, 204):
-            _refuse(status)
+        await self._ask("PUT", self._event(user_id, known.id), text, ICS | _only_if(known), expected=WRITTEN)
 
     async def remove(self, user_id: str, known: Stored) -> None:
-        """Delete `known`. Raises `EventChanged` when it is out of date."""
-        status, _, _ = await self._ask("DELETE", self._event(user_id, known.id), headers=_only_if(known))
-        if status not in (200, 202, 204):
-            _refuse(status)
+        event = self._event(user_id, known.id)
+        await self._ask("DELETE", event, headers=_only_if(known), expected=REMOVED)
 
     async def erase(self, user_id: str) -> None:
-        """Delete all of a user's events, and that there were any."""
-        status, _, _ = await self._ask("DELETE", self._calendar(user_id))
-        if status not in (200, 202, 204, 404):
-            _refuse(status)
+        await self._ask("DELETE", self._calendar(user_id), expected=(*REMOVED, 404))
 
-    async def _report(self, user_id: str, body: str) -> list[Stored]:
-        status, text, _ = await self._ask("REPORT", self._calendar(user_id), body, XML)
+    async def _report(self, user_id: str, within: str = "") -> list[Stored]:
+        """Return all events, repeating ones too, within a time range or at all (RFC 4791, 7.8)."""
+        body = (
+            f'<?xml version="1.0" encoding="utf-8"?><C:calendar-query {_NAMES}>'
+            "<D:prop><D:getetag/><C:calendar-data/></D:prop>"
+            f'<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT">{within}</C:comp-filter>'
+            "</C:comp-filter></C:filter></C:calendar-query>"
+        )
+        status, text, _ = await self._ask("REPORT", self._calendar(user_id), body, XML, expected=(207, 404))
         if status == 404:
             return []  # nobody has put anything into it yet
-        if status != 207:
-            _refuse(status)
-        try:
-            return await asyncio.to_thread(read_multistatus, text)
-        except BadMultistatus as error:
-            raise CalendarUnavailable("The calendar server answers with something that is no calendar.") from error
+        return await asyncio.to_thread(read_multistatus, text)
 
     def _calendar(self, user_id: str) -> str:
         return f"{self._url}/{calendar_name(user_id)}/"
@@ -131,9 +116,15 @@ class CalDavStore:
         return self._calendar(user_id) + quote(event_id, safe="")
 
     async def _ask(
-        self, method: str, url: str, body: str = "", headers: dict[str, str] | None = None
+        self,
+        method: str,
+        url: str,
+        body: str = "",
+        headers: dict[str, str] | None = None,
+        *,
+        expected: tuple[int, ...],
     ) -> tuple[int, str, httpx2.Headers]:
-        """Return status, text and headers of the answer. Raises `CalendarUnavailable` when there is none."""
+        """Return status, text and headers of the answer. Raises what another status than those `expected` means."""
         try:
             async with self._http.stream(
                 method, url, content=body.encode(), headers=headers, auth=self._auth, timeout=TIMEOUT_S
@@ -143,6 +134,8 @@ class CalDavStore:
                     content += chunk
                     if len(content) > BODY_LIMIT:
                         raise CalendarUnavailable("The calendar server answers with far too much.")
+                if response.status_code not in expected:
+                    _refuse(response.status_code)
                 return response.status_code, content.decode("utf-8", "replace"), response.headers
         except httpx2.TimeoutException as error:
             raise CalendarUnavailable("The calendar server does not answer.") from error
@@ -177,35 +170,17 @@ def _refuse(status: int) -> NoReturn:
             raise CalendarRefused(f"The calendar server refuses the request ({status}).")
 
 
-# --- XML (RFC 4791, 5.3.1 and 7.8) ------------------------------------------------------------------
-
-
-def time_range(start: datetime, end: datetime) -> str:
-    """Return the part of a report that limits it to what happens between two moments in UTC."""
-    first, last = (f"{moment:%Y%m%dT%H%M%SZ}" for moment in (start - _MARGIN, end + _MARGIN))
-    return f'<C:time-range start="{first}" end="{last}"/>'
-
-
-def report(within: str = "") -> str:
-    """Return the request for all events, repeating ones too, within a `time_range` or at all."""
-    return (
-        f'<?xml version="1.0" encoding="utf-8"?><C:calendar-query {_NAMES}>'
-        "<D:prop><D:getetag/><C:calendar-data/></D:prop>"
-        f'<C:filter><C:comp-filter name="VCALENDAR"><C:comp-filter name="VEVENT">{within}</C:comp-filter>'
-        "</C:comp-filter></C:filter></C:calendar-query>"
-    )
-
-
 def read_multistatus(text: str) -> list[Stored]:
-    """Return the events in an answer. Raises `BadMultistatus`."""
+    """Return the events in an answer (RFC 4791, 5.3.1 and 7.8). Raises `CalendarUnavailable` for anything else."""
+    bad = CalendarUnavailable("The calendar server answers with something that is no calendar.")
     if "<!DOCTYPE" in text[:1_000]:
-        raise BadMultistatus("a document type has no place here")
+        raise bad
     try:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
-        raise BadMultistatus("not XML") from error
+        raise bad from error
     if root.tag != f"{_D}multistatus":
-        raise BadMultistatus("no multistatus")
+        raise bad
     found = (_stored(response) for response in root.iter(f"{_D}response"))
     return [stored for stored in found if stored is not None]
 

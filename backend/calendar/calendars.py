@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 
 import httpx2
 
@@ -69,10 +69,7 @@ class Calendars:
         except EventChanged:
             if not once:
                 raise
-        original = draft.start if draft.repeats else None
-        return Occurrence(
-            f"{name}.ics", draft.title, draft.start, draft.end, draft.location, draft.notes, draft.repeats, original
-        )
+        return Occurrence(f"{name}.ics", **asdict(draft), original=draft.start if draft.repeats else None)
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> Listing:
         """Return all that happens between two aware moments of the reader's zone, in order."""
@@ -129,4 +126,5 @@ def _listing(stored: list[Stored], start: datetime, end: datetime) -> Listing:
             found += events.occurrences(one, start, end)
         except (*events.UNREADABLE, CalendarRefused):
             unreadable += 1
-    return Listing(tuple(sorted(found, key=lambda one: events.order(one, start.tzinfo))), unreadable)
+    found.sort(key=lambda one: events.as_datetime(one.start, start.tzinfo).astimezone(UTC))
+    return Listing(tuple(found), unreadable)

@@ -99,19 +99,18 @@ def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurren
             raise CalendarRefused("It repeats in a way that cannot be reckoned here.")
     repeating = master is not None and ("RRULE" in master or "RDATE" in master)
     found = recurring_ical_events.of(calendar).between(start - DAY, end + DAY)
-    shown = [_occurrence(stored.id, event, rule, repeating=repeating) for event in found if _stands(event)]
+    shown = [
+        _occurrence(stored.id, event, rule, repeating=repeating)
+        for event in found
+        if _text(event, "STATUS").upper() != "CANCELLED"
+    ]
     return [one for one in shown if touches(one.start, one.end, start, end)]
 
 
 def touches(first: Moment, last: Moment, start: datetime, end: datetime) -> bool:
     """Return whether first–last and start–end have a moment in common; floating times are in `start`'s zone."""
-    begins, ends = (_placed(moment, start) for moment in (first, last))
+    begins, ends = (as_datetime(moment, start.tzinfo).astimezone(UTC) for moment in (first, last))
     return begins < end and (ends > start or begins == ends == start)
-
-
-def order(occurrence: Occurrence, zone: Any) -> datetime:
-    """Return the key to sort by, for a reader in `zone`."""
-    return as_datetime(occurrence.start, zone).astimezone(UTC)
 
 
 def may_touch(text: str, start: datetime, end: datetime) -> bool:
@@ -137,8 +136,9 @@ def set_property(event: Event, name: str, value: Any) -> None:
     if value == "":
         return
     if name == "RRULE":
-        value = dict(part.split("=", 1) for part in value.split(";"))
-        value = {key: _rule_part(key, part) for key, part in value.items()}
+        read: Any = vDDDTypes
+        parts = (part.split("=", 1) for part in value.split(";"))
+        value = {key: read.from_ical(part) if key == "UNTIL" else part.split(",") for key, part in parts}
     elif isinstance(value, str):
         value = re.sub(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]", "", value)
     event.add(name, value)
@@ -150,19 +150,6 @@ def moments(event: Event, name: str) -> list[Moment]:
     lists: Iterable[Any] = value if isinstance(value, list) else [value] if value is not None else []
     dates = [one.dt for each in lists for one in each.dts]
     return [one[0] if isinstance(one, tuple) else one for one in dates]
-
-
-def _rule_part(name: str, value: str) -> Any:
-    read: Any = vDDDTypes
-    return read.from_ical(value) if name == "UNTIL" else value.split(",")
-
-
-def _stands(event: Event) -> bool:
-    return str(event.get("STATUS", "")).upper() != "CANCELLED"
-
-
-def _placed(moment: Moment, start: datetime) -> datetime:
-    return as_datetime(moment, start.tzinfo).astimezone(UTC)
 
 
 def _occurrence(event_id: str, event: Event, rule: str, *, repeating: bool) -> Occurrence:

@@ -52,31 +52,24 @@ class LocalStore:
         return f"LocalStore({self._folder})"
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
-        """Return all events that may happen between two aware moments, and perhaps some more."""
         return [stored for stored in await self.everything(user_id) if may_touch(stored.text, start, end)]
 
     async def everything(self, user_id: str) -> list[Stored]:
-        """Return all of a user's events, past ones too."""
         return await self._work(self._all, calendar_name(user_id))
 
     async def get(self, user_id: str, event_id: str) -> Stored:
-        """Return one event. Raises `NoSuchEvent`."""
         return await self._work(self._read, self._path(user_id, event_id))
 
     async def create(self, user_id: str, event_id: str, text: str) -> None:
-        """Store a new event. Raises `EventChanged` when the id is taken."""
         await self._work(self._create, self._path(user_id, event_id), text)
 
     async def replace(self, user_id: str, known: Stored, text: str) -> None:
-        """Put `text` in the place of `known`. Raises `EventChanged` when `known` is out of date."""
         await self._work(self._replace, self._path(user_id, known.id), known.etag, text)
 
     async def remove(self, user_id: str, known: Stored) -> None:
-        """Delete `known`. Raises `EventChanged` when it is out of date."""
         await self._work(self._replace, self._path(user_id, known.id), known.etag, None)
 
     async def erase(self, user_id: str) -> None:
-        """Delete all of a user's events, and that there were any."""
         await self._work(self._erase, calendar_name(user_id))
 
     async def _work(self, function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:

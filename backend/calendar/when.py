@@ -43,6 +43,7 @@ _MONTH = "|".join(MONTHS)
 _DAY = "|".join(WEEKDAYS)
 _UNITS = {"minute": 1, "min": 1, "hour": 60, "hr": 60}
 """Minutes."""
+_RELATIVE_DAYS = {"day after tomorrow": 2, "day before yesterday": -2, "today": 0, "tomorrow": 1, "yesterday": -1}
 _FILLERS = re.compile(r"\b(?:at|on|the|this|of|for|from|by|around|o'clock|in|next|coming)\b|,")
 
 
@@ -137,16 +138,11 @@ def _from_now(phrase: _Phrase, here: datetime) -> datetime | None:
 
 def _day(phrase: _Phrase, today: date) -> date | None:
     """Take out the day that a phrase names."""
-    for words, days in (("day after tomorrow", 2), ("day before yesterday", -2)):
+    for words, days in _RELATIVE_DAYS.items():
         if phrase.take(words):
             return today + timedelta(days=days)
-    for word, days in (("today", 0), ("tomorrow", 1), ("yesterday", -1)):
-        if phrase.take(word):
-            return today + timedelta(days=days)
-    if re.search(r"\btonight\b", phrase.rest):
-        return today  # the word stays: it says something of the time as well
-    if re.search(r"\bthis (?:morning|afternoon|evening)\b", phrase.rest):
-        return today
+    if re.search(r"\b(?:tonight|this (?:morning|afternoon|evening))\b", phrase.rest):
+        return today  # the words stay: they say something of the time as well
     return _weekday(phrase, today) or _counted(phrase, today) or _calendar_date(phrase, today)
 
 
@@ -224,7 +220,8 @@ def _clock(phrase: _Phrase) -> time | None:
     part = half["part"] if half else ""
     if found := phrase.take(r"(?P<n>half|quarter|\d{1,2})(?: minutes?)? (?P<way>past|to) (?P<h>\d{1,2})"):
         minutes = {"half": 30, "quarter": 15}.get(found["n"]) or int(found["n"])
-        hour = _hour(int(found["h"]), "", part or _marked(phrase))
+        mark = phrase.take("am|pm")
+        hour = _hour(int(found["h"]), "", part or (mark[0] if mark else ""))
         at = datetime.combine(date.min + timedelta(days=1), time(hour))
         return (at + timedelta(minutes=minutes if found["way"] == "past" else -minutes)).time()
     found = phrase.take(r"(?P<h>\d{1,2})(?:[:. ](?P<m>\d\d))?(?: ?(?P<mark>am|pm))?(?: o'clock)?")
@@ -233,11 +230,6 @@ def _clock(phrase: _Phrase) -> time | None:
             raise BadEvent("The time of day is missing.", hint="Ask the user at what hour.")
         return None
     return time(_hour(int(found["h"]), found["h"], part or found["mark"] or ""), int(found["m"] or 0))
-
-
-def _marked(phrase: _Phrase) -> str:
-    found = phrase.take("am|pm")
-    return found[0] if found else ""
 
 
 def _hour(hour: int, written: str, part: str) -> int:

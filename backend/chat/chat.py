@@ -22,6 +22,7 @@ from backend.chat.peer_turns import PeerTurns
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
 from backend.chat.turn_runner import ChatDependencies, TurnRunner
 from backend.errors import BadRequest, Conflict, NoAnswer, TooMany, VoiceError
+from backend.runtime.supervisor import cancel_all
 from backend.storage.memory import HISTORY_TTL_S, briefly
 from backend.users.modes import Modes
 
@@ -219,13 +220,9 @@ class Chat:
     async def _stop(self, turns: list[tuple[asyncio.Task[None], ChatTurn]]) -> None:
         for _, turn in turns:
             turn.cancel()
-        tasks = [task for task, _ in turns]
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late, timeout=STOP_WITHIN_S)
+        if turns:
+            _, late = await asyncio.wait([task for task, _ in turns], timeout=STOP_WITHIN_S)
+            await cancel_all(late, within_s=STOP_WITHIN_S)
 
 
 def _busy(request: ChatRequest) -> Conflict:

@@ -30,13 +30,11 @@ class MemoryConversations:
         return f"MemoryConversations({self._memory!r})"
 
     async def load(self, conversation_id: str, user_id: str) -> list[Message]:
-        """Load the messages, oldest first; see `ContextStore.load`."""
         if not user_id:
             return []
         return without_retried(await self._memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT))
 
     async def append(self, conversation_id: str, user_id: str, messages: Sequence[Message]) -> None:
-        """Add a turn's messages; see `ContextStore.append`."""
         if user_id and messages:
             await self._memory.append_messages(user_id, conversation_id, *messages)
 

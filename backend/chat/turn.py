@@ -22,7 +22,7 @@ EVENT_LIMIT = 8_000
 """Events kept of one turn: an answer of the longest kind makes about half as many."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One message to be answered.
 
@@ -30,20 +30,17 @@ class ChatRequest:
     the client brings, (role, text): they count where we have no history of our own.
     """
 
-    user_id: str
-    text: str
+    user_id: str = field(repr=False)
+    text: str = field(repr=False)
     conversation_id: str | None = None
     named_conversation: bool = True
     """False: the id was made here, so that a retry may come with another."""
     message_id: str = field(default_factory=new_message_id)
-    earlier: Sequence[tuple[str, str]] = ()
+    earlier: Sequence[tuple[str, str]] = field(default=(), repr=False)
     platform: str = ""
     """Where it was typed, as the client names it; steps around the turn may go by it."""
     mode: str = ""
     """The mode for this turn; empty: the one the user has chosen."""
-
-    def __repr__(self) -> str:  # without the user's words
-        return f"ChatRequest({self.message_id}, {len(self.text)} characters, {self.platform or 'no platform'})"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,7 +79,7 @@ class ChatTurn:
         self.request = request
         self.event_log = EventLog(EVENT_LIMIT)
         self.began = time.perf_counter()
-        self.stop: Callable[[], None] = lambda: None
+        self.stop: Callable[[], object] = lambda: None
         """Ends the turn in order, within 100 ms; set by the task that runs it."""
         self.wanted = True
         """Whether anybody still waits; a turn cancelled before it has begun never begins."""

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import time
 from dataclasses import dataclass, replace
-from typing import Any
 
 from backend.agent.context import Situation
 from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
@@ -135,7 +134,7 @@ class TurnRunner:
     async def _situation(self) -> Situation | None:
         """Return what the turn knows beside the question; None when it was cancelled meanwhile."""
         preparing = asyncio.ensure_future(self._prepare())
-        self._turn.stop = lambda: _cancel(preparing)
+        self._turn.stop = preparing.cancel
         try:
             return await asyncio.shield(preparing) if self._turn.wanted else None
         except asyncio.CancelledError:
@@ -146,11 +145,16 @@ class TurnRunner:
             preparing.cancel()
 
     async def _prepare(self) -> Situation:
-        profile, request = await self._profile(), self._request
+        request = self._request
+        loading = load_profile(self._dependencies.memory, request.user_id)
+        warning = "a typed turn goes on without what is known of its user"
+        profile = await briefly(loading, UserProfile(), within_s=KNOWN_WITHIN_S, warning=warning)
         modes = self._dependencies.shared.modes
         self._mode = modes.named(request.mode) if request.mode else modes.chosen(profile)
         self._turn.publish(ChatTurnStarted(request.conversation_id, request.message_id, self._mode.name))
-        self._prepared = await self._dependencies.pipeline.before(self._pipeline_view(), names=self._mode.steps)
+        conversation, mode = request.conversation_id or "", self._mode
+        asked = Asked(request.text, request.user_id, conversation, "chat", mode.name, platform=request.platform)
+        self._prepared = await self._dependencies.pipeline.before(asked, names=mode.steps)
         return self._prepared.add_to(Situation(profile))
 
     def _session(self, situation: Situation) -> ThinkerSession:
@@ -180,16 +184,6 @@ class TurnRunner:
             situation=situation,
             revise=self._revise,
         )
-
-    async def _profile(self) -> UserProfile:
-        loading = load_profile(self._dependencies.memory, self._request.user_id)
-        warning = "a typed turn goes on without what is known of its user"
-        return await briefly(loading, UserProfile(), within_s=KNOWN_WITHIN_S, warning=warning)
-
-    def _pipeline_view(self) -> Asked:
-        request = self._request
-        conversation = request.conversation_id or ""
-        return Asked(request.text, request.user_id, conversation, "chat", self._mode.name, platform=request.platform)
 
     async def _revise(self, response: ThinkerResponse) -> str:
         """Return the answer as the post-steps leave it."""
@@ -251,7 +245,3 @@ def _describe(span: Span, request: ChatRequest, reply: ChatReply) -> None:
     span.note(tool_calls=reply.tool_calls, thinkers=",".join(reply.thinkers) or None, total_ms=reply.latency_ms)
     if reply.state != "complete":
         span.end("cancelled")
-
-
-def _cancel(task: asyncio.Future[Any]) -> None:
-    task.cancel()

@@ -46,12 +46,12 @@ class Amended:
 Output = Note | Exchange | Aside | Amended
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A turn as it begins. `user_id` is empty for a user we do not know."""
 
-    text: str
-    user_id: str = ""
+    text: str = field(repr=False)
+    user_id: str = field(default="", repr=False)
     conversation_id: str = ""
     source_mode: SourceMode = "chat"
     mode: str = ""
@@ -60,31 +60,25 @@ class Asked:
     """The domain of the Thinker that is asked, by voice; empty in a chat."""
     platform: str = ""
     """Where it was typed, as the caller names it ("terminal", "phone"); empty by voice, and where it is not named."""
-    earlier: Mapping[str, Output] = field(default_factory=dict)
+    earlier: Mapping[str, Output] = field(default_factory=dict, repr=False)
     """The outputs of the steps this one depends on, by name. A step that failed or returned None is missing."""
 
-    def __repr__(self) -> str:
-        return f"Asked({self.source_mode}, {self.domain or 'chat'}, {len(self.text)} characters)"
 
-
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class WholeTurn:
     """A turn that is over: the question, the answer, and what was used for it."""
 
     asked: Asked
-    answer: str
+    answer: str = field(repr=False)
     """The answer; in voice, the part of it that was heard."""
     message_id: str = ""
     tools: tuple[str, ...] = ()
     """Names of the tools that were used."""
     thinkers: tuple[str, ...] = ()
     """Domains of the Thinkers that were asked."""
-    citations: tuple[str, ...] = ()
-    earlier: Mapping[str, Output] = field(default_factory=dict)
+    citations: tuple[str, ...] = field(default=(), repr=False)
+    earlier: Mapping[str, Output] = field(default_factory=dict, repr=False)
     """The outputs of the steps this one depends on, pre-steps of the same turn included."""
-
-    def __repr__(self) -> str:
-        return f"WholeTurn({self.asked!r}, {len(self.answer)} characters)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,10 @@ from typing import Any
 
 from backend.agent.context import Exchange, Note, Situation
 from backend.errors import BadPlugin
-from backend.middleware.base import Amended, Asked, MiddlewareStep, Output, Stage, StepOptions, WholeTurn
-from backend.middleware.plan import HINT, chosen, ordered, unknown
+from backend.middleware.base import Amended, Asked, MiddlewareStep, Output, StepOptions, WholeTurn
+from backend.middleware.plan import HINT, chosen, ordered
 from backend.middleware.run import StepMetrics, StepOutcome, run_steps
+from backend.runtime.supervisor import cancel_all
 from backend.tools.base import injected, provided, service_type
 
 log = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ LATER_LIMIT = 200
 """Turns that may wait for their post-steps; of more, the oldest is dropped."""
 LATER_AT_ONCE = 4
 """Turns whose post-steps run at the same time."""
+STOP_WITHIN_S = 2.0
+"""Seconds cancelled post-steps get to clean up."""
 
 OnAmended = Callable[[WholeTurn], Awaitable[None]]
 """Called with a turn whose answer was amended."""
@@ -100,8 +103,12 @@ class Pipeline:
         """`options` are the operator's, by step; `models` names 'fast' and 'advanced'. Raises `BadPlugin`."""
         self._order = ordered(steps)
         self._services = dict(services or {})
-        self._options = {step.name: _options(step, options or {}, models or {}) for step in self._order}
-        self.check_names(options or {})
+        options, models = options or {}, models or {}
+        self.check_names(options)
+        self._options = {
+            step.name: StepOptions({**step.options, **options.get(step.name, {})}, models.get(step.model, step.model))
+            for step in self._order
+        }
         for step in self._order:
             self._check_services(step)
         self.counts = StepMetrics()
@@ -124,13 +131,13 @@ class Pipeline:
 
     def check_names(self, names: Iterable[str]) -> None:
         """Raise `BadPlugin` when one of the names, which come from a file, is no step."""
-        if missing := unknown(self._order, names):
+        if missing := [name for name in names if name not in self.names]:
             known = ", ".join(self.names) or "none"
             raise BadPlugin(f"There is no step called {', '.join(missing)}. There are: {known}.", hint=HINT)
 
     async def before(self, asked: Asked, *, names: Collection[str] | None = None) -> Prepared:
         """Run the pre-steps: all that fit the turn, or only `names` and what they depend on. Raises nothing."""
-        steps = self._chosen("pre", asked, names)
+        steps = chosen(self._order, "pre", asked, names)
         if not steps:
             return Prepared(asked)
 
@@ -147,7 +154,7 @@ class Pipeline:
         Steps that amend run one after another where they depend on each other, and see each other's words; of several
         that do not, the last in order stands. Detached steps are not waited for: they run later, over the result.
         """
-        amended = await self._attached(turn, names)
+        amended = await self._run_post(turn, names, detached=False)
         self._queue(_Later(amended, names, detached=True))
         return amended
 
@@ -163,7 +170,7 @@ class Pipeline:
     async def forget(self, user_id: str) -> None:
         """Drop and stop the post-steps of a user whose data is to be erased."""
         self._waiting = deque(later for later in self._waiting if later.turn.asked.user_id != user_id)
-        await _stopped([task for task, owner in self._working.items() if owner == user_id])
+        await cancel_all([task for task, owner in self._working.items() if owner == user_id], within_s=STOP_WITHIN_S)
 
     async def close(self, within_s: float = 2.0) -> None:
         """Finish the post-steps that run and wait, within `within_s`; the rest is dropped."""
@@ -175,26 +182,18 @@ class Pipeline:
         for _ in self._waiting:
             self.counts.dropped()
         self._waiting.clear()
-        await _stopped(list(self._working))
+        await cancel_all(list(self._working), within_s=STOP_WITHIN_S)
 
-    def _chosen(self, stage: Stage, asked: Asked, names: Collection[str] | None) -> tuple[MiddlewareStep, ...]:
-        return chosen(self._order, stage, mode=asked.mode, domain=asked.domain, names=names, platform=asked.platform)
-
-    async def _attached(self, turn: WholeTurn, names: Collection[str] | None) -> WholeTurn:
-        steps = [step for step in self._chosen("post", turn.asked, names) if not step.detached]
-        return await self._run_post(steps, turn, POST_WITHIN_S)
-
-    async def _detached(self, turn: WholeTurn, names: Collection[str] | None) -> None:
-        steps = [step for step in self._chosen("post", turn.asked, names) if step.detached]
-        await self._run_post(steps, turn, DETACHED_WITHIN_S)
-
-    async def _run_post(self, steps: Sequence[MiddlewareStep], turn: WholeTurn, within_s: float) -> WholeTurn:
+    async def _run_post(self, turn: WholeTurn, names: Collection[str] | None, *, detached: bool) -> WholeTurn:
+        """Run the turn's detached post-steps, or the others, and return the turn as amended."""
+        steps = [step for step in chosen(self._order, "post", turn.asked, names) if step.detached is detached]
         if not steps:
             return turn
 
         def call(step: MiddlewareStep, earlier: Mapping[str, Output]) -> Any:
             return step.function(**self._arguments(step, _as_amended(turn, step, earlier)))
 
+        within_s = DETACHED_WITHIN_S if detached else POST_WITHIN_S
         outcomes = await run_steps(steps, call, within_s=within_s, given=turn.earlier)
         self.counts.ran(outcomes)
         outputs = _outputs(steps, outcomes)
@@ -202,7 +201,7 @@ class Pipeline:
         return replace(turn, answer=texts[-1] if texts else turn.answer, earlier={**turn.earlier, **outputs})
 
     def _queue(self, later: _Later) -> None:
-        wanted = self._chosen("post", later.turn.asked, later.names)
+        wanted = chosen(self._order, "post", later.turn.asked, later.names)
         if self._closed or not any(step.detached or not later.detached for step in wanted):
             return
         if len(self._waiting) >= LATER_LIMIT:
@@ -240,16 +239,12 @@ class Pipeline:
         try:
             turn = later.turn
             if not later.detached:
-                turn = await self._attached(turn, later.names)
+                turn = await self._run_post(turn, later.names, detached=False)
                 if later.on_amended is not None and turn.answer != later.turn.answer:
                     await later.on_amended(turn)
-            await self._detached(turn, later.names)
+            await self._run_post(turn, later.names, detached=True)
         except Exception as error:  # noqa: BLE001 - one turn's fault must not end the next's; its text may hold words
             log.error("the post-steps of a turn failed: %s", type(error).__name__)
-
-
-def _options(step: MiddlewareStep, options: Mapping[str, Mapping[str, Any]], models: Mapping[str, str]) -> StepOptions:
-    return StepOptions({**step.options, **options.get(step.name, {})}, models.get(step.model, step.model))
 
 
 def _outputs(steps: Sequence[MiddlewareStep], outcomes: Iterable[StepOutcome]) -> dict[str, Output]:
@@ -262,13 +257,6 @@ def _as_amended(turn: WholeTurn, step: MiddlewareStep, earlier: Mapping[str, Out
     """Return the turn as a step sees it, with the answer as amended by the last step it depends on."""
     texts = [one.text for name in step.depends_on if isinstance(one := earlier.get(name), Amended) and one.text.strip()]
     return replace(turn, answer=texts[-1] if texts else turn.answer, earlier=earlier)
-
-
-async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=2.0)
 
 
 NO_STEPS = Pipeline(())

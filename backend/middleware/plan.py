@@ -6,14 +6,13 @@ server there. The steps a turn leaves out (another stage, another mode, not name
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 
 from backend.errors import BadPlugin
-from backend.middleware.base import MiddlewareStep, Stage
+from backend.middleware.base import Asked, MiddlewareStep, Stage
 from backend.tools.discovery import declared_in, folder_modules, package_modules
 
 PACKAGE = "backend.middleware.steps"
@@ -23,8 +22,11 @@ HINT = "Steps are files in backend/middleware/steps and in PLUGIN_FOLDERS; depen
 def ordered(steps: Iterable[MiddlewareStep]) -> tuple[MiddlewareStep, ...]:
     """Sort the steps so that each comes after those it depends on, otherwise by name. Raises `BadPlugin`."""
     steps = sorted(steps, key=lambda step: step.name)
-    _check_names(steps)
-    by_name = {step.name: step for step in steps}
+    by_name: dict[str, MiddlewareStep] = {}
+    for step in steps:
+        if step.name in by_name:
+            raise BadPlugin(f"Two steps are called {step.name}.", hint=HINT)
+        by_name[step.name] = step
     for step in steps:
         _check_dependencies(step, by_name)
     sorter = TopologicalSorter({step.name: step.depends_on for step in steps})
@@ -36,46 +38,32 @@ def ordered(steps: Iterable[MiddlewareStep]) -> tuple[MiddlewareStep, ...]:
 
 
 def chosen(
-    order: Iterable[MiddlewareStep],
-    stage: Stage,
-    *,
-    mode: str,
-    domain: str,
-    names: Collection[str] | None,
-    platform: str = "",
+    order: Sequence[MiddlewareStep], stage: Stage, asked: Asked, names: Collection[str] | None
 ) -> tuple[MiddlewareStep, ...]:
-    """Return the steps of one stage that run in this turn, in order.
+    """Return the steps of one stage that run in the turn of `asked`, in order.
 
     With `names`, only those run, and what they depend on. A step's own `modes`, `domains` and `platforms` hold in any
     case.
     """
-    order = tuple(order)
     wanted = None if names is None else _with_dependencies(order, names)
     return tuple(
         step
         for step in order
         if step.stage == stage
         and (wanted is None or step.name in wanted)
-        and (not step.modes or mode in step.modes)
-        and (not step.platforms or platform in step.platforms)
-        and (not domain or step.domains is None or domain in step.domains)
+        and (not step.modes or asked.mode in step.modes)
+        and (not step.platforms or asked.platform in step.platforms)
+        and (not asked.domain or step.domains is None or asked.domain in step.domains)
     )
 
 
-def graph_of(steps: Iterable[MiddlewareStep]) -> Mapping[str, tuple[str, ...]]:
+def graph_of(steps: Collection[MiddlewareStep]) -> Mapping[str, tuple[str, ...]]:
     """Return name → the names it waits for among `steps`: a step that does not run is not waited for."""
-    steps = tuple(steps)
     there = {step.name for step in steps}
     return {step.name: tuple(name for name in step.depends_on if name in there) for step in steps}
 
 
-def unknown(order: Iterable[MiddlewareStep], names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of `names` that are no steps."""
-    known = {step.name for step in order}
-    return tuple(name for name in names if name not in known)
-
-
-def _with_dependencies(order: tuple[MiddlewareStep, ...], names: Collection[str]) -> set[str]:
+def _with_dependencies(order: Sequence[MiddlewareStep], names: Collection[str]) -> set[str]:
     wanted = set(names)
     for step in reversed(order):
         if step.name in wanted:
@@ -83,29 +71,17 @@ def _with_dependencies(order: tuple[MiddlewareStep, ...], names: Collection[str]
     return wanted
 
 
-def _check_names(steps: list[MiddlewareStep]) -> None:
-    twice = [name for name, count in Counter(step.name for step in steps).items() if count > 1]
-    if twice:
-        raise BadPlugin(f"Two steps are called {twice[0]}.", hint=HINT)
-
-
 def _check_dependencies(step: MiddlewareStep, by_name: Mapping[str, MiddlewareStep]) -> None:
     for name in step.depends_on:
+        path = f"{step.name} → {name}"
         if name not in by_name:
-            raise BadPlugin(
-                f"Step {step.name} depends on {name}, which does not exist: {step.name} → {name}.", hint=HINT
-            )
+            raise BadPlugin(f"Step {step.name} depends on {name}, which does not exist: {path}.", hint=HINT)
         if step.stage == "pre" and by_name[name].stage == "post":
-            raise BadPlugin(
-                f"Step {step.name} runs before the turn and depends on {name}, which runs after it: "
-                f"{step.name} → {name}.",
-                hint=HINT,
-            )
+            what = f"Step {step.name} runs before the turn and depends on {name}, which runs after it: {path}."
+            raise BadPlugin(what, hint=HINT)
         if by_name[name].detached and not step.detached:
-            raise BadPlugin(
-                f"Step {step.name} is waited for and depends on {name}, which is detached: {step.name} → {name}.",
-                hint=HINT,
-            )
+            what = f"Step {step.name} is waited for and depends on {name}, which is detached: {path}."
+            raise BadPlugin(what, hint=HINT)
 
 
 def discover(folders: Iterable[Path] = ()) -> list[MiddlewareStep]:

@@ -22,6 +22,7 @@ from backend.errors import VoiceError
 from backend.middleware.base import Amended, Aside, MiddlewareStep, Output
 from backend.middleware.plan import graph_of
 from backend.models.base import quoted
+from backend.runtime.supervisor import leave_behind
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +34,6 @@ STOP_WITHIN_S = 0.05
 Kind = Literal["done", "nothing", "failed", "timeout"]
 Call = Callable[[MiddlewareStep, Mapping[str, Output]], Any]
 """Returns the coroutine of a step, given the outputs of the steps it depends on."""
-
-_left_behind: set[asyncio.Task[Any]] = set()
-"""Steps that did not stop in time, referenced until they end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +98,12 @@ async def _finished(step: MiddlewareStep, work: Any, within_s: float) -> tuple[K
         await asyncio.wait({task}, timeout=within_s)
     except asyncio.CancelledError:
         task.cancel()
-        _leave_behind(task)
+        leave_behind(task)
         raise
     if not task.done():
         task.cancel()
         await asyncio.wait({task}, timeout=STOP_WITHIN_S)
-        _leave_behind(task)
+        leave_behind(task)
         log.warning("step %s took longer than %.1f s and is skipped", step.name, within_s)
         return "timeout", None
     return _judged(step, task)
@@ -152,17 +150,6 @@ def _size(data: Any) -> int:
         return len(quoted(data))
     except (ValueError, TypeError, RecursionError):
         return OUTPUT_LIMIT + 1
-
-
-def _leave_behind(task: asyncio.Task[Any]) -> None:
-    _left_behind.add(task)
-    task.add_done_callback(_retrieve)
-
-
-def _retrieve(task: asyncio.Task[Any]) -> None:
-    _left_behind.discard(task)
-    if not task.cancelled():
-        task.exception()  # retrieved, so that asyncio does not report it
 
 
 BUCKETS_S = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10)

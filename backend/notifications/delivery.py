@@ -23,6 +23,7 @@ from backend.errors import MemoryUnavailable, PeerError
 from backend.notifications.notices import Notice, Notifier
 from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, delivered, notice_of, tried
 from backend.notifications.repository import ReminderRepository
+from backend.runtime.supervisor import cancel_all
 from backend.settings.notifications import NotificationSettings
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,6 @@ class Webhook(Protocol):
 
     async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
         """Post it, under the name `delivery`. Raises a `PeerError`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +151,7 @@ class ReminderDelivery:
 
     async def close(self) -> None:
         """Stop; what is not settled is found delivered at its next attempt."""
-        for task in self._settling:
-            task.cancel()
-        if self._settling:
-            await asyncio.wait(self._settling)
+        await cancel_all(self._settling)
 
     # --- one reminder -----------------------------------------------------------------------------------
 

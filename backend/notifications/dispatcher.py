@@ -23,7 +23,7 @@ from backend.conversation.page_events import NoticeChanged, NoticeContent
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeRepository, spoken_text
 from backend.runtime.faults import call_listener
-from backend.runtime.supervisor import supervised
+from backend.runtime.supervisor import cancel_all, supervised
 from backend.storage.client import Lease
 from backend.storage.pubsub import PubSub
 
@@ -174,10 +174,7 @@ class NotificationDispatcher:
         """Finish what is being deleted, within a moment."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CLOSE_WITHIN_S)
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await cancel_all(self._tasks)
 
     # --- what a subscription needs --------------------------------------------------------------------
 

@@ -68,7 +68,6 @@ class Notifier(Protocol):
 
     async def notify(self, user_id: str, notice: Notice) -> None:
         """Have it spoken on the user's live call, else on the next. Raises `MemoryUnavailable`: try again."""
-        ...
 
 
 class NoticeRepository:
@@ -82,7 +81,9 @@ class NoticeRepository:
 
     async def add(self, user_id: str, notice: Notice) -> bool:
         """Keep a notice until it is delivered. Return False when it waits already, or was delivered."""
-        waiting, delivered, notice = _waiting(user_id), _delivered(user_id), _cut(notice)
+        waiting, delivered = _waiting(user_id), _delivered(user_id)
+        if len(notice.text) > TEXT_LIMIT:
+            notice = msgspec.structs.replace(notice, text=notice.text[: TEXT_LIMIT - 1] + "…")
 
         async def read(pipe: Pipe) -> tuple[bool, list[Notice]]:
             known = await pipe.zscore(delivered, notice.id) is not None or await pipe.hexists(waiting, notice.id)
@@ -111,10 +112,7 @@ class NoticeRepository:
         pipe.get(_active(user_id))
         pipe.hvals(_waiting(user_id))
         active, waiting = await self._client.execute(pipe)
-        if active is None:
-            ours = await call.acquire()
-        else:
-            ours = active == call.token.encode()
+        ours = await call.acquire() if active is None else active == call.token.encode()
         return _decoded(waiting) if ours else []
 
     async def remove(self, user_id: str, notice_id: str) -> bool:
@@ -147,12 +145,6 @@ class NoticeRepository:
         """Delete all notices of a user, and that there were any."""
         keys = (_waiting(user_id), _delivered(user_id), _active(user_id))
         await self._client.call(lambda redis: redis.delete(*keys))
-
-
-def _cut(notice: Notice) -> Notice:
-    if len(notice.text) <= TEXT_LIMIT:
-        return notice
-    return msgspec.structs.replace(notice, text=notice.text[: TEXT_LIMIT - 1] + "…")
 
 
 def _decoded(raw: Iterable[bytes]) -> list[Notice]:

@@ -86,12 +86,8 @@ class ReminderRepository:
     async def remove(self, owner: str, reminder_id: str) -> Reminder | None:
         """Delete one and return what it was; None when there is no such one."""
         removed: list[Reminder] = []
-
-        def note(reminder: Reminder) -> None:
-            removed[:] = [reminder]
-
-        await self.update(owner, reminder_id, note)
-        return removed[0] if removed else None
+        await self.update(owner, reminder_id, removed.append)
+        return removed[-1] if removed else None
 
     async def erase(self, owner: str) -> None:
         """Delete everything of that user."""

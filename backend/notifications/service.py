@@ -21,7 +21,7 @@ from backend.notifications.delivery import Outcome, ReminderDelivery
 from backend.notifications.reminders import Reminder, ReminderJson
 from backend.notifications.repository import ReminderKey, ReminderRepository, UnreadableReminder
 from backend.notifications.schedule import planned, zone_named
-from backend.runtime.supervisor import supervised
+from backend.runtime.supervisor import cancel_all, supervised
 from backend.settings.notifications import NotificationSettings
 from backend.storage.memory import Memory
 from backend.users.profile import load_profile
@@ -85,11 +85,7 @@ class ReminderScheduler:
 
     async def close(self) -> None:
         """Stop, and leave what is being delivered to another process."""
-        tasks = [*self._working.values(), *([self._running] if self._running else [])]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await cancel_all([*self._working.values(), *([self._running] if self._running else [])])
 
     async def _run(self) -> None:
         while True:
@@ -145,7 +141,6 @@ class ReminderService:
         memory: Memory,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """The caller keeps ownership of everything."""
         self._settings = settings
         self._reminders = reminders
         self._delivery = delivery

@@ -99,11 +99,18 @@ class WebhookClient:
 
     async def _attempt(self, delivery: str, body: bytes) -> None:
         parts = urlsplit(self._url)
-        host, port = str(parts.hostname), parts.port or _port(parts.scheme)
+        host, port = str(parts.hostname), parts.port or (443 if parts.scheme == "https" else 80)
         address = await self._address(host, port)
         literal = f"[{address}]" if ":" in address else address
         target = urlunsplit(parts._replace(netloc=f"{literal}:{port}"))
-        headers = self._headers(delivery, body) | {"host": parts.netloc.rpartition("@")[2]}
+        timestamp = str(int(self._clock()))
+        headers = {
+            "content-type": "application/json",
+            "host": parts.netloc.rpartition("@")[2],
+            DELIVERY_HEADER: delivery,
+            TIMESTAMP_HEADER: timestamp,
+            SIGNATURE_HEADER: signature(self._secret, timestamp, body),
+        }
         try:
             async with self._client.stream(
                 "POST", target, content=body, headers=headers, extensions={"sni_hostname": host}
@@ -115,15 +122,6 @@ class WebhookClient:
             raise WebhookFailed(f"The webhook's server is not ready ({status}).")
         if status >= 300:  # a redirect, too: what was allowed is this host, and nothing it points to
             raise _refused(f"The webhook's server refuses ({status}).")
-
-    def _headers(self, delivery: str, body: bytes) -> dict[str, str]:
-        timestamp = str(int(self._clock()))
-        return {
-            "content-type": "application/json",
-            DELIVERY_HEADER: delivery,
-            TIMESTAMP_HEADER: timestamp,
-            SIGNATURE_HEADER: signature(self._secret, timestamp, body),
-        }
 
     async def _address(self, host: str, port: int) -> str:
         """Return the address to connect to. Raises `WebhookFailed`."""
@@ -167,10 +165,6 @@ def split_hosts(listed: str) -> list[str]:
 def signature(secret: bytes, timestamp: str, body: bytes) -> str:
     """Return the value of the signature header."""
     return "sha256=" + hmac.new(secret, timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
-
-
-def _port(scheme: str) -> int:
-    return 443 if scheme == "https" else 80
 
 
 def _network(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

@@ -23,24 +23,21 @@ REFLECTION_LIMIT = 3
 NOT_FINISHED = "I did not get to the end of this."
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class ReasoningRequest:
     """A task to think through."""
 
-    text: str
+    text: str = field(repr=False)
     strategy: Strategy = "mono"
-    principal: Principal = field(default_factory=lambda: Principal(""))
+    principal: Principal = field(default_factory=lambda: Principal(""), repr=False)
     """On whose behalf tools run."""
     source_mode: Literal["voice", "chat"] = "chat"
     """How the result is delivered."""
     tools: tuple[str, ...] | None = None
     """Names of the tools it may use; None: all there are."""
-    situation: Situation | None = None
+    situation: Situation | None = field(default=None, repr=False)
     guidance: str = ""
     """Further instructions for the model that words the result."""
-
-    def __repr__(self) -> str:
-        return f"ReasoningRequest({self.strategy}, {len(self.text)} characters)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,16 +77,20 @@ class Reasoner:
             raise TooMany("Too much is being thought about at once.", retry_after_s=10)
         self._working += 1
         try:
-            return await self._within(ReasoningRun(self._agent, task, on_stage or _ignore), deadline_s)
+            return await self._within(ReasoningRun(self._agent, task, on_stage or (lambda stage: None)), deadline_s)
         finally:
             self._working -= 1
 
     async def _within(self, run: ReasoningRun, deadline_s: float | None) -> Reasoned:
         began = time.monotonic()
         within_s = self._deadline_s if deadline_s is None else min(deadline_s, self._deadline_s)
+        if run.task.strategy == "dual":
+            thinking = think_dual(run, planner=self._planner, executor=self._executor, rounds=self._rounds)
+        else:
+            thinking = think_mono(run, reflections=self._reflections)
         try:
             async with asyncio.timeout(within_s):
-                reasoned = await self._think(run)
+                reasoned = await thinking
         except TimeoutError:
             if not run.best:
                 raise NoAnswer(f"The reasoning took longer than {within_s:g} seconds.") from None
@@ -96,12 +100,3 @@ class Reasoner:
                 raise
             reasoned = run.reasoned(run.best, complete=False)
         return replace(reasoned, elapsed_ms=round((time.monotonic() - began) * 1000))
-
-    async def _think(self, run: ReasoningRun) -> Reasoned:
-        if run.task.strategy == "dual":
-            return await think_dual(run, planner=self._planner, executor=self._executor, rounds=self._rounds)
-        return await think_mono(run, reflections=self._reflections)
-
-
-def _ignore(_: Stage) -> None:
-    """Show no stage."""

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,8 @@ restarts: Counter[str] = Counter()
 """Restarts of each loop of this process, by name."""
 _last_failure: dict[str, tuple[float, str]] = {}
 """When each loop raised for the last time (steady clock, seconds), and what."""
+_left_behind: set[asyncio.Task[Any]] = set()
+"""Tasks that nobody awaits any more, referenced until they end."""
 
 
 def supervised(name: str, loop: Loop) -> asyncio.Task[None]:
@@ -43,6 +45,26 @@ def failing_loops() -> dict[str, str]:
     """The loops that raised within the last `HEALTHY_AFTER_S` seconds: name → the type of the error."""
     since = time.monotonic() - HEALTHY_AFTER_S
     return {name: error for name, (at, error) in _last_failure.items() if at >= since}
+
+
+async def cancel_all(tasks: Collection[asyncio.Task[Any]], *, within_s: float | None = None) -> None:
+    """Cancel `tasks`, and wait up to `within_s` seconds until all have ended; None: however long it takes."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=within_s)
+
+
+def leave_behind(task: asyncio.Task[Any]) -> None:
+    """Keep a reference to a task that nobody awaits any more, and retrieve how it ends, so that asyncio is silent."""
+    _left_behind.add(task)
+    task.add_done_callback(_retrieve)
+
+
+def _retrieve(task: asyncio.Task[Any]) -> None:
+    _left_behind.discard(task)
+    if not task.cancelled():
+        task.exception()
 
 
 async def _keep_running(name: str, loop: Loop) -> None:

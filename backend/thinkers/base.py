@@ -122,15 +122,12 @@ class Checkpoints(Protocol):
     @property
     def hurried(self) -> bool:
         """True once time is short, so that the Thinker should answer from what it has."""
-        ...
 
     def kept(self, name: str) -> Any | None:
         """Return the result the step had when it was last done, or None."""
-        ...
 
     async def keep(self, name: str, value: Any) -> None:
         """Keep the result of a step."""
-        ...
 
 
 @dataclass
@@ -141,9 +138,7 @@ class LocalCheckpoints:
     hurried = False
 
     def kept(self, name: str) -> Any | None:
-        """Return the step's result; see `Checkpoints.kept`."""
         return self.values.get(name)
 
     async def keep(self, name: str, value: Any) -> None:
-        """Keep the step's result; see `Checkpoints.keep`."""
         self.values[name] = value

@@ -15,7 +15,7 @@ import re
 import time
 import unicodedata
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backend.agent.context import Exchange, Note, Situation
 from backend.observability.tracing import current_span
@@ -47,11 +47,7 @@ def slot_for(manifest: Manifest, question: Question, situation: Situation, day: 
         return None
     findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [finding for finding in findings if finding.personal]
-    personal = [
-        situation.profile.stored(),
-        list(situation.history),
-        [_material(finding) for finding in own],
-    ]
+    personal = [situation.profile.stored(), list(situation.history), [_material(finding) for finding in own]]
     shared = manifest.cache_scope == "shared" and not any(personal)
     if not shared and not question.user_id:
         return None
@@ -108,10 +104,9 @@ class AnswerCache:
         """
         began = time.perf_counter()
         if (kept := await self._kept(slot)) is not None:
-            text, citations = kept
             current_span().note(cache="hit")
             on_progress(ThinkerProgress("found in the cache"))
-            return Answer(text, "cache", citations, latency_ms=round((time.perf_counter() - began) * 1000))
+            return replace(kept, latency_ms=round((time.perf_counter() - began) * 1000))
         running = self._running.get(slot)
         current_span().note(cache="joined" if running else "miss")
         if running is None:
@@ -150,14 +145,14 @@ class AnswerCache:
             await self._keep(slot, ttl_s, answer)
         return answer
 
-    async def _kept(self, slot: Slot) -> tuple[str, tuple[str, ...]] | None:
+    async def _kept(self, slot: Slot) -> Answer | None:
         loading = self._memory.cache_get(slot.scope, slot.key)
         stored = await briefly(loading, None, within_s=CACHE_WITHIN_S)
         if stored is None:
             return None
         try:
             text, citations = json.loads(stored)
-            return str(text), tuple(map(str, citations))
+            return Answer(str(text), "cache", tuple(map(str, citations)))
         except (ValueError, TypeError):
             log.warning("a cached answer cannot be read; working it out again")
             return None

@@ -43,15 +43,12 @@ class Handoff(Protocol):
 
     def accepts(self, manifest: Manifest, user_id: str) -> bool:
         """Return whether that Thinker's work can go on in the background for that user."""
-        ...
 
     async def hand_off(self, question: Question, checkpoints: LocalCheckpoints) -> str:
         """Make a background task of the question, and return the task's id. Raises `VoiceError`."""
-        ...
 
     def hand_off_later(self, question: Question, checkpoints: LocalCheckpoints) -> None:
         """Do the same after the call has ended. Returns at once."""
-        ...
 
 
 @dataclass(eq=False, repr=False)

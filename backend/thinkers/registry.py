@@ -54,7 +54,11 @@ class ThinkerRegistry:
         self.dependencies = dependencies
         self._by_domain: dict[str, Thinker] = {}
         for thinker in thinkers:
-            self._add(thinker)
+            domain = thinker.manifest.domain
+            if domain in self._by_domain:
+                raise BadPlugin(f"Two Thinkers claim the domain {domain}.")
+            dependencies.toolbox.only(thinker.manifest.tools)  # raises when one does not exist
+            self._by_domain[domain] = thinker
         catch_all = [domain for domain, thinker in self._by_domain.items() if thinker.manifest.takes_unknown]
         if len(catch_all) > 1:
             raise BadPlugin(f"Only one Thinker can take unknown domains, not {' and '.join(catch_all)}.")
@@ -72,8 +76,12 @@ class ThinkerRegistry:
         Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
         """
         modules = [*package_modules(package), *(module for folder in folders for module in folder_modules(folder))]
-        found = [_thinker(module) for module in modules if hasattr(module, "MANIFEST")]
-        return cls([thinker for thinker in found if _is_set_up(thinker.manifest, dependencies)], dependencies)
+        found = (_thinker(module) for module in modules if hasattr(module, "MANIFEST"))
+        there = dependencies.toolbox
+        fit = [
+            one for one in found if not one.manifest.needs_set_up or all(name in there for name in one.manifest.tools)
+        ]
+        return cls(fit, dependencies)
 
     @property
     def manifests(self) -> tuple[Manifest, ...]:
@@ -108,11 +116,7 @@ class ThinkerRegistry:
 
     def guide(self) -> str:
         """Return when to route where, a line a domain, for a prompt."""
-        lines = [
-            f"- {manifest.domain}: for {manifest.description}. Example: “{manifest.example}”"
-            for manifest in self.manifests
-        ]
-        return "\n".join(lines)
+        return "\n".join(f"- {one.domain}: for {one.description}. Example: “{one.example}”" for one in self.manifests)
 
     def parse(self, name: str, arguments: str) -> Route:
         """Read the Responder's tool call. Raises `BadRequest` with a message the model can act on."""
@@ -157,19 +161,8 @@ class ThinkerRegistry:
         )
         return {"background": {"type": "boolean", "description": words}}
 
-    def _add(self, thinker: Thinker) -> None:
-        domain = thinker.manifest.domain
-        if domain in self._by_domain:
-            raise BadPlugin(f"Two Thinkers claim the domain {domain}.")
-        self.dependencies.toolbox.only(thinker.manifest.tools)  # raises when one does not exist
-        self._by_domain[domain] = thinker
-
     def _names(self) -> str:
         return ", ".join(sorted(self._by_domain))
-
-
-def _is_set_up(manifest: Manifest, dependencies: ThinkerDependencies) -> bool:
-    return not manifest.needs_set_up or all(name in dependencies.toolbox for name in manifest.tools)
 
 
 def _thinker(module: ModuleType) -> Thinker:

@@ -26,15 +26,7 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
-from backend.thinkers.base import (
-    Answer,
-    Checkpoints,
-    LocalCheckpoints,
-    Manifest,
-    Question,
-    Source,
-    ThinkerProgress,
-)
+from backend.thinkers.base import Answer, Checkpoints, LocalCheckpoints, Manifest, Question, Source, ThinkerProgress
 from backend.tools.base import Principal
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
@@ -230,9 +222,8 @@ class ThinkerRun:
         question, turns = self.question, self.manifest.history_turns
         if not turns or not question.user_id or not question.conversation_id:
             return []
-        loading = self.dependencies.memory.recent_messages(
-            question.user_id, question.conversation_id, limit=HISTORY_LIMIT
-        )
+        memory = self.dependencies.memory
+        loading = memory.recent_messages(question.user_id, question.conversation_id, limit=HISTORY_LIMIT)
         warning = f"{self.manifest.domain} goes on without the conversation"
         messages = await briefly(loading, [], within_s=MEMORY_WITHIN_S, warning=warning)
         said = [message for message in messages if message.said][-2 * turns :]

@@ -46,8 +46,8 @@ def router(*scenes: Any, above: int = 5, deadline_s: float = 1.0) -> tuple[ToolR
 
 
 async def offered(router: ToolRouter, text: str = "Do it.", **more: Any) -> list[str]:
-    routed = await router.route(text, box(), "chat", **more)
-    return [each.name for each in routed.box.offered("chat")]
+    routed, _ = await router.route(text, box(), "chat", **more)
+    return [each.name for each in routed.offered("chat")]
 
 
 async def test_the_tools_the_model_names_are_offered_beside_those_that_always_are() -> None:
@@ -88,8 +88,8 @@ async def test_when_the_choice_fails_every_tool_is_offered(scene: Any) -> None:
 
 async def test_it_never_offers_more_than_a_model_takes() -> None:
     routing, _ = router([ModelUnavailable("gone")])
-    routed = await routing.route("x", box(200), "chat")
-    assert len(routed.box.names) == OFFERED_LIMIT and "tool_0" in routed.box.names
+    routed, _ = await routing.route("x", box(200), "chat")
+    assert len(routed.names) == OFFERED_LIMIT and "tool_0" in routed.names
 
 
 async def test_few_tools_need_no_choice() -> None:
@@ -161,8 +161,8 @@ async def test_the_offline_demonstration_chooses_too(text: str, expected: list[s
 
     declared = placeholder.__tool__  # type: ignore[attr-defined]
     many = Registry([replace(declared, name=name, description=told) for name, told in catalogue.items()], {})
-    routed = await ToolRouter(Offline(), "m", 1, 1.0).route(text, many, "chat")
-    assert list(routed.box.names) == expected
+    routed, _ = await ToolRouter(Offline(), "m", 1, 1.0).route(text, many, "chat")
+    assert list(routed.names) == expected
     assert (
         json.loads(
             think([{"role": "system", "content": question(catalogue, [])}, {"role": "user", "content": text}], []).text

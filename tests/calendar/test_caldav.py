@@ -12,7 +12,7 @@ import pytest
 
 from backend.calendar import caldav
 from backend.calendar.base import CalendarRefused, CalendarUnavailable, EventChanged, NoSuchEvent, Stored
-from backend.calendar.caldav import BadMultistatus, CalDavStore, read_multistatus
+from backend.calendar.caldav import CalDavStore, read_multistatus
 from demo.services.server import ApiServer, Reply, Request, serving, text_reply
 from tests.calendar.events_of import DAY, at, event
 from tests.support.radicale import PASSWORD, USERNAME, radicale
@@ -158,7 +158,7 @@ def test_events_are_read_from_a_multistatus() -> None:
     ],
 )
 async def test_garbage_is_told_and_never_guessed_at(text: str) -> None:
-    with pytest.raises(BadMultistatus):
+    with pytest.raises(CalendarUnavailable):
         read_multistatus(text)
     async with store_on(lambda request: text_reply(text, 207)) as (store, _):
         with pytest.raises(CalendarUnavailable):

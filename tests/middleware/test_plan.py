@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import BadPlugin
-from backend.middleware.base import MiddlewareStep
+from backend.middleware.base import Asked, MiddlewareStep, Stage
 from backend.middleware.plan import chosen, graph_of, ordered
 from tests.middleware.world import bare
 
@@ -64,8 +64,9 @@ def test_what_runs_fits_the_turn_and_waits_only_for_what_runs(
     steps: list[MiddlewareStep], mode: str, names: list[str] | None
 ) -> None:
     order = ordered(steps)
-    for stage in ("pre", "post"):
-        run = chosen(order, stage, mode=mode, domain="", names=names)
+    stages: tuple[Stage, ...] = ("pre", "post")
+    for stage in stages:
+        run = chosen(order, stage, Asked("", mode=mode), names)
         assert [step for step in order if step in run] == list(run)
         there = {step.name for step in run}
         fitting = {step.name for step in steps if step.stage == stage and (not step.modes or mode in step.modes)}
@@ -78,7 +79,7 @@ def test_what_runs_fits_the_turn_and_waits_only_for_what_runs(
 
 def test_a_named_step_brings_what_it_depends_on() -> None:
     order = ordered([bare("last", ["middle"]), bare("middle", ["first"]), bare("first"), bare("other")])
-    run = chosen(order, "pre", mode="", domain="", names=["last"])
+    run = chosen(order, "pre", Asked(""), ["last"])
     assert [step.name for step in run] == ["first", "middle", "last"]
 
 

@@ -12,7 +12,6 @@ from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
 from backend.models.embedding import Embedder
 from backend.storage.memory import Memory
-from backend.storage.messages import Message
 from backend.users.memories import Memories
 from backend.users.profile import load_profile
 from backend.users.ranking import fitting
@@ -41,12 +40,7 @@ class Candidate:
 @step(
     "memory_search",
     stage="pre",
-    domains=(
-        "knowledge",
-        "assistant",
-        "reason",
-        "memory",
-    ),  # for an answer to this user alone
+    domains=("knowledge", "assistant", "reason", "memory"),  # for an answer to this user alone
     options={"limit": 4},
     deadline_s=1.0,
 )
@@ -84,9 +78,5 @@ async def _conversations(memory: Memory, asked: Asked) -> list[Candidate]:
         Candidate("earlier conversation", message.content)
         for messages in reversed(latest)
         for message in messages
-        if _own(message)
+        if message.role == "user" and message.said
     ]
-
-
-def _own(message: Message) -> bool:
-    return message.role == "user" and message.said
