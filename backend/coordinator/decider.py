@@ -152,13 +152,11 @@ async def create_task(
     kind: Annotated[str, "Which specialist does it, such as research."],
     instruction: Annotated[str, Field(min_length=3, max_length=INSTRUCTION_LIMIT, description="All it needs to know.")],
 ) -> Result:
-    """Note the action. Raises `BadRequest`."""
     return actions.add(CreateTask(kind, instruction))
 
 
 @tool("cancel_task", "Stops a task that is not wanted any more.", cache=False, clients=("internal",))
 async def cancel_task(actions: RequestedActions, task_id: Annotated[str, "Its id, as shown."]) -> Result:
-    """Note the action. Raises `BadRequest`."""
     return actions.add(CancelTask(task_id))
 
 
@@ -168,7 +166,6 @@ async def summarize_task_result(
     task_id: Annotated[str, "Its id, as shown."],
     summary: Annotated[str, Field(min_length=1, max_length=SUMMARY_CHARS, description="Two or three sentences.")],
 ) -> Result:
-    """Note the action. Raises `BadRequest`."""
     return actions.add(SummarizeTaskResult(task_id, summary))
 
 
@@ -178,7 +175,6 @@ async def capture_feedback(
     feeling: Literal["praise", "complaint", "correction", "wish"],
     text: Annotated[str, Field(min_length=1, max_length=FEEDBACK_CHARS, description="What they said, briefly.")],
 ) -> Result:
-    """Note the action. Raises `BadRequest`."""
     return actions.add(CaptureFeedback(feeling, text))
 
 
