@@ -35,8 +35,7 @@ from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
 from backend.sessions.registry import QUEUES, SessionRegistry
 from backend.settings.settings import Settings
-from backend.storage.client import or_default
-from backend.storage.memory import HISTORY_LIMIT, Memory, following_changes
+from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes
 from backend.storage.messages import Message
 from backend.tasks.service import TaskQueries
 from backend.transports.webrtc.ice import IceConfig, StunTurnServer
@@ -169,12 +168,13 @@ def _limits(settings: Settings) -> TurnLimits:
 
 async def _background(memory: Memory, task_queries: TaskQueries, user_id: str) -> CallerBackground:
     """Return what memory knows of the user, and the background tasks there are."""
-    profile = or_default(load_profile(memory, user_id), UserProfile(), MEMORY_WITHIN_S)
+    profile = briefly(load_profile(memory, user_id), UserProfile(), within_s=MEMORY_WITHIN_S)
     return CallerBackground(*await asyncio.gather(profile, task_queries.for_prompt(user_id)))
 
 
 async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[Message] | None:
-    return await or_default(memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT), None, MEMORY_WITHIN_S)
+    asked = memory.recent_messages(user_id, conversation_id, HISTORY_LIMIT)
+    return await briefly(asked, None, within_s=MEMORY_WITHIN_S)
 
 
 def _registry(settings: Settings, line: CallDependencies, load: Load, metrics: CallMetrics) -> SessionRegistry:

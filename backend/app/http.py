@@ -55,8 +55,13 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
     stores, thinkers, calls = subsystems.stores, subsystems.thinkers, subsystems.calls
     notifications = subsystems.tasks.notifications
     toolbox, others = thinkers.registry.dependencies.toolbox, thinkers.others
-    take = Buckets(settings.mcp.per_minute, what="requests of this token").taker(time.monotonic)
-    async with served_tools(settings.mcp, toolbox, settings.allowed_origins, rate_limit=take) as endpoints:
+    requests = Buckets(settings.mcp.per_minute, what="requests of this token")
+    async with served_tools(
+        settings.mcp,
+        toolbox,
+        settings.allowed_origins,
+        rate_limit=lambda token: requests.take(token, time.monotonic()),
+    ) as endpoints:
         services = Services(
             settings=settings,
             registry=calls.registry,

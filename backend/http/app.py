@@ -11,20 +11,8 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from backend.http import (
-    admin,
-    chat,
-    events,
-    health,
-    me,
-    notification,
-    page,
-    reasoning,
-    sessions,
-    signalling,
-    tasks,
-)
-from backend.http.auth import Access, Signatures, keep_tokens_out, token_age_s
+from backend.http import admin, chat, events, health, me, notification, page, reasoning, sessions, signalling, tasks
+from backend.http.auth import Signatures, keep_tokens_out, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.compressed import Compressed
 from backend.http.context import Context, Services
@@ -45,19 +33,7 @@ ATTEMPTS_PER_MINUTE = 10
 HEARTBEAT_S = 15.0
 """Seconds of quiet after which a stream of events says it is still there."""
 
-ROUTES = (
-    signalling,
-    sessions,
-    tasks,
-    me,
-    notification,
-    admin,
-    events,
-    health,
-    reasoning,
-    chat,
-    page,
-)
+ROUTES = (signalling, sessions, tasks, me, notification, admin, events, health, reasoning, chat, page)
 """The routes, in this order: the page's files answer to what is left."""
 
 
@@ -101,7 +77,6 @@ def build_context(services: Services, heartbeat_s: float, now: Callable[[], floa
     return Context(
         services=services,
         signatures=signatures,
-        access=Access(services.sessions, signatures),
         offers=Buckets(settings.offers_per_minute, what="new calls"),
         messages=Buckets(MESSAGES_PER_MINUTE, what="messages"),
         attempts=Buckets(ATTEMPTS_PER_MINUTE, what="wrong tokens"),

@@ -17,7 +17,6 @@ from typing import TypeGuard
 
 from itsdangerous import BadSignature, TimestampSigner
 
-from backend.sessions.handles import Handle, SessionLocator, no_session
 from backend.settings.settings import Settings
 
 Clock = Callable[[], float]
@@ -31,8 +30,6 @@ TOKEN_GRACE_S = 600
 """A token outlives the longest call by this much, so that its end can still be read."""
 TOKEN_AGE_UNLIMITED_S = 86_400
 """A token's life when calls have no limit."""
-SESSION_ID_LIMIT = 64
-"""Characters of a session id that are looked at."""
 LONGEST = 256
 """Characters a signed value of ours may have; longer ones are not even looked at."""
 
@@ -84,24 +81,6 @@ class Signatures:
     def opens(self, token: str | None, session_id: str) -> bool:
         """Return whether `token` was made for `session_id` and is not too old."""
         return self.session_of(token) == session_id
-
-
-class Access:
-    """Finds a session for somebody who may see it."""
-
-    def __init__(self, sessions: SessionLocator, signatures: Signatures) -> None:
-        self._sessions = sessions
-        self._signatures = signatures
-
-    async def session(self, session_id: str, *, user: str, token: str | None = None) -> Handle:
-        """Return the session, if `user` owns it or `token` opens it. Raises the one `NotFound` otherwise.
-
-        Raises `MemoryUnavailable` when only another process could know it, and the way there is closed.
-        """
-        session = await self._sessions.find(session_id[:SESSION_ID_LIMIT])
-        if session.owner == user or self._signatures.opens(token, session.id):
-            return session
-        raise no_session()
 
 
 class _Signer(TimestampSigner):

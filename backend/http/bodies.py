@@ -33,21 +33,18 @@ TimeZone = Annotated[str, StringConstraints(max_length=64)]
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Offer(BaseModel):
-    """`POST /api/rtc/offer`."""
-
-    sdp: str = Field(min_length=1)
-    fingerprint: Fingerprint | None = None
-    time_zone: TimeZone | None = None
-    conversation_id: ConversationId | None = None
-
-
 class NewSession(BaseModel):
     """`POST /api/sessions`."""
 
     fingerprint: Fingerprint | None = None
     time_zone: TimeZone | None = None
     conversation_id: ConversationId | None = None
+
+
+class Offer(NewSession):
+    """`POST /api/rtc/offer`."""
+
+    sdp: str = Field(min_length=1)
 
 
 class Disconnect(BaseModel):

@@ -5,7 +5,6 @@ A caller is known by the cookie. A session's token stands for its owner, but in 
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -17,16 +16,14 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from backend.chat.turn import ChatRequest, ChatTurn
-from backend.errors import MemoryUnavailable, NotFound
+from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
-from backend.http.context import Caller, Context, Here, bearer, identity_of
+from backend.http.context import Caller, Context, Here, bearer, forgetting, identity_of
 from backend.http.limits import address_key
 from backend.http.sse import EventStream, encode_events
 from backend.storage.memory import HISTORY_LIMIT
 from backend.storage.messages import new_message_id, without_retried
 
-FORGET_WITHIN_S = 2
-"""Seconds memory may take to forget; it promises to fail within one."""
 NO_CONVERSATION = NotFound("No such conversation.", hint="It may have expired: an idle hour ends one.")
 
 TEXT_LIMIT = 8_000
@@ -173,14 +170,8 @@ async def delete_conversation(request: Request, here: Here, conversation_id: str
         shown = await session.describe()
         if shown["conversation_id"] == conversation_id and shown["state"] != "ended":
             await session.end("deleted")
-    try:
-        async with asyncio.timeout(FORGET_WITHIN_S):
-            await services.memory.forget_conversation(user, conversation_id)
-    except (MemoryUnavailable, TimeoutError):
-        raise MemoryUnavailable(
-            "The conversation could not be erased yet.",
-            hint="Delete it again in a moment; left alone, it expires within the hour.",
-        ) from None
+    async with forgetting("The conversation could not be erased yet."):
+        await services.memory.forget_conversation(user, conversation_id)
     return {"ok": True}
 
 
@@ -192,7 +183,7 @@ async def _who(request: Request, here: Context) -> tuple[str, str | None]:
     session_id = here.signatures.session_of(token)
     if session_id is None:
         raise NotFound("No such session.", hint="The token is too old, or not ours.")
-    session = await here.access.session(session_id, user="", token=token)
+    session = await here.session(session_id, user="", token=token)
     shown = await session.describe()
     return session.owner, str(shown["conversation_id"])
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +15,8 @@ from starlette.types import ASGIApp
 
 from backend.chat.chat import Chat
 from backend.coordinator.service import CoordinatorService
-from backend.http.auth import Access, Signatures
+from backend.errors import MemoryUnavailable
+from backend.http.auth import Signatures
 from backend.http.identity import Identity
 from backend.http.limits import Buckets
 from backend.http.page_streams import PageStreams
@@ -23,7 +26,7 @@ from backend.notifications.notices import Notice
 from backend.notifications.service import ReminderService
 from backend.observability.call_metrics import CallMetrics
 from backend.reasoning.reasoner import Reasoner
-from backend.sessions.handles import Handle, SessionLocator
+from backend.sessions.handles import Handle, SessionLocator, no_session
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
@@ -32,6 +35,11 @@ from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
 from backend.transports.base import Transport
 
+SESSION_ID_LIMIT = 64
+"""Characters of a session id that are looked at."""
+FORGET_WITHIN_S = 2
+"""Seconds memory may take to forget; it promises to fail within one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -39,7 +47,6 @@ class Context:
 
     services: Services
     signatures: Signatures
-    access: Access
     offers: Buckets
     messages: Buckets
     attempts: Buckets
@@ -48,6 +55,16 @@ class Context:
     reasoning: Buckets
     now: Callable[[], float]
     heartbeat_s: float
+
+    async def session(self, session_id: str, *, user: str, token: str | None = None) -> Handle:
+        """Return the session, if `user` owns it or `token` opens it. Raises the one `NotFound` otherwise.
+
+        Raises `MemoryUnavailable` when only another process could know it, and the way there is closed.
+        """
+        session = await self.services.sessions.find(session_id[:SESSION_ID_LIMIT])
+        if session.owner == user or self.signatures.opens(token, session.id):
+            return session
+        raise no_session()
 
 
 def context_of(connection: HTTPConnection) -> Context:
@@ -71,13 +88,24 @@ def bearer(connection: HTTPConnection) -> str | None:
 async def own_session(request: Request, session_id: str) -> Handle:
     """Return the session in the path, for its owner or the bearer of its token. Raises `NotFound` for everyone else."""
     user = identity_of(request).user
-    return await context_of(request).access.session(session_id, user=user, token=bearer(request))
+    return await context_of(request).session(session_id, user=user, token=bearer(request))
 
 
 async def own_session_or_query(connection: HTTPConnection, session_id: str) -> Handle:
     """Return the session in the path; EventSource and WebSocket may put the token into the query."""
     token = bearer(connection) or connection.query_params.get("token")
-    return await context_of(connection).access.session(session_id, user=identity_of(connection).user, token=token)
+    return await context_of(connection).session(session_id, user=identity_of(connection).user, token=token)
+
+
+@asynccontextmanager
+async def forgetting(failure: str) -> AsyncIterator[None]:
+    """Give memory a moment to forget within the block. Raises `MemoryUnavailable`, with `failure`, when it does not."""
+    try:
+        async with asyncio.timeout(FORGET_WITHIN_S):
+            yield
+    except (MemoryUnavailable, TimeoutError):
+        hint = "Delete it again in a moment; left alone, it expires within the hour."
+        raise MemoryUnavailable(failure, hint=hint) from None
 
 
 Here = Annotated[Context, Depends(context_of)]

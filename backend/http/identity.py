@@ -8,7 +8,6 @@ have set a new cookie before the fingerprint could be asked.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from dataclasses import dataclass
 
@@ -16,9 +15,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.errors import BadRequest, MemoryUnavailable
+from backend.errors import BadRequest
 from backend.http.auth import COOKIE_AGE_S, Signatures, new_user
-from backend.storage.memory import Memory
+from backend.storage.memory import Memory, briefly
+from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumeTimeZone, update_profile
 
 log = logging.getLogger(__name__)
@@ -80,32 +80,23 @@ class IdentityMiddleware:
 
 async def restore(identity: Identity, fingerprint: str | None, memory: Memory) -> None:
     """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails."""
-    if identity.known or fingerprint is None:
-        return
-    try:
-        async with asyncio.timeout(MEMORY_WITHIN_S):
-            user = await memory.user_of_fingerprint(fingerprint)
-    except (MemoryUnavailable, TimeoutError):
-        log.warning("memory did not answer about a fingerprint: the caller gets a new identity")
-        return
-    identity.user = user or identity.user
+    if not identity.known and fingerprint is not None:
+        asked, warning = memory.user_of_fingerprint(fingerprint), "a caller known by fingerprint gets a new identity"
+        user = await briefly(asked, None, within_s=MEMORY_WITHIN_S, warning=warning)
+        identity.user = user or identity.user
 
 
 async def note_fingerprint(memory: Memory, fingerprint: str, user: str) -> None:
     """Remember the hint. Runs after the answer is sent; a memory that is gone costs the hint only."""
-    try:
-        async with asyncio.timeout(MEMORY_WITHIN_S):
-            await memory.link_fingerprint(fingerprint, user)
-    except (MemoryUnavailable, TimeoutError):
-        log.warning("memory did not take a fingerprint")
+    noted = memory.link_fingerprint(fingerprint, user)
+    await briefly(noted, None, within_s=MEMORY_WITHIN_S, warning="a fingerprint could not be noted")
 
 
 async def note_time_zone(memory: Memory, zone: str, user: str) -> None:
     """Take the browser's zone for the user's until they state one: "at nine" means theirs. Never fails."""
     try:
-        async with asyncio.timeout(MEMORY_WITHIN_S):
-            await update_profile(memory, user, AssumeTimeZone(zone))
+        noted = update_profile(memory, user, AssumeTimeZone(zone))
     except BadRequest:
         log.info("a browser's time zone is unknown here")
-    except (MemoryUnavailable, TimeoutError):
-        log.warning("memory did not take a time zone")
+    else:
+        await briefly(noted, UserProfile(), within_s=MEMORY_WITHIN_S, warning="a time zone could not be noted")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
@@ -49,10 +48,6 @@ class Buckets:
             return
         self.check(key, now)
         self._refilled(key, now).tokens -= 1
-
-    def taker(self, clock: Callable[[], float]) -> Callable[[str], None]:
-        """Return a `take` that reads the time from `clock`."""
-        return lambda key: self.take(key, clock())
 
     def check(self, key: str, now: float) -> None:
         """Spend nothing. Raises `TooMany` when none of `key`'s requests is left."""

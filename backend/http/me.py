@@ -113,10 +113,6 @@ class ProfileChanges(BaseModel):
 
     changes: Annotated[list[Change], Field(min_length=1, max_length=CHANGES_LIMIT)]
 
-    def updates(self) -> list[ProfileUpdate]:
-        """Return the profile updates in order. Raises `BadRequest` for a value that cannot be."""
-        return [_update(change) for change in self.changes]
-
 
 def _update(change: Change) -> ProfileUpdate:
     match change:
@@ -143,8 +139,8 @@ async def show_me(here: Here, caller: Caller) -> dict[str, Any]:
 async def change_me(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
     """Change what is known, also in the caller's live calls; return what is known then. 422 for an impossible value."""
     here.messages.take(f"me {caller.user}", here.now())
-    changes = await read_body(request, ProfileChanges)
-    return _shown(here, await update_profile(here.services.memory, caller.user, *changes.updates()))
+    body = await read_body(request, ProfileChanges)
+    return _shown(here, await update_profile(here.services.memory, caller.user, *map(_update, body.changes)))
 
 
 @router.get("/api/me/export")
@@ -218,20 +214,21 @@ async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bo
 
 
 async def _stream(page: PageStream, here: Context) -> AsyncGenerator[bytes, None]:
+    pages = here.services.pages
     unwatch = here.services.memory.watch_user(page.user_id, lambda _: page.event_log.publish(UserContextChanged()))
     try:
-        await page.open()
+        await pages.open(page)
         yield RETRY
         for notice in await _waiting(page, here):
             page.event_log.publish(notice)
         async with aclosing(page.event_log.follow(quiet_s=here.heartbeat_s)) as stream:
             async for events in stream:
                 if not events:
-                    await page.renew()
+                    await pages.renew(page)
                 yield encode_events(events)
     finally:
         unwatch()
-        await page.close()
+        await pages.remove(page)
 
 
 async def _waiting(page: PageStream, here: Context) -> list[NoticeChanged]:

@@ -7,6 +7,7 @@ meaning: `user:token` acts for that user, one without a user for whomever it nam
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
@@ -37,13 +38,12 @@ class NewNotification(BaseModel):
     id: Annotated[str, StringConstraints(strip_whitespace=True, max_length=64)] = ""
 
 
+@dataclass(frozen=True, slots=True)
 class Actor:
-    """The caller: a user, or a program that acts for one user, or for any."""
+    """The caller: a user, or a program that acts for one user, or for any when `user` is empty."""
 
-    def __init__(self, user: str, *, program: bool) -> None:
-        """Leave `user` empty for a program that may name anybody."""
-        self.user = user
-        self.program = program
+    user: str
+    program: bool
 
     def take(self, here: Context) -> None:
         """Spend one of a user's requests; a program acts for many. Raises `TooMany`."""

@@ -7,6 +7,8 @@ notices, reminders, tasks, decisions. Nothing is kept for a page that opens late
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass, field
+from functools import partial
 
 from backend.errors import TooMany
 from backend.notifications.presence import Presence
@@ -50,7 +52,7 @@ class PageStreams:
         """Return a stream for a new page, to be opened when it is read. Raises `TooMany`."""
         if self._closing or len(self._open.get(user_id, ())) >= STREAMS_PER_USER or self.count >= STREAMS_LIMIT:
             raise TooMany("Too many pages are open.", retry_after_s=RETRY_S, hint="Close one of them.")
-        return PageStream(self, user_id)
+        return PageStream(user_id)
 
     def close(self) -> None:
         """End every stream; new ones are refused."""
@@ -59,7 +61,7 @@ class PageStreams:
             for stream in streams.values():
                 stream.event_log.close()
 
-    async def add(self, stream: PageStream) -> None:
+    async def open(self, stream: PageStream) -> None:
         """Show events on `stream` from now on."""
         self._open.setdefault(stream.user_id, {})[stream.id] = stream
         if self._closing:
@@ -80,26 +82,10 @@ class PageStreams:
         await self._presence.mark_closed(stream.user_id, stream.id)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class PageStream:
-    """One open page's stream. Its reader calls `open` first, `renew` again and again, and `close` whatever happens."""
+    """One open page's stream. Its reader opens it first, renews it again and again, and removes it whatever happens."""
 
-    def __init__(self, streams: PageStreams, user_id: str) -> None:
-        self._streams = streams
-        self.user_id = user_id
-        self.id = secrets.token_hex(6)
-        self.event_log = EventLog(EVENTS_KEPT)
-
-    def __repr__(self) -> str:
-        return f"PageStream({self.id}, {self.event_log})"
-
-    async def open(self) -> None:
-        """Receive events from now on."""
-        await self._streams.add(self)
-
-    async def renew(self) -> None:
-        """Report that the page is still open."""
-        await self._streams.renew(self)
-
-    async def close(self) -> None:
-        """Receive nothing any more: the reader has left."""
-        await self._streams.remove(self)
+    user_id: str = field(repr=False)
+    id: str = field(default_factory=partial(secrets.token_hex, 6))
+    event_log: EventLog = field(default_factory=partial(EventLog, EVENTS_KEPT))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -17,7 +17,7 @@ from backend.errors import NotFound, VoiceError
 from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Here
 from backend.http.limits import address_key
-from backend.http.sse import HEARTBEAT, EventStream, encode_event, with_heartbeat
+from backend.http.sse import HEARTBEAT, EventStream, encode_event
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
 from backend.tools.base import Principal
@@ -62,12 +62,6 @@ def shown(reasoned: Reasoned) -> dict[str, Any]:
 
 
 async def _stream(reasoner: Reasoner, task: ReasoningRequest, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
-    async with aclosing(with_heartbeat(_events(reasoner, task), heartbeat_s)) as events:
-        async for event in events:
-            yield HEARTBEAT if event is None else event
-
-
-async def _events(reasoner: Reasoner, task: ReasoningRequest) -> AsyncGenerator[bytes, None]:
     """Yield stages as they come, then the outcome. A reader who leaves ends the work."""
     stages: deque[Stage] = deque(maxlen=STAGES_KEPT)
     news = asyncio.Event()
@@ -79,13 +73,15 @@ async def _events(reasoner: Reasoner, task: ReasoningRequest) -> AsyncGenerator[
     work = asyncio.create_task(reasoner.infer(task, on_stage=on_stage), name="reasoning")
     work.add_done_callback(lambda _: news.set())
     try:
-        while not (work.done() and not stages):
-            await news.wait()
+        while not work.done():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(heartbeat_s):
+                    await news.wait()
+            if not news.is_set():
+                yield HEARTBEAT
             news.clear()
             while stages:
                 yield encode_event("stage", asdict(stages.popleft()))
-            if work.done():
-                news.set()
         yield _outcome(work)
     finally:
         if not work.done():

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from fastapi import APIRouter, BackgroundTasks, Request
 
-from backend.errors import MemoryUnavailable
 from backend.http.bodies import NewSession, TypedMessage, documented, read_body
-from backend.http.context import Caller, Here, OwnSession
+from backend.http.context import Caller, Here, OwnSession, forgetting
 from backend.http.limits import address_key
 from backend.http.signalling import reserve, ticket
-
-FORGET_WITHIN_S = 2
-"""Seconds memory may take to forget; it promises to fail within one."""
 
 router = APIRouter(tags=["sessions"])
 
@@ -61,15 +56,9 @@ async def delete_session(here: Here, session: OwnSession) -> dict[str, Any]:
     """End the call and forget the conversation. 503 when memory is out of reach: ask again, or it expires by itself."""
     conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
-    try:
-        async with asyncio.timeout(FORGET_WITHIN_S):
-            await here.services.memory.forget_session(session.id)
-            await here.services.memory.forget_conversation(session.owner, conversation_id)
-    except (MemoryUnavailable, TimeoutError):
-        raise MemoryUnavailable(
-            "The call has ended, but its conversation could not be erased yet.",
-            hint="Delete it again in a moment; left alone, it expires within the hour.",
-        ) from None
+    async with forgetting("The call has ended, but its conversation could not be erased yet."):
+        await here.services.memory.forget_session(session.id)
+        await here.services.memory.forget_conversation(session.owner, conversation_id)
     await session.forget()
     return {"ok": True}
 

@@ -49,7 +49,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
 async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
     """Hang up; `navigator.sendBeacon` may call it. 404 for a session that is not the caller's."""
     body = await read_body(request, Disconnect)
-    session = await here.access.session(body.session_id, user=caller.user, token=body.token)
+    session = await here.session(body.session_id, user=caller.user, token=body.token)
     await session.end("disconnected")
     return {"ok": True}
 
@@ -63,7 +63,7 @@ def ticket(here: Context, session: Session) -> dict[str, Any]:
     }
 
 
-async def reserve(here: Context, caller: Identity, asked: Offer | NewSession, background: BackgroundTasks) -> Session:
+async def reserve(here: Context, caller: Identity, asked: NewSession, background: BackgroundTasks) -> Session:
     """Reserve a session for the caller; the browser's hints are noted after the answer. Raises `TooMany`."""
     services = here.services
     if services.settings.identify_by_fingerprint:

@@ -7,10 +7,8 @@ keep tasks of their own; `docs/architecture.md` has what that costs, measured by
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import TypeVar
 
 import msgspec
 from fastapi.sse import EventSourceResponse
@@ -22,8 +20,6 @@ RETRY = b"retry: 2000\n\n"
 """Tells a browser to wait two seconds before it connects again."""
 HEARTBEAT = b": still here\n\n"
 """A comment that keeps proxies from closing a quiet stream."""
-
-T = TypeVar("T")
 
 
 class EventStream(EventSourceResponse):
@@ -51,28 +47,3 @@ def encode_event(type_: str, data: object, event_id: int | None = None) -> bytes
     """Return one event of a stream, `data` as JSON, which has no line breaks and so is one line."""
     number = b"" if event_id is None else b"id: %d\n" % event_id
     return b"event: %b\ndata: %b\n%b\n" % (type_.encode(), msgspec.json.encode(data), number)
-
-
-async def with_heartbeat(events: AsyncIterator[T], every_s: float) -> AsyncGenerator[T | None, None]:
-    """Yield `events`, and None whenever none came for `every_s` seconds."""
-    coming: asyncio.Task[T | None] | None = None
-    try:
-        while True:
-            # A task, so that a heartbeat does not cancel the reader it is waiting for.
-            coming = coming or asyncio.ensure_future(_next(events))
-            await asyncio.wait([coming], timeout=every_s)
-            if not coming.done():
-                yield None
-                continue
-            event, coming = coming.result(), None
-            if event is None:
-                return
-            yield event
-    finally:
-        if coming is not None:
-            coming.cancel()
-            await asyncio.wait([coming])
-
-
-async def _next(events: AsyncIterator[T]) -> T | None:
-    return await anext(events, None)

@@ -231,12 +231,3 @@ class Lease:
             return ours
 
         return await self._client.transact(self._name, read=lambda pipe: pipe.get(self._name), write=write)
-
-
-async def or_default(asked: Awaitable[T], default: V, within_s: float) -> T | V:
-    """Return what `asked` brings, or `default` when memory is unavailable or slower than `within_s` seconds."""
-    try:
-        async with asyncio.timeout(within_s):
-            return await asked
-    except (MemoryUnavailable, TimeoutError):
-        return default

@@ -17,7 +17,7 @@ from typing import Literal
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.models.base import Json
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.storage.client import or_default
+from backend.storage.memory import briefly
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository
 from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Superseded, Task
@@ -176,7 +176,7 @@ class TaskQueries:
 
     async def for_prompt(self, user_id: str) -> list[dict[str, str]]:
         """Return the newest tasks in a few words each; none when Redis is slow."""
-        tasks: list[Task] = await or_default(self._tasks.list(user_id, IN_PROMPT), [], PROMPT_WITHIN_S)
+        tasks: list[Task] = await briefly(self._tasks.list(user_id, IN_PROMPT), [], within_s=PROMPT_WITHIN_S)
         return [{"asked": task.instruction[:IN_PROMPT_CHARS], "state": task.state.value} for task in tasks]
 
 

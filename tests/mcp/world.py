@@ -31,9 +31,9 @@ async def world(folder: Path, registry: Registry, **settings: Any) -> AsyncItera
     """A server whose MCP endpoints serve `registry`; `settings` of MCP, the tokens above unless given."""
     made = McpSettings(**TOKENS | settings)
     now = [0.0]
-    rate_limit = Buckets(made.per_minute, what="requests of this token").taker(lambda: now[0])
+    requests = Buckets(made.per_minute, what="requests of this token")
     async with (
-        served_tools(made, registry, rate_limit=rate_limit) as endpoints,
+        served_tools(made, registry, rate_limit=lambda token: requests.take(token, now[0])) as endpoints,
         http_world(folder, services_with={"endpoints": endpoints}) as here,
     ):
         here.now = now

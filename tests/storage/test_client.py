@@ -10,7 +10,8 @@ from fakeredis import FakeAsyncRedis
 
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.storage import client as module
-from backend.storage.client import REST_S, CircuitBreaker, Lease, Pipe, RedisClient, connect, or_default
+from backend.storage.client import REST_S, CircuitBreaker, Lease, Pipe, RedisClient, connect
+from backend.storage.memory import briefly
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -113,13 +114,13 @@ async def test_a_lease_taken_over_is_lost_to_its_former_holder(client: RedisClie
 async def test_memory_out_of_reach_is_answered_with_the_default(server: RedisProcess) -> None:
     client = RedisClient(connect(server.url))
     await client.call(lambda redis: redis.set("name", "Zoë"))
-    assert await or_default(client.call(lambda redis: redis.get("name")), b"", 1) == "Zoë".encode()
+    assert await briefly(client.call(lambda redis: redis.get("name")), b"", within_s=1) == "Zoë".encode()
     server.freeze()
-    assert await or_default(client.call(lambda redis: redis.get("name")), b"", 0.05) == b""
+    assert await briefly(client.call(lambda redis: redis.get("name")), b"", within_s=0.05) == b""
     server.kill()
-    assert await or_default(client.call(lambda redis: redis.get("name")), b"", 1) == b""
+    assert await briefly(client.call(lambda redis: redis.get("name")), b"", within_s=1) == b""
     server.start()
-    await until(lambda: or_default(client.call(lambda redis: redis.ping()), False, 1))
+    await until(lambda: briefly(client.call(lambda redis: redis.ping()), False, within_s=1))
     await client.redis.aclose()
 
 
