@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp
 
 from backend.mcp.endpoint import PATHS, Endpoint, RateLimit, Tokens
 from backend.settings.mcp import McpSettings
 from backend.tools.registry import Registry
-from backend.tools.runner import ToolSource
+
+if TYPE_CHECKING:
+    from backend.mcp.remote_servers import RemoteServers
 
 
 def mcp_summary(settings: McpSettings) -> str:
@@ -23,16 +25,8 @@ def mcp_summary(settings: McpSettings) -> str:
     return "; ".join(filter(None, parts))
 
 
-class OtherServers(ToolSource, Protocol):
-    """The tools of other servers, and the state of each server."""
-
-    def states(self) -> dict[str, str]:
-        """Each server's name → `ok`, or what is wrong."""
-        ...
-
-
 @asynccontextmanager
-async def other_servers(settings: McpSettings) -> AsyncIterator[OtherServers | None]:
+async def other_servers(settings: McpSettings) -> AsyncIterator[RemoteServers | None]:
     """Connect to the servers in the settings until the block ends; yields None where there are none."""
     entries = settings.entries
     if not entries:

@@ -10,10 +10,11 @@ from typing import Any
 
 import httpx2
 
+from backend.app.notifications import webhook_of
 from backend.middleware.pipeline import Pipeline
 from backend.middleware.plan import discover
 from backend.models.base import ChatModel
-from backend.notifications.webhooks import WebhookClient, split_hosts
+from backend.notifications.webhooks import WebhookClient
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.tools.base import Clock
@@ -45,7 +46,7 @@ async def open_pipeline(
         Clock: Clock(clock),
         **(services or {}),
     }
-    webhooks = _webhooks(settings)
+    webhooks = webhook_of(settings.pipeline, "PIPELINE__WEBHOOK")
     if webhooks is not None:
         known[WebhookClient] = webhooks
     models = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
@@ -56,12 +57,3 @@ async def open_pipeline(
         await pipeline.close(CLOSE_WITHIN_S)
         if webhooks is not None:
             await webhooks.close()
-
-
-def _webhooks(settings: Settings) -> WebhookClient | None:
-    """Return the webhook; None unless an address is set. Raises `SettingsError`."""
-    chosen = settings.pipeline
-    if not chosen.webhook_url:
-        return None
-    secret = chosen.webhook_secret.get_secret_value()
-    return WebhookClient(url=chosen.webhook_url, secret=secret, hosts=split_hosts(chosen.webhook_hosts))

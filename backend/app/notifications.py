@@ -17,6 +17,7 @@ from backend.notifications.repository import ReminderRepository
 from backend.notifications.service import ReminderScheduler, ReminderService
 from backend.notifications.webhooks import WebhookClient, split_hosts
 from backend.sessions.page_json import shown_by
+from backend.settings.agent import PipelineSettings
 from backend.settings.notifications import NotificationSettings
 from backend.storage.memory import Memory
 from backend.storage.pubsub import PubSub
@@ -52,7 +53,7 @@ async def open_notifications(
     metrics, notices, presence = ReminderMetrics(), NoticeRepository(redis), Presence(redis)
     reminders = ReminderRepository(redis, per_user=settings.per_user, lease_s=settings.lease_s)
     async with AsyncExitStack() as stack:
-        webhook = _webhook(settings) if delivers else None
+        webhook = webhook_of(settings, "NOTIFICATIONS__WEBHOOK") if delivers else None
         if webhook is not None:
             stack.push_async_callback(webhook.close)
         dispatcher = NotificationDispatcher(notices, pubsub)
@@ -74,12 +75,9 @@ async def open_notifications(
         yield Notifications(dispatcher, notices, service, presence, metrics)
 
 
-def _webhook(settings: NotificationSettings) -> WebhookClient | None:
+def webhook_of(settings: NotificationSettings | PipelineSettings, name: str) -> WebhookClient | None:
+    """Return the webhook of these settings, which start with `name`; None unless an address is set."""
     if not settings.webhook_url:
         return None
-    return WebhookClient(
-        url=settings.webhook_url,
-        secret=settings.webhook_secret.get_secret_value(),
-        hosts=split_hosts(settings.webhook_hosts),
-        setting="NOTIFICATIONS__WEBHOOK",
-    )
+    secret, hosts = settings.webhook_secret.get_secret_value(), split_hosts(settings.webhook_hosts)
+    return WebhookClient(url=settings.webhook_url, secret=secret, hosts=hosts, setting=name)

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from backend.app.coordinator import open_coordinator
 from backend.app.models import Models
 from backend.app.notifications import Notifications
 from backend.app.stores import Stores
 from backend.app.thinkers import ThinkerSubsystem
+from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, decide_without_model
+from backend.coordinator.decider import ModelDecider
 from backend.coordinator.service import CoordinatorService
-from backend.coordinator.store import Channels
+from backend.coordinator.store import Channels, CoordinatorState
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import Tracer
 from backend.runtime.supervisor import supervised
+from backend.sessions.page_json import shown_by
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
 from backend.storage.embedded import OpenedMemory
+from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
 from backend.tasks.broadcaster import Publish, TaskBroadcaster, TaskMetrics
 from backend.tasks.handoff import BackgroundHandoff
@@ -32,6 +36,10 @@ from backend.tasks.worker import Worker, background_kinds, thinker_work
 from backend.thinkers.dispatcher import ThinkerDispatcher
 
 DAY_S = 86_400
+UTTERANCES_WAITING = 100
+"""Utterances that may wait to be written; of more, the oldest are dropped."""
+DRAIN_WITHIN_S = 1.0
+"""Seconds a process that ends gives those that wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +120,37 @@ async def open_tasks(
         stack.push_async_callback(handoff.close)
         banner = _banner(settings.background, store)
         yield TaskSubsystem(service, store, task_metrics, notifications, coordinator, handoff, banner)
+
+
+@asynccontextmanager
+async def open_coordinator(
+    settings: Settings,
+    stores: Stores,
+    models: Models,
+    tasks: TaskService,
+    notifier: NotificationDispatcher,
+    tracer: Tracer,
+) -> AsyncIterator[CoordinatorService]:
+    """Run a coordinator until the block ends; open it before pub/sub starts."""
+    redis, chosen = stores.opened.redis, settings.coordinator
+    channels, state = Channels(redis, secrets.token_hex(6), claim_after_s=0.0), CoordinatorState(redis)
+    decide = decide_without_model
+    if chosen.enabled:
+        scope = models.model_calls.scope
+        decide = ModelDecider(models.model, settings.thinker_model, scope, tasks.kinds, chosen, tracer).decide
+    dependencies = CoordinatorDependencies(
+        channels, state, tasks, decide, notifier, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
+    )
+    coordinator = Coordinator(dependencies, chosen)
+    stores.pubsub.subscribe(EVENTS, coordinator.wake)
+    utterances = Outbox(stores.memory, limit=UTTERANCES_WAITING)  # of its own, so that it delays no other writes
+    running = supervised("coordinator", coordinator.run)
+    try:
+        yield CoordinatorService(coordinator, channels, state, utterances, tasks, notifier.waiting, chosen.enabled)
+    finally:
+        await utterances.drain(DRAIN_WITHIN_S)
+        running.cancel()
+        await asyncio.wait([running])
 
 
 @asynccontextmanager

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
-from backend.app.mcp import OtherServers, other_servers
+from backend.app.mcp import other_servers
 from backend.app.middleware import open_pipeline
 from backend.app.models import Models
 from backend.app.notifications import Notifications
@@ -42,6 +42,9 @@ from backend.users.modes import Modes, load_modes
 from backend.users.notes import Notes
 from backend.users.summaries import Summaries
 
+if TYPE_CHECKING:
+    from backend.mcp.remote_servers import RemoteServers
+
 SUMMARIES_WITHIN_S = 2.0
 """Seconds a server that ends gives the summaries of the calls it has just ended."""
 
@@ -52,7 +55,7 @@ class ThinkerSubsystem:
 
     dispatcher: ThinkerDispatcher
     pipeline: Pipeline
-    others: OtherServers | None
+    others: RemoteServers | None
     """The tools of other MCP servers; None when the settings name none."""
     summaries: Summaries
     """Writes the summaries of finished conversations."""
