@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -12,7 +11,7 @@ from backend.app.thinkers import ThinkerSubsystem
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.langsmith import LangSmithTracer
 from backend.observability.tracing import NO_TRACER, Tracer
-from backend.runtime.supervisor import supervised
+from backend.runtime.supervisor import supervising
 from backend.sessions.load import Load, watch
 from backend.settings.settings import Settings
 
@@ -56,9 +55,5 @@ async def open_tracer(settings: Settings) -> AsyncIterator[Tracer]:
 async def open_load(settings: Settings) -> AsyncIterator[Load]:
     """Measure how busy this process is until the block ends."""
     load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
-    watching = supervised("load watch", partial(watch, load))
-    try:
+    async with supervising("load watch", partial(watch, load)):
         yield load
-    finally:
-        watching.cancel()
-        await asyncio.wait([watching])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,7 +18,7 @@ from backend.coordinator.store import Channels, CoordinatorState
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import Tracer
-from backend.runtime.supervisor import supervised
+from backend.runtime.supervisor import supervising
 from backend.sessions.page_json import shown_by
 from backend.settings.settings import Settings
 from backend.settings.tasks import BackgroundSettings
@@ -75,12 +74,8 @@ class TaskSubsystem:
         """Show pages the changes of their tasks until the block ends. Enter it before pub/sub starts."""
         broadcaster = TaskBroadcaster(self.store.repository, self.metrics, is_here=is_here, publish=publish)
         pubsub.subscribe(EVENTS, broadcaster.on_message)
-        running = supervised("task broadcaster", broadcaster.run)
-        try:
+        async with supervising("task broadcaster", broadcaster.run):
             yield
-        finally:
-            running.cancel()
-            await asyncio.wait({running})
 
 
 @asynccontextmanager
@@ -144,13 +139,11 @@ async def open_coordinator(
     coordinator = Coordinator(dependencies, chosen)
     stores.pubsub.subscribe(EVENTS, coordinator.wake)
     utterances = Outbox(stores.memory, limit=UTTERANCES_WAITING)  # of its own, so that it delays no other writes
-    running = supervised("coordinator", coordinator.run)
-    try:
-        yield CoordinatorService(coordinator, channels, state, utterances, tasks, notifier.waiting, chosen.enabled)
-    finally:
-        await utterances.drain(DRAIN_WITHIN_S)
-        running.cancel()
-        await asyncio.wait([running])
+    async with supervising("coordinator", coordinator.run):
+        try:
+            yield CoordinatorService(coordinator, channels, state, utterances, tasks, notifier.waiting, chosen.enabled)
+        finally:
+            await utterances.drain(DRAIN_WITHIN_S)
 
 
 @asynccontextmanager

@@ -36,7 +36,7 @@ from backend.tools.background_tasks import UserTasks
 from backend.tools.base import Clock
 from backend.tools.discovery import folder_modules
 from backend.tools.reminders import UserReminders
-from backend.tools.runner import Toolbox, ToolSource
+from backend.tools.runner import ToolSource
 from backend.users.memories import Memories
 from backend.users.modes import Modes, load_modes
 from backend.users.notes import Notes
@@ -141,12 +141,15 @@ def build_thinkers(
     }
     toolbox = tools.discover(known, folders, tool_sources)
     agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
-    load_modes(modes_file, tools=_ForModes(toolbox))  # refuses a mode with a tool that does not exist
+    # Refuses a mode with a tool that does not exist; those of other servers count, which are not there yet.
+    load_modes(modes_file, has_tool=lambda name: name == ROUTE_TOOL or name in toolbox)
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
     reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
-    dependencies = ThinkerDependencies(
-        agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, _router(settings, model)
+    chosen = settings.tools
+    router = ToolRouter(
+        model, chosen.router_model or fast, above=chosen.router_above, deadline_s=chosen.router_deadline_s
     )
+    dependencies = ThinkerDependencies(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router)
     return ThinkerDispatcher(ThinkerRegistry.discover(dependencies, folders=folders))
 
 
@@ -163,19 +166,3 @@ def _check_plugins(folders: Iterable[Path]) -> None:
     for module in (module for folder in folders for module in folder_modules(folder)):
         if not hasattr(module, "MANIFEST") and not tools.tools_of(module) and not steps_of(module):
             raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step.")
-
-
-def _router(settings: Settings, model: ChatModel) -> ToolRouter:
-    chosen = settings.tools
-    name = chosen.router_model or settings.thinker_model
-    return ToolRouter(model, name, above=chosen.router_above, deadline_s=chosen.router_deadline_s)
-
-
-class _ForModes:
-    """The names a mode may use: every tool's, also of other servers that are not there yet, and routing's."""
-
-    def __init__(self, toolbox: Toolbox) -> None:
-        self._toolbox = toolbox
-
-    def __contains__(self, name: object) -> bool:
-        return name == ROUTE_TOOL or name in self._toolbox

@@ -52,15 +52,10 @@ def call_listener(name: str, listener: Callable[..., object], *arguments: Any) -
     except Exception as error:  # noqa: BLE001 - other listeners and messages wait behind it
         listener_failures[name] += 1
         if _is_power_of_two(listener_failures[name]):
-            found = (type(error).__name__, _place(error), listener_failures[name])
-            log.error("a listener to %s failed (%s at %s); so far: %d", name, *found)
+            frame = traceback.extract_tb(error.__traceback__)[-1]  # without the message, which may hold a user's words
+            found = (type(error).__name__, frame.filename, frame.lineno, listener_failures[name])
+            log.error("a listener to %s failed (%s at %s:%s); so far: %d", name, *found)
 
 
 def _is_power_of_two(count: int) -> bool:
     return count & (count - 1) == 0
-
-
-def _place(error: Exception) -> str:
-    """Return the file and line that raised `error`; its message is left out, as it may hold a user's words."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{frame.filename}:{frame.lineno}"

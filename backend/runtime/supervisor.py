@@ -11,7 +11,8 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,17 @@ def supervised(name: str, loop: Loop) -> asyncio.Task[None]:
     `name` is the loop's label in logs, metrics and `/readyz`: short, without anything personal.
     """
     return asyncio.create_task(_keep_running(name, loop), name=name)
+
+
+@asynccontextmanager
+async def supervising(name: str, loop: Loop) -> AsyncIterator[None]:
+    """Keep `loop` running until the block ends, and wait for its end."""
+    task = supervised(name, loop)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 def failing_loops() -> dict[str, str]:

@@ -270,19 +270,11 @@ class Settings(BaseSettings):
         return [origin for origin in items if origin]
 
     @model_validator(mode="after")
-    def _nudge_before_goodbye(self) -> Settings:
+    def _consistent(self) -> Settings:
         if self.idle_disconnect_s and self.idle_nudge_s >= self.idle_disconnect_s:
             raise ValueError("IDLE_NUDGE_S must be less than IDLE_DISCONNECT_S (or IDLE_DISCONNECT_S 0, for never)")
-        return self
-
-    @model_validator(mode="after")
-    def _redis_for_sharing(self) -> Settings:
         if self.share_sessions and not self.redis_url:
             raise ValueError("SHARE_SESSIONS needs REDIS_URL: the Redis that all the servers share")
-        return self
-
-    @model_validator(mode="after")
-    def _key_for_tracing(self) -> Settings:
         if self.langsmith_tracing_enabled and not self.langsmith_api_key:
             raise ValueError("LANGSMITH_TRACING_ENABLED needs LANGSMITH_API_KEY: set it, or turn tracing off")
         return self

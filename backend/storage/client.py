@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeout
 
 from backend.errors import MemoryUnavailable
-from backend.runtime.supervisor import supervised
+from backend.runtime.supervisor import supervising
 
 TIMEOUT_S = 1.0
 """Seconds a call may take, all in all."""
@@ -214,12 +214,10 @@ class Lease:
         if not await self.acquire():
             yield False
             return
-        renewing = supervised("lease renewal", self.keep_renewed)
         try:
-            yield True
+            async with supervising("lease renewal", self.keep_renewed):
+                yield True
         finally:
-            renewing.cancel()
-            await asyncio.wait([renewing])
             with suppress(MemoryUnavailable):
                 await self.release()
 

@@ -21,7 +21,7 @@ from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, PeerError
 from backend.runtime.faults import call_listener
-from backend.runtime.supervisor import supervised
+from backend.runtime.supervisor import supervising
 from backend.storage import keys
 from backend.storage.client import Pipe, RedisClient
 from backend.storage.keys import Json
@@ -365,12 +365,8 @@ async def following_changes(pubsub: PubSub, memory: Memory) -> AsyncIterator[Non
                     memory.listeners.call(user_id, context)
 
     pubsub.subscribe(keys.CHANGES, on_message)
-    reading = supervised("context changes", read_changed)
-    try:
+    async with supervising("context changes", read_changed):
         yield
-    finally:
-        reading.cancel()
-        await asyncio.wait([reading])
 
 
 class ContextListeners:

@@ -117,7 +117,8 @@ class RedisServer:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             await self._lock()
-            self._make_room_for_socket()
+            if len(os.fsencode(self.socket)) > SOCKET_PATH_LIMIT:
+                self._runtime = Path(tempfile.mkdtemp(prefix="voice-redis-", dir="/tmp"))
             await self._start_child()
         except OSError as error:
             await self.close()
@@ -152,10 +153,6 @@ class RedisServer:
                 self._lock_fd = descriptor
                 return
 
-    def _make_room_for_socket(self) -> None:
-        if len(os.fsencode(self.socket)) > SOCKET_PATH_LIMIT:
-            self._runtime = Path(tempfile.mkdtemp(prefix="voice-redis-", dir="/tmp"))
-
     async def _start_child(self) -> None:
         try:
             await self._child.start()
@@ -173,20 +170,16 @@ class RedisServer:
     def _command(self) -> Command:
         self.socket.unlink(missing_ok=True)
         return Command(
-            [str(self._binary), *self._options()],
+            [
+                *(str(self._binary), "--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
+                *("--dir", str(self._folder), "--appendonly", "yes", "--save", ""),
+                *("--maxmemory", MAX_MEMORY, "--maxmemory-policy", "volatile-ttl"),
+                *("--daemonize", "no", "--loglevel", "warning"),
+            ],  # flags that Redis 6.2 and later knows
             env={"PATH": os.defpath, "LC_ALL": "C"},  # no secrets, and no locale it might not know
             log=self._log_path,
             pass_fds=[self._lock_fd] if self._lock_fd is not None else [],
         )
-
-    def _options(self) -> list[str]:
-        """Return the flags, all of which Redis 6.2 and later knows."""
-        return [
-            *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
-            *("--dir", str(self._folder), "--appendonly", "yes", "--save", ""),
-            *("--maxmemory", MAX_MEMORY, "--maxmemory-policy", "volatile-ttl"),
-            *("--daemonize", "no", "--loglevel", "warning"),
-        ]
 
     async def _until_ready(self, process: asyncio.subprocess.Process) -> None:
         client = connect(self.url)

@@ -16,22 +16,16 @@ from backend.storage.memory import Memory
 class FakeMemory(Memory):
     """`Memory` over a Redis in this process. While `down` is set, every method raises `MemoryUnavailable`."""
 
+    down = False
+    """Whether memory is out of reach."""
+
     def __init__(self, *, user_ttl_s: int | None = None) -> None:
         super().__init__(FakeAsyncRedis(), user_ttl_s=user_ttl_s)
-        self._client = self._switch = _Switch(self._client.redis)
-
-    @property
-    def down(self) -> bool:
-        """Return whether memory is out of reach."""
-        return self._switch.down
-
-    @down.setter
-    def down(self, down: bool) -> None:
-        self._switch.down = down
+        self._client = _Switched(self._client.redis, self)
 
     async def age(self, seconds: float) -> None:
         """Let everything expire as if `seconds` had passed."""
-        await age(self._switch.redis, seconds)
+        await age(self._client.redis, seconds)
 
 
 async def age(redis: Redis, seconds: float) -> None:
@@ -42,10 +36,12 @@ async def age(redis: Redis, seconds: float) -> None:
             await redis.pexpire(key, round(left_ms - seconds * 1000))
 
 
-class _Switch(RedisClient):
-    down = False
+class _Switched(RedisClient):
+    def __init__(self, redis: Redis, memory: FakeMemory) -> None:
+        super().__init__(redis)
+        self._memory = memory
 
     async def call(self, work: Callable[[Redis], Any]) -> Any:
-        if self.down:
+        if self._memory.down:
             raise MemoryUnavailable("Memory is down, as the test asked.")
         return await super().call(work)

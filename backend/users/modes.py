@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -84,9 +84,6 @@ class Modes:
     def __repr__(self) -> str:
         return f"Modes({', '.join(self._by_name)})"
 
-    def __iter__(self) -> Iterable[Mode]:
-        return iter(self._by_name.values())
-
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all modes, the default first."""
@@ -110,20 +107,20 @@ class Modes:
 def load_modes(
     path: Path | None = None,
     *,
-    tools: Container[str] | None = None,
+    has_tool: Callable[[str], bool] | None = None,
     check_steps: Callable[[Iterable[str]], None] | None = None,
 ) -> Modes:
     """Return the modes of `path`, or the built-in ones.
 
-    `tools` are the names a mode may use; `check_steps` raises a `SetupError` for a step that does not exist. Raises
-    `SettingsError`, which names the file, the mode and the field.
+    `has_tool` says whether a mode may use that tool; `check_steps` raises a `SetupError` for a step that does not
+    exist. Raises `SettingsError`, which names the file, the mode and the field.
     """
     file = path or BUILT_IN
     modes = [_mode(file, name, table) for name, table in _tables(file).items()]
     for mode in modes:
-        if tools is not None and (missing := sorted(name for name in mode.tools or () if name not in tools)):
+        if has_tool and (missing := sorted(name for name in mode.tools or () if not has_tool(name))):
             raise _wrong(file, f"mode {mode.name}: there is no tool {', '.join(missing)}")
-        if check_steps is not None and mode.steps:
+        if check_steps and mode.steps:
             try:
                 check_steps(mode.steps)
             except SetupError as error:

@@ -188,7 +188,7 @@ def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
         case AddFact(text):
             return replace(profile, facts=_with_fact(profile.facts, text))
         case DropFact(text):
-            return replace(profile, facts=tuple(one for one in profile.facts if _normal(one) != _normal(text)))
+            return replace(profile, facts=_without(profile.facts, text))
         case WriteSummary(text):
             return replace(profile, summary=shortened(text, SUMMARY_CHARS))
         case MergeSummary(text, over):
@@ -198,8 +198,7 @@ def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
         case AddInstruction(text):
             return replace(profile, instructions=_with_instruction(profile.instructions, text))
         case DropInstruction(text):
-            others = tuple(one for one in profile.instructions if _normal(one) != _normal(text))
-            return replace(profile, instructions=others)
+            return replace(profile, instructions=_without(profile.instructions, text))
         case CountTopic(domain, at):
             topics = _counted(profile.signals.topics, domain)
             return replace(profile, signals=replace(_active(profile.signals, at), topics=topics))
@@ -238,10 +237,11 @@ def _watching(profile: UserProfile, symbol: str, *, watched: bool) -> UserProfil
 
 def _with_fact(facts: tuple[str, ...], text: str) -> tuple[str, ...]:
     fact = shortened(text, FACT_CHARS)
-    if not fact:
-        return facts
-    others = tuple(one for one in facts if _normal(one) != _normal(fact))
-    return (*others, fact)[-FACT_LIMIT:]
+    return (*_without(facts, fact), fact)[-FACT_LIMIT:] if fact else facts
+
+
+def _without(texts: tuple[str, ...], text: str) -> tuple[str, ...]:
+    return tuple(one for one in texts if _normal(one) != _normal(text))
 
 
 def _with_instruction(instructions: tuple[str, ...], text: str) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
 
 from backend.errors import PeerError
+from backend.models.embedding import Embedder
 
 EMBED_WITHIN_S = 0.6
 """Seconds the embedding model may take; then words must do."""
@@ -38,23 +38,15 @@ MIN_SIMILARITY = 0.35
 """Cosine from which two vectors are about the same."""
 
 
-class Vectors(Protocol):
-    """An embedding model: texts to vectors."""
-
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return one vector for each text, in the same order, all of one length. Raises a `PeerError`."""
-        ...
-
-
-async def fitting(question: str, texts: Sequence[str], vectors: Vectors | None, limit: int) -> list[int]:
+async def fitting(question: str, texts: Sequence[str], embedder: Embedder | None, limit: int) -> list[int]:
     """Return the places in `texts`, newest first, of at most `limit` that fit `question`, the best first.
 
     Raises nothing: without vectors the shared words decide.
     """
-    if vectors is not None and texts:
+    if embedder is not None and texts:
         try:
             async with asyncio.timeout(EMBED_WITHIN_S):
-                made = await vectors.embed([question, *texts[:CANDIDATES]])
+                made = await embedder.embed([question, *texts[:CANDIDATES]])
         except (PeerError, TimeoutError):
             made = []
         if len(made) > 1:

@@ -21,7 +21,7 @@ MODELS = {"fast": "small", "advanced": "large"}
 
 
 def test_the_built_in_modes_can_be_used() -> None:
-    modes = load_modes(tools=(), check_steps=NO_STEPS.check_names)
+    modes = load_modes(has_tool=lambda name: False, check_steps=NO_STEPS.check_names)
     assert modes.names[0] == "default" and {"concise", "expert"} < set(modes.names)
     assert modes.get("expert").model_name("fast", MODELS) == "large"
     assert modes.get("default").model_name("fast", MODELS) == "small"
@@ -42,7 +42,7 @@ def test_the_built_in_modes_can_be_used() -> None:
 def test_a_file_that_cannot_be_used_says_where_and_why(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "modes.toml").write_text(content)
     with pytest.raises(SettingsError, match=said) as refused:
-        load_modes(tmp_path / "modes.toml", tools=("route_to_thinker",), check_steps=NO_STEPS.check_names)
+        load_modes(tmp_path / "modes.toml", has_tool="route_to_thinker".__eq__, check_steps=NO_STEPS.check_names)
     assert "modes.toml" in str(refused.value) and "MODES_FILE" in refused.value.hint
 
 
