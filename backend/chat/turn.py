@@ -84,7 +84,7 @@ class ChatTurn:
         self.wanted = True
         """Whether anybody still waits; a turn cancelled before it has begun never begins."""
         self._end: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
-        self._end.add_done_callback(_retrieve)
+        self._end.add_done_callback(lambda end: end.cancelled() or end.exception())  # retrieved: perhaps nobody waits
         self._streams = 0
         self._waits = 0
 
@@ -143,9 +143,3 @@ class ChatTurn:
             self._streams -= 1
             if not self._streams and not self._waits:
                 self.cancel()
-
-
-def _retrieve(end: asyncio.Future[ChatReply]) -> None:
-    """Retrieve an error that is not waited for, so that asyncio does not report it."""
-    if not end.cancelled():
-        end.exception()

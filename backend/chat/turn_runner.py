@@ -226,7 +226,6 @@ class TurnRunner:
         )
 
     def _on_agent_event(self, event: AgentEvent) -> None:
-        """Show the agent's events in the stream."""
         match event:
             case TokenGenerated():
                 self._turn.publish(event)

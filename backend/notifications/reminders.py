@@ -11,10 +11,11 @@ page, or accepted by the webhook, whichever came first.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec.structs import replace
 
 from backend.notifications.notices import Notice
 from backend.notifications.schedule import Series, anchored, last_time, next_time
@@ -116,18 +117,18 @@ def begun(reminder: Reminder, now: float, *, keep_s: float, lease_s: float) -> R
     if reminder.at and reminder.at <= now:
         reminder = _next(reminder, now)
     if reminder.due and now - reminder.due > keep_s:
-        reminder = _changed(reminder, due=0.0, tries=0, again=0.0, missed=reminder.missed + 1)
+        reminder = replace(reminder, due=0.0, tries=0, again=0.0, missed=reminder.missed + 1)
     if reminder.missed >= MISSES and now - max(reminder.told_at, reminder.created_at) > DESERTED_S:
         return None
     if reminder.due and reminder.again <= now:
-        reminder = _changed(reminder, again=now + lease_s)
+        reminder = replace(reminder, again=now + lease_s)
     return reminder if reminder.due or reminder.at else None
 
 
 def tried(reminder: Reminder, now: float, *, on_call: bool) -> Reminder:
     """Return the reminder after an attempt that did not surely deliver it, with the time of the next attempt."""
     pause_s = CALL_S if on_call else PAUSES_S[min(reminder.tries, len(PAUSES_S) - 1)]
-    return _changed(reminder, tries=reminder.tries + 1, again=now + pause_s)
+    return replace(reminder, tries=reminder.tries + 1, again=now + pause_s)
 
 
 def delivered(reminder: Reminder, notice_id: str, now: float) -> Reminder | None:
@@ -136,7 +137,7 @@ def delivered(reminder: Reminder, notice_id: str, now: float) -> Reminder | None
         return reminder
     if not reminder.at:
         return None
-    return _changed(reminder, due=0.0, tries=0, again=0.0, missed=0, told_at=now)
+    return replace(reminder, due=0.0, tries=0, again=0.0, missed=0, told_at=now)
 
 
 def iso(at: float, zone: str) -> str | None:
@@ -154,8 +155,4 @@ def _next(reminder: Reminder, now: float) -> Reminder:
         at = next_time(series, now) or 0.0
         series = anchored(series, at) if at else series
     missed = reminder.missed + bool(reminder.due)
-    return _changed(reminder, due=due, at=at, series=series, tries=0, again=now, missed=missed)
-
-
-def _changed(reminder: Reminder, **changes: Any) -> Reminder:
-    return msgspec.structs.replace(reminder, **changes)
+    return replace(reminder, due=due, at=at, series=series, tries=0, again=now, missed=missed)

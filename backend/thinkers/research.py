@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 
 from backend.agent.turn import say_sample
-from backend.models.base import Json, quoted
+from backend.models.base import quoted
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerRun
 from backend.tools.runner import ToolResult
@@ -76,10 +76,6 @@ class Finding:
 
     search: Search
     result: ToolResult
-
-    def shown(self) -> Json:
-        """Return the finding as the model is shown it."""
-        return {"query": self.search.query, "source": self.search.source, "found": json.loads(self.result.content)}
 
 
 async def think(run: ThinkerRun) -> Answer:
@@ -194,7 +190,8 @@ async def _write(run: ThinkerRun, findings: list[Finding]) -> Answer:
 def _quoted(findings: list[Finding]) -> str:
     """Return the findings as quoted data, each cut to its share of `FINDINGS_LIMIT`."""
     share = FINDINGS_LIMIT // max(1, len(findings))
-    return "\n".join(quoted(finding.shown())[:share] for finding in findings) or "none"
+    shown = ({**asdict(finding.search), "found": json.loads(finding.result.content)} for finding in findings)
+    return "\n".join(quoted(finding)[:share] for finding in shown) or "none"
 
 
 async def _delay(run: ThinkerRun) -> None:

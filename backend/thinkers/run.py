@@ -196,7 +196,6 @@ class ThinkerRun:
         return prepared.add_to(Situation(profile, history=history))
 
     async def _prepared(self) -> Prepared:
-        """Run the pre-steps for this question."""
         question = self.question
         asked = Asked(
             question.query,

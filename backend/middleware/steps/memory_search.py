@@ -32,10 +32,6 @@ class Candidate:
     source: str
     text: str
 
-    def shown(self) -> dict[str, object]:
-        """Return the text as the model is shown it."""
-        return {"from": self.source, "text": self.text[:TEXT_LIMIT]}
-
 
 @step(
     "memory_search",
@@ -56,7 +52,8 @@ async def memory_search(
     candidates = list({candidate.text: candidate for candidate in (*said, *known, *kept)}.values())[::-1]
     texts = [candidate.text for candidate in candidates]
     places = await fitting(asked.text, texts, embedder, int(options.values["limit"]))
-    return Note(TITLE, [candidates[place].shown() for place in places]) if places else None
+    found = [candidates[place] for place in places]
+    return Note(TITLE, [{"from": one.source, "text": one.text[:TEXT_LIMIT]} for one in found]) if found else None
 
 
 async def _memories(memories: Memories | None, user_id: str) -> list[Candidate]:
