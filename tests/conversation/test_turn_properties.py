@@ -53,7 +53,7 @@ def test_the_rules_hold_in_five_thousand_random_conversations(seed: int) -> None
 
 @settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 @given(st.integers(0, 2**48))
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 @pytest.mark.slow
 def test_the_rules_hold_in_a_hundred_thousand_random_conversations(seed: int) -> None:
     converse_by_seed(seed)
