@@ -16,21 +16,23 @@ import gc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from fastapi import FastAPI
 
-from backend.app.banner import start_up_lines
 from backend.app.calls import open_calls
 from backend.app.chat import open_chat
 from backend.app.http import Subsystems, open_http
+from backend.app.mcp import mcp_summary
 from backend.app.models import open_models, with_demo
 from backend.app.notifications import open_notifications
 from backend.app.observability import open_metrics, open_tracer
-from backend.app.stores import open_stores, retention_s
-from backend.app.tasks import open_task_store, open_tasks
-from backend.app.thinkers import open_thinkers
+from backend.app.stores import Stores, open_stores, retention_s
+from backend.app.tasks import TaskSubsystem, open_task_store, open_tasks
+from backend.app.thinkers import ThinkerSubsystem, open_thinkers
 from backend.call.prompts import load_clips
 from backend.http.page_streams import PageStreams
+from backend.media.endpointing import choose_engine
 from backend.sessions.registry import SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.embedded import open_memory
@@ -76,5 +78,31 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         load_clips()
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: the collector need not look at it during calls
-        banner = start_up_lines(settings, stores, thinkers, tasks)
+        banner = _banner(settings, stores, thinkers, tasks)
         yield App(asgi, calls.registry, calls.pages, settings.drain_s, banner)
+
+
+def _banner(settings: Settings, stores: Stores, thinkers: ThinkerSubsystem, tasks: TaskSubsystem) -> tuple[str, ...]:
+    """Return a line each for the Responder, memory, Thinkers, speech detection, and whatever else is on."""
+    lines = [
+        f"Responder  {_responder(settings)}",
+        f"Memory     {stores.opened.label}",
+        f"Thinkers   {', '.join(manifest.domain for manifest in thinkers.registry.manifests)}",
+        f"Detector   {choose_engine(settings.vad.engine) if settings.vad.enabled else 'the provider’s semantic_vad'}",
+    ]
+    if settings.langsmith_tracing_enabled:
+        words = "with what is said" if settings.trace_content else "without what is said"
+        lines.append(f"Tracing    LangSmith project {settings.langsmith_project}, {words}")
+    if summary := mcp_summary(settings.mcp):
+        lines.append(f"MCP        {summary}")
+    if stores.opened.detail:
+        lines.append(f"           {stores.opened.detail}")
+    if settings.rtc_force_host is None and Path("/.dockerenv").exists():
+        lines.append("Network    in a container, set RTC_FORCE_HOST to the address callers reach")
+    return (*lines, f"Background {tasks.banner}")
+
+
+def _responder(settings: Settings) -> str:
+    if settings.offline:
+        return "offline demonstration: simple speech recognition and voice; set OPENAI_API_KEY for the real one"
+    return f"{settings.realtime_model} at {settings.openai_base_url}"

@@ -14,16 +14,16 @@ import httpx2
 from backend.agent.session import Agent
 from backend.agent.tool_router import ToolRouter
 from backend.app.mcp import other_servers
-from backend.app.middleware import open_pipeline
 from backend.app.models import Models
-from backend.app.notifications import Notifications
+from backend.app.notifications import Notifications, webhook_of
 from backend.app.stores import Stores
 from backend.calendar.calendars import Calendars, open_calendars
 from backend.errors import BadPlugin
 from backend.middleware.pipeline import NO_STEPS, Pipeline
-from backend.middleware.plan import steps_of
+from backend.middleware.plan import discover, steps_of
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder, EmbeddingsAPI
+from backend.notifications.webhooks import WebhookClient
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
@@ -45,6 +45,8 @@ from backend.users.summaries import Summaries
 if TYPE_CHECKING:
     from backend.mcp.remote_servers import RemoteServers
 
+POST_STEPS_WITHIN_S = 2.0
+"""Seconds a server that ends gives the post-steps of the last turns."""
 SUMMARIES_WITHIN_S = 2.0
 """Seconds a server that ends gives the summaries of the calls it has just ended."""
 
@@ -78,18 +80,9 @@ async def open_thinkers(
 ) -> AsyncIterator[ThinkerSubsystem]:
     """Open the Thinkers; they are ended after the block. Raises `BadPlugin`."""
     async with AsyncExitStack() as stack:
-        enter, folders, services = stack.enter_async_context, settings.plugin_folders, _services(stores, models)
-        pipeline = await enter(
-            open_pipeline(
-                settings,
-                model=models.model,
-                memory=stores.memory,
-                http=models.http,
-                folders=folders,
-                services=services,
-            )
-        )
-        others = await enter(other_servers(settings.mcp))
+        folders, services = settings.plugin_folders, _services(stores, models)
+        pipeline = _open_pipeline(settings, stores, models, services, stack)
+        others = await stack.enter_async_context(other_servers(settings.mcp))
         dispatcher = build_thinkers(
             settings,
             model=models.model,
@@ -151,6 +144,27 @@ def build_thinkers(
     )
     dependencies = ThinkerDependencies(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router)
     return ThinkerDispatcher(ThinkerRegistry.discover(dependencies, folders=folders))
+
+
+def _open_pipeline(
+    settings: Settings, stores: Stores, models: Models, services: Mapping[Any, Any], stack: AsyncExitStack
+) -> Pipeline:
+    """Return the steps around every turn; closed with `stack`, where waiting post-steps are given a moment."""
+    known: dict[Any, Any] = {
+        httpx2.AsyncClient: models.http,
+        ChatModel: models.model,
+        Memory: stores.memory,
+        Settings: settings,
+        Clock: Clock(time.time),
+        **services,
+    }
+    if webhook := webhook_of(settings.pipeline, "PIPELINE__WEBHOOK"):
+        known[WebhookClient] = webhook
+        stack.push_async_callback(webhook.close)
+    tiers = {"fast": settings.thinker_model, "advanced": settings.thinker_model_advanced}
+    pipeline = Pipeline(discover(settings.plugin_folders), known, options=settings.pipeline.options, models=tiers)
+    stack.push_async_callback(pipeline.close, POST_STEPS_WITHIN_S)
+    return pipeline
 
 
 def _services(stores: Stores, models: Models) -> dict[Any, Any]:

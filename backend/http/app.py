@@ -49,32 +49,17 @@ def build_app(
     Run it with the server's own proxy handling and token-bearing access log off:
     forwarded headers are read here, and only from private networks.
     """
-    context = build_context(services, heartbeat_s, now)
+    settings = services.settings
+    signatures = Signatures(secret_key(settings), token_age_s=token_age_s(settings))
     app = FastAPI(
         title="responder-thinker",
         lifespan=lifespan,
-        middleware=_middleware(services, context.signatures),
+        middleware=_middleware(services, signatures),
         openapi_url="/api/openapi.json",
         docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids
         redoc_url=None,
     )
-    app.state.context = context
-    install(app)
-    for module in ROUTES:
-        app.include_router(module.router)
-    for path, endpoint in services.endpoints.items():
-        app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
-    page.serve_page(app, services.frontend)
-    services.metrics.watch_sessions(lambda: services.registry.live)
-    keep_tokens_out()
-    return app
-
-
-def build_context(services: Services, heartbeat_s: float, now: Callable[[], float]) -> Context:
-    """Return the context that all routes share."""
-    settings = services.settings
-    signatures = Signatures(secret_key(settings), token_age_s=token_age_s(settings))
-    return Context(
+    app.state.context = Context(
         services=services,
         signatures=signatures,
         offers=Buckets(settings.offers_per_minute, what="new calls"),
@@ -85,6 +70,15 @@ def build_context(services: Services, heartbeat_s: float, now: Callable[[], floa
         now=now,
         heartbeat_s=heartbeat_s,
     )
+    install(app)
+    for module in ROUTES:
+        app.include_router(module.router)
+    for path, endpoint in services.endpoints.items():
+        app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
+    page.serve_page(app, services.frontend)
+    services.metrics.watch_sessions(lambda: services.registry.live)
+    keep_tokens_out()
+    return app
 
 
 def _middleware(services: Services, signatures: Signatures) -> list[Middleware]:

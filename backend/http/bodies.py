@@ -71,7 +71,9 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if scope["method"] not in WITH_BODY and self._sends_much(scope):
+        if scope["method"] not in WITH_BODY and (
+            _declared(scope) > self._limit or "transfer-encoding" in Headers(scope=scope)
+        ):
             await error_response(413, "This request takes no body.")(scope, receive, send)
             return
         await self._app(scope, self._limited(scope, receive), send)
@@ -90,9 +92,6 @@ class BodyLimit:
             return message
 
         return limited
-
-    def _sends_much(self, scope: Scope) -> bool:
-        return _declared(scope) > self._limit or "transfer-encoding" in Headers(scope=scope)
 
     def _too_large(self) -> TooLarge:
         return TooLarge("The body is too large.", hint=f"At most {self._limit // 1024} KB are read.")

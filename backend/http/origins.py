@@ -17,7 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.http.errors import error_response
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
-PREFLIGHT_AGE_S = 600
+PREFLIGHT_HEADERS = {
+    "access-control-allow-methods": "GET, POST, DELETE",
+    "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID",
+    "access-control-max-age": "600",
+}
 
 
 class Origins:
@@ -51,8 +55,9 @@ class Origins:
                 headers.add_vary_header("Origin")
             await send(message)
 
-        if scope["type"] == "http" and _is_preflight(scope):
-            await _preflight_answer()(scope, receive, with_cors)
+        asked = Headers(scope=scope).get("access-control-request-method")
+        if scope["type"] == "http" and scope["method"] == "OPTIONS" and asked is not None:
+            await Response(status_code=204, headers=PREFLIGHT_HEADERS)(scope, receive, with_cors)
         else:
             await self._app(scope, receive, with_cors)
 
@@ -72,18 +77,3 @@ def _guarded(scope: Scope) -> bool:
     if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD"):
         return True
     return bool(scope["path"].startswith("/api/"))
-
-
-def _is_preflight(scope: Scope) -> bool:
-    return scope["method"] == "OPTIONS" and "access-control-request-method" in Headers(scope=scope)
-
-
-def _preflight_answer() -> Response:
-    return Response(
-        status_code=204,
-        headers={
-            "access-control-allow-methods": "GET, POST, DELETE",
-            "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID",
-            "access-control-max-age": str(PREFLIGHT_AGE_S),
-        },
-    )
