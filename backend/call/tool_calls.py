@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from backend.conversation.events import ThinkerFailed, ThinkerFinished
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage
@@ -16,25 +17,19 @@ from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
 
 CALL_LIMIT = 16
 """Thinkers working for one call at the same time; more are refused with a sentence the model can act on."""
-
 REMEMBERED_LIMIT = 64
 """Thinker calls remembered of one voice call."""
-
 STOP_WITHIN_S = 2.0
 """Seconds cancelled Thinkers get to clean up."""
-
 TOO_MANY = "Too many questions at once. Ask again when one is answered."
-
 NOT_WANTED = "The caller has moved on; this is no longer wanted. Do not mention it."
-
 LATE = "The caller asks to hear this answer, which came too late before. Say it now, briefly."
 
 ThinkerEvent = ThinkerFinished | ThinkerFailed
 OUTCOMES = frozenset({"complete", "failed", "stale"})
 
 
-@dataclass(frozen=True, slots=True)
-class CallView:
+class CallView(Struct, frozen=True):
     """The parts of a voice call that its tool calls need, read at the moment they are needed."""
 
     question: Callable[[str, str], Question]

@@ -126,7 +126,6 @@ class _Faults(Collector):
     """The faults this process has survived, read at every scrape."""
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """Yield one family for each counter."""
         yield _counted("voice_loop_restarts", "Loops that failed and were started again.", "loop", restarts)
         yield _counted("voice_skipped_records", "Records that could not be decoded.", "kind", skipped_records)
         yield _counted("voice_listener_failures", "Listeners that raised.", "listener", listener_failures)
@@ -148,7 +147,6 @@ class _Losses(Collector):
         self._lost = lost
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """Yield one sample."""
         yield CounterMetricFamily(self._name, self._meaning, value=self._lost())
 
 

@@ -16,7 +16,7 @@ from backend.errors import TracingUnavailable
 from backend.observability.langsmith_runs import payload
 from backend.observability.trace_exporter import ExportLimits, TraceExporter
 from backend.observability.trace_records import Record, RecordedSpan
-from backend.observability.tracing import Kind
+from backend.observability.tracing import Kind, Tracer
 
 TIMEOUT = httpx2.Timeout(5.0, connect=3.0)
 ANSWER_WITHIN_S = 5.0
@@ -27,8 +27,8 @@ PASSING = frozenset({408, 425, 429})
 """Refusals that may pass, like everything from 500."""
 
 
-class LangSmithTracer:
-    """`Tracer` to a LangSmith server. Its thread runs from `start` to `close`."""
+class LangSmithTracer(Tracer):
+    """The tracer to a LangSmith server. Its thread runs from `start` to `close`."""
 
     def __init__(
         self,
@@ -72,7 +72,6 @@ class LangSmithTracer:
         return span
 
     async def close(self) -> None:
-        """Send what can be sent in a moment; the rest is given up."""
         await self._exporter.close()
 
     def _send(self, records: Sequence[Record]) -> None:

@@ -11,7 +11,6 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
-from prometheus_client.samples import Sample
 
 
 def merged(pages: Iterable[tuple[str, str]]) -> str:
@@ -31,9 +30,5 @@ class _Pages(Collector):
         for process, page in self._pages:
             for family in text_string_to_metric_families(page):
                 whole = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
-                whole.samples += [_named(sample, process) for sample in family.samples]
+                whole.samples += [one._replace(labels=one.labels | {"process": process}) for one in family.samples]
         yield from families.values()
-
-
-def _named(sample: Sample, process: str) -> Sample:
-    return sample._replace(labels=sample.labels | {"process": process})

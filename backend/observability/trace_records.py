@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from backend.observability.tracing import Fact, Kind, Outcome, Words
+from backend.observability.tracing import Fact, Kind, Outcome, Span, Words
 
 TEXT_LIMIT = 8_000
 """Characters of one text that are kept where words are traced at all."""
@@ -45,8 +45,8 @@ Keep = Callable[[Record], None]
 """Takes a record; returns at once."""
 
 
-class RecordedSpan:
-    """A `Span` that is recorded."""
+class RecordedSpan(Span):
+    """A span that is recorded."""
 
     __slots__ = (
         *("_asked", "_content", "_facts", "_keep", "_kind", "_name", "_over", "_path", "_said", "_session_id"),
@@ -88,7 +88,6 @@ class RecordedSpan:
         self._record(None, None)
 
     def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> RecordedSpan:
-        """Open a span within this one, begun `ago_ms` milliseconds ago."""
         return RecordedSpan(
             kind,
             name,
@@ -100,7 +99,6 @@ class RecordedSpan:
         )
 
     def rename(self, name: str) -> None:
-        """Replace the name."""
         self._name = name
 
     def note(self, **facts: Fact) -> None:
@@ -116,14 +114,12 @@ class RecordedSpan:
         _add(self._said, words, content=self._content)
 
     def spent(self, tokens: int) -> None:
-        """Add tokens, here and in every span around this one."""
         span: RecordedSpan | None = self
         while span is not None:
             span._tokens += tokens
             span = span._under
 
     def now(self) -> int:
-        """Return this moment on the trace's own clock."""
         return time.perf_counter_ns() + self._skew
 
     def end(self, outcome: Outcome = "complete", *, at: int | None = None) -> None:
@@ -133,20 +129,9 @@ class RecordedSpan:
             self._record(max(at or self.now(), self._path[-1].began), outcome)
 
     def _record(self, ended: int | None, outcome: Outcome | None) -> None:
-        self._keep(
-            Record(
-                self._session_id,
-                self._path,
-                self._kind,
-                self._name,
-                ended,
-                outcome,
-                self._tokens,
-                dict(self._facts),
-                dict(self._asked),
-                dict(self._said),
-            )
-        )
+        words = dict(self._asked), dict(self._said)
+        about = self._session_id, self._path, self._kind, self._name
+        self._keep(Record(*about, ended, outcome, self._tokens, dict(self._facts), *words))
 
 
 def new_id(began: int) -> int:

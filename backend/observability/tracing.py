@@ -29,6 +29,8 @@ Words = str | Sequence[Mapping[str, Any]]
 class Span(Protocol):
     """A piece of work that takes time, in a tree of such pieces."""
 
+    __slots__ = ()
+
     def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> Span:
         """Open a span within this one, begun `ago_ms` milliseconds ago."""
         ...
@@ -77,7 +79,7 @@ class Tracer(Protocol):
         ...
 
 
-class NoSpan:
+class NoSpan(Span):
     """The span of a trace that nobody watches; its methods do nothing."""
 
     __slots__ = ()
@@ -86,7 +88,6 @@ class NoSpan:
         return "NoSpan()"
 
     def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> NoSpan:
-        """Return itself."""
         return self
 
     def rename(self, name: str) -> None:
@@ -105,7 +106,6 @@ class NoSpan:
         """Do nothing."""
 
     def now(self) -> int:
-        """Return 0."""
         return 0
 
     def end(self, outcome: Outcome = "complete", *, at: int | None = None) -> None:
@@ -115,14 +115,13 @@ class NoSpan:
 NO_SPAN = NoSpan()
 
 
-class NoTracer:
+class NoTracer(Tracer):
     """The tracer while tracing is off."""
 
     def __repr__(self) -> str:
         return "NoTracer()"
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> NoSpan:
-        """Return the span that records nothing."""
         return NO_SPAN
 
     async def close(self) -> None:

@@ -11,8 +11,9 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from itertools import takewhile
+
+from msgspec import Struct
 
 from backend.conversation.page_events import EventsMissed, PageEvent
 from backend.runtime.timer import Alarm
@@ -24,8 +25,7 @@ AT_ONCE = 100
 """Events a reader gets together."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedEvent:
+class LoggedEvent(Struct, frozen=True):
     """One event as the page receives it: `id` counts from 1, `at` is Unix time in seconds."""
 
     id: int

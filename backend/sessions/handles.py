@@ -109,7 +109,7 @@ class SessionLocator(Protocol):
         ...
 
 
-class LocalHandle:
+class LocalHandle(Handle):
     """A session of this process."""
 
     def __init__(self, registry: SessionRegistry, session: Session) -> None:
@@ -121,55 +121,44 @@ class LocalHandle:
 
     @property
     def id(self) -> str:
-        """The session's id."""
         return self.session.id
 
     @property
     def owner(self) -> str:
-        """The user it belongs to."""
         return self.session.owner
 
     async def describe(self) -> SessionDescription:
-        """Return what `GET /api/sessions/{id}` shows."""
         return self.session.describe()
 
     async def transcript(self) -> list[TranscriptEntry]:
-        """Return what was said, oldest first."""
         return list(self.session.transcript)
 
     async def type_text(self, text: str) -> None:
-        """Typed input. Raises `BadRequest` unless the call is live."""
         self.session.type_text(text)
 
     async def cancel_thinker(self, call: str) -> None:
-        """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it or the call is over."""
         self.session.live_call().cancel_thinker(call)
 
     async def say_answer(self, call: str) -> None:
-        """Speak an answer that came too late. Raises `NotFound`, or `BadRequest` where there is none."""
         self.session.live_call().say_answer(call)
 
     async def end(self, reason: str) -> None:
-        """End the call in order. Does nothing to one already ended."""
         await self._registry.end(self.session, reason)
 
     async def forget(self) -> None:
-        """Drop an ended session before its time."""
         self._registry.forget(self.session)
 
     async def is_read(self, after: int) -> bool:
-        """Return whether it is over and nothing is left to read beyond event `after`."""
         if self.session.state is not SessionState.ENDED:
             return False
         async with aclosing(self.session.event_log.read(after)) as events:
             return await anext(events, None) is None
 
     def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """Yield events numbered above `after`, then new ones until the end, as `EventLog.follow` does."""
         return self.session.event_log.follow(after, quiet_s)
 
 
-class LocalSessions:
+class LocalSessions(SessionLocator):
     """The switchboard of a process that serves alone."""
 
     def __init__(self, registry: SessionRegistry) -> None:
@@ -179,30 +168,24 @@ class LocalSessions:
         return f"LocalSessions({self._registry!r})"
 
     async def find(self, session_id: str) -> Handle:
-        """Return a handle to the session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable`."""
         return LocalHandle(self._registry, self._registry.find(session_id))
 
     async def owned_by(self, owner: str) -> list[Handle]:
-        """Return handles to the owner's sessions, newest first."""
         return [LocalHandle(self._registry, session) for session in self._registry.owned_by(owner)]
 
     async def announce(self, session: Session) -> None:
         """Have a new session known everywhere, before its id is given away. Never raises."""
 
     async def take(self, handle: Handle) -> Session:
-        """Return a session to connect; one reserved in another process is handed over. Raises `NotFound`."""
         return here(handle)
 
     async def offer_to_peer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall | None:
-        """Have another process answer an SDP offer that finds no room here; None when none has room."""
         return None
 
     async def newest(self, count: int) -> list[SessionDescription]:
-        """Return descriptions, with `owner`, of all sessions that can be reached, live ones first."""
         return newest_of(self._registry, count)
 
     async def metrics(self, own: str) -> str:
-        """Return the page of metrics: `own` is this process's; those that share its port are added."""
         return own
 
 

@@ -236,19 +236,13 @@ class SessionRegistry:
                 "The server is shutting down.", retry_after_s=10, hint="Try again: another one may answer."
             )
         if self._cap and self.live >= self._cap:
-            raise TooMany(
-                "All lines are busy.",
-                retry_after_s=15,
-                hint="Try again shortly, or raise SESSION_CAP.",
-            )
+            raise TooMany("All lines are busy.", retry_after_s=15, hint="Try again shortly, or raise SESSION_CAP.")
         self._admit()
         return self._reserved(Session(owner, self._responder, conversation_id, on_event=self._on_event))
 
     def connect(self, session: Session, transport: Transport, kind: str) -> None:
         """Start the call of a reserved session over `transport`, in a task this registry owns."""
-        if session.state is not SessionState.RESERVED or session.id in self._tasks:
-            raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
-        self._timers.pop(session.id).cancel()
+        self._end_reservation(session)
         session.transport = kind
         session.state = SessionState.LIVE
         self._changed(session)
@@ -256,9 +250,7 @@ class SessionRegistry:
 
     def hand_over(self, session: Session) -> HandedOver:
         """Release a reserved session, for another process to `adopt`. Raises `BadRequest` once it is connected."""
-        if session.state is not SessionState.RESERVED:
-            raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
-        self._timers.pop(session.id).cancel()
+        self._end_reservation(session)
         self._forget(session)
         session.event_log.close()
         return {"session_id": session.id, "owner": session.owner, "conversation_id": session.conversation_id}
@@ -347,6 +339,11 @@ class SessionRegistry:
         self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
         self._changed(session)
         return session
+
+    def _end_reservation(self, session: Session) -> None:
+        if session.state is not SessionState.RESERVED or session.id in self._tasks:
+            raise BadRequest("This session already has, or had, a transport.", hint="Open a new session.")
+        self._timers.pop(session.id).cancel()
 
     async def _run(self, session: Session, transport: Transport) -> None:
         reason = "error"

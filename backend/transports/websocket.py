@@ -100,7 +100,6 @@ class WebSocketTransport:
         return f"WebSocketTransport({state}, {self._queue!r}, {self._playout!r}, {self._slots!r})"
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
-        """Call `on_playback` when items start and when the queue drains."""
         self._on_playback = on_playback
 
     def flush(self) -> tuple[Heard, ...]:
@@ -109,7 +108,6 @@ class WebSocketTransport:
         return self._playout.flush()
 
     async def close(self) -> None:
-        """Hang up and release everything."""
         self._queue.close()
         self._alarm.stop()
         self._slots.leave()
@@ -119,7 +117,6 @@ class WebSocketTransport:
         await self._leave(NORMAL, "ended")
 
     def stats(self) -> dict[str, float]:
-        """Return figures of the media flow, for metrics."""
         return self._counts | {
             "inbox_frames": len(self._queue),
             "inbox_dropped": self._queue.dropped,

@@ -19,7 +19,7 @@ from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
 from backend.sessions.cluster.remote import RemoteEventLog, RemoteHandle, RpcMethods
 from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
 from backend.sessions.cluster.rpc import Rpc
-from backend.sessions.handles import Handle, LocalHandle, PlacedCall, here, newest_of, no_session
+from backend.sessions.handles import Handle, LocalHandle, PlacedCall, SessionLocator, here, newest_of, no_session
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState
 
@@ -43,7 +43,7 @@ class ClusterRedis:
     waiting: Redis
 
 
-class Cluster:
+class Cluster(SessionLocator):
     """A `SessionLocator` over all processes that share one Redis, within `async with`."""
 
     def __init__(
@@ -104,7 +104,6 @@ class Cluster:
         return [handle for _, handle in sorted(known, key=lambda each: -each[0])]
 
     async def announce(self, session: Session) -> None:
-        """Make a new session known everywhere, before its id is given away. Never raises."""
         try:
             async with asyncio.timeout(ANNOUNCE_WITHIN_S):
                 await self._replicator.flush()
@@ -200,11 +199,10 @@ class Cluster:
             for session_id, event_log in list(self._followed.items()):
                 try:
                     entry = await self._registry.entry(session_id)
-                    if entry is not None:
-                        over = not await self._registry.is_alive(entry.node)
-                    else:
-                        over = not await self._registry.is_known(session_id)
-                    if over:
+                    known = await (
+                        self._registry.is_alive(entry.node) if entry else self._registry.is_known(session_id)
+                    )
+                    if not known:
                         event_log.lost()
                 except VoiceError:
                     break
@@ -219,9 +217,6 @@ class Cluster:
     def _event_log(self, session_id: str) -> RemoteEventLog:
         if session_id not in self._followed:
             self._followed[session_id] = RemoteEventLog(
-                session_id, self._rpc, self._registry, lambda: self._unfollow(session_id)
+                session_id, self._rpc, self._registry, lambda: self._followed.pop(session_id, None)
             )
         return self._followed[session_id]
-
-    def _unfollow(self, session_id: str) -> None:
-        self._followed.pop(session_id, None)

@@ -12,7 +12,6 @@ read what an older one wrote. An entry that cannot be decoded is skipped and cou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -26,8 +25,7 @@ NODES = "fleet:nodes"
 """The set of processes; whoever notices that one is gone drops it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEntry:
+class SessionEntry(msgspec.Struct, frozen=True):
     """A session as the cluster knows it. `description` is what `GET /api/sessions/{id}` shows, some seconds old."""
 
     session_id: str
@@ -36,8 +34,7 @@ class SessionEntry:
     description: SessionDescription
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
+class NodeState(msgspec.Struct, frozen=True):
     """A process of the cluster, at most a heartbeat ago. `load` is 0 when idle, 1 when full."""
 
     node: str

@@ -14,7 +14,7 @@ from backend.runtime.faults import decode_or_skip
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.event_log import EventLog, LoggedEvent
-from backend.sessions.handles import LocalHandle, PlacedCall, newest_of
+from backend.sessions.handles import Handle, LocalHandle, PlacedCall, newest_of
 from backend.sessions.offers import AcceptOffer, connect_offer
 from backend.sessions.page_json import PageMessage
 from backend.sessions.registry import END_WITHIN_S, Session, SessionDescription, SessionRegistry, SessionState
@@ -31,7 +31,7 @@ Announce = Callable[[Session], Awaitable[None]]
 class RemoteEventLog:
     """The events of a session of another process, for any number of readers here; followed while there is one."""
 
-    def __init__(self, session_id: str, rpc: Rpc, registry: ClusterRegistry, on_idle: Callable[[], None]) -> None:
+    def __init__(self, session_id: str, rpc: Rpc, registry: ClusterRegistry, on_idle: Callable[[], object]) -> None:
         self._session_id = session_id
         self._rpc = rpc
         self._registry = registry
@@ -76,14 +76,13 @@ class RemoteEventLog:
         event = decode_or_skip("session event", content, decode_event)
         if event is None:
             return
-        type_, at, data = event.type, event.at, event.data
-        self._log.restore(LoggedEvent(number, type_, at, data))
-        if PageMessage(type_, data).ends_session:
+        self._log.restore(LoggedEvent(number, event.type, event.at, event.data))
+        if PageMessage(event.type, event.data).ends_session:
             self._log.close()
 
 
-class RemoteHandle:
-    """A `Handle` of a session whose call lives in another process."""
+class RemoteHandle(Handle):
+    """A session whose call lives in another process."""
 
     def __init__(
         self, entry: SessionEntry, rpc: Rpc, registry: ClusterRegistry, event_log: Callable[[str], RemoteEventLog]
@@ -98,18 +97,11 @@ class RemoteHandle:
 
     @property
     def id(self) -> str:
-        """The session's id."""
         return self._entry.session_id
 
     @property
     def owner(self) -> str:
-        """The user it belongs to."""
         return self._entry.owner
-
-    @property
-    def node(self) -> str:
-        """The process in which its call lives."""
-        return self._entry.node
 
     async def describe(self) -> SessionDescription:
         """Return what `GET /api/sessions/{id}` shows; of a session whose process is gone, what was last known."""
@@ -127,15 +119,12 @@ class RemoteHandle:
         return messages
 
     async def type_text(self, text: str) -> None:
-        """Type into the call."""
         await self.ask("type_text", text=text)
 
     async def cancel_thinker(self, call: str) -> None:
-        """Stop the work on a tool call."""
         await self.ask("cancel_thinker", call=call)
 
     async def say_answer(self, call: str) -> None:
-        """Speak an answer that came too late."""
         await self.ask("say_answer", call=call)
 
     async def end(self, reason: str) -> None:
@@ -152,14 +141,12 @@ class RemoteHandle:
         await self._registry.forget(self.id, self.owner)
 
     async def is_read(self, after: int) -> bool:
-        """Return whether it is over and nothing is left to read beyond event `after`."""
         over = self._entry.description["state"] == SessionState.ENDED or not await self._registry.is_alive(
             self._entry.node
         )
         return over and await self._registry.last_event(self.id) <= after
 
     def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
-        """Follow its events numbered above `after`."""
         return self._event_log(self.id).follow(after, quiet_s)
 
     async def ask(self, what: str, within_s: float = 3.0, **args: Any) -> Any:

@@ -17,7 +17,6 @@ from aiortc import (
     RTCConfiguration,
     RTCPeerConnection,
     RTCRtpSender,
-    RTCRtpTransceiver,
     RTCSessionDescription,
 )
 from aiortc.exceptions import InternalError, OperationError
@@ -78,14 +77,16 @@ class AudioPeer:
     ) -> None:
         """Open nothing yet. `clocked`: one of a server's many calls, whose sockets are read together."""
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=config.rtc_servers()))
-        self._transceiver = self._add_audio()
+        self._transceiver = self._connection.addTransceiver("audio", "sendrecv")
+        codecs = RTCRtpSender.getCapabilities("audio").codecs
+        self._transceiver.setCodecPreferences([codec for codec in codecs if codec.mimeType == "audio/opus"])
         self.sender = take_over(self._transceiver, on_packet, next_payload, on_loss, on_fault)
         self._ice = aiortc_media.ice_connection(self._transceiver)
         aioice_sockets.bind_within(self._ice, config.force_host, config.port_range, clocked=clocked)
         self._wishes = OPUS_WISHES | PAUSES_WISH if config.pauses else OPUS_WISHES
         self._on_state = on_state
         self._closing: asyncio.Task[None] | None = None
-        self._connection.on("connectionstatechange", self._state_changed)
+        self._connection.on("connectionstatechange", lambda: self._on_state(self.state))
 
     def __repr__(self) -> str:
         return f"AudioPeer({self.state})"
@@ -130,12 +131,3 @@ class AudioPeer:
         except TimeoutError:
             log.warning("a peer did not close in %.0f s (%s); closing its sockets", CLOSE_WITHIN_S, self.state)
             aioice_sockets.abort(self._ice)
-
-    def _add_audio(self) -> RTCRtpTransceiver:
-        transceiver = self._connection.addTransceiver("audio", "sendrecv")
-        codecs = RTCRtpSender.getCapabilities("audio").codecs
-        transceiver.setCodecPreferences([codec for codec in codecs if codec.mimeType == "audio/opus"])
-        return transceiver
-
-    def _state_changed(self) -> None:
-        self._on_state(self.state)

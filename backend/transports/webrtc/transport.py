@@ -41,7 +41,7 @@ async def accept_offer(sdp: str, config: IceConfig) -> tuple[str, WebRTCTranspor
 
 
 class WebRTCTransport:
-    """One call. Made by `accept_offer`; see `transports.base.Transport` for the contract."""
+    """The `Transport` of one call. Made by `accept_offer`; see `transports.base` for the contract of its methods."""
 
     def __init__(self, config: IceConfig) -> None:
         self._config = config
@@ -79,11 +79,9 @@ class WebRTCTransport:
         return answer
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
-        """Call `on_playback` when items start and when the queue drains."""
         self._playout.on_playback = on_playback
 
     async def close(self) -> None:
-        """Hang up and release everything."""
         self._queue.close()
         self._alarm.stop()
         await self._peer.close()
@@ -92,7 +90,6 @@ class WebRTCTransport:
             self._receiving.close()
 
     def stats(self) -> dict[str, float]:
-        """Return figures of the media flow, for metrics."""
         sender = self._peer.sender
         inward = self._receiving.stats() if self._receiving is not None else {}
         return inward | {
