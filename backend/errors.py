@@ -81,7 +81,7 @@ class TooMany(CallerError):
 
 
 class Overloaded(TooMany):
-    """There is no room just now, whatever the caller does (503)."""
+    """The server is full for the moment, whatever the caller does (503)."""
 
     status = 503
 
@@ -148,7 +148,7 @@ class ModelUnavailable(PeerError):
 
 
 class EmbeddingUnavailable(PeerError):
-    """There is no embedding model, or it failed."""
+    """No embedding model is configured, or it failed."""
 
 
 class MemoryUnavailable(PeerError):

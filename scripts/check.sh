@@ -47,7 +47,7 @@ else
   step "Thinkers in the docs" python -m scripts.thinkers_table --check
 fi
 if [ "$mode" = all ]; then
-  step "tests" python -m pytest --numprocesses 3 --dist loadfile --durations=10 -m "not alone"
+  step "tests" python -m pytest --numprocesses 2 --dist loadfile --durations=10 -m "not alone"
   step "tests that compare times" python -m pytest -m alone
 fi
 

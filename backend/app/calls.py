@@ -99,16 +99,16 @@ async def open_calls(
     """Open the calls. At the end of the block calls are ended first; then the other processes hear of it."""
     async with AsyncExitStack() as stack:
         responder = ResponderEndpoint(settings)
-        line = _dependencies(settings, stores, thinkers, tasks, responder, metrics, tracer)
+        dependencies = _dependencies(settings, stores, thinkers, tasks, responder, metrics, tracer)
         load = await stack.enter_async_context(open_load(settings))
-        registry = _registry(settings, line, load, metrics)
+        registry = _registry(settings, dependencies, load, metrics)
         offers = partial(accept_offer, config=_ice_config(settings))
         cluster = await _cluster(settings, stores, registry, offers, load, metrics, stack)
         stack.push_async_callback(registry.close)
         pages = PageStreams(tasks.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
         await _listen(stores, tasks, registry, pages, stack)
-        yield CallSubsystem(registry, responder, line.about, offers, pages, cluster)
+        yield CallSubsystem(registry, responder, dependencies.about, offers, pages, cluster)
 
 
 def _dependencies(
@@ -177,11 +177,11 @@ async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[M
     return await briefly(asked, None, within_s=MEMORY_WITHIN_S)
 
 
-def _registry(settings: Settings, line: CallDependencies, load: Load, metrics: CallMetrics) -> SessionRegistry:
+def _registry(settings: Settings, dependencies: CallDependencies, load: Load, metrics: CallMetrics) -> SessionRegistry:
     registry = SessionRegistry(
-        partial(run_call, line),
+        partial(run_call, dependencies),
         cap=settings.session_cap,
-        responder=line.about.responder,
+        responder=dependencies.about.responder,
         on_lapse=partial(metrics.session_ended, "never_connected"),
         admit=load.admit,
     )
