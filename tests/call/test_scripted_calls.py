@@ -72,6 +72,7 @@ async def test_a_spoken_question_is_committed_answered_and_heard(peer: OfflinePe
     assert len(await received(peer, "input_audio_buffer.commit")) == 1
 
 
+@pytest.mark.alone
 async def test_silence_is_never_sent_to_the_responder(peer: OfflinePeer, running: RunningServer) -> None:
     await peer.follow(a_turn({"text": "Yes.", "tone": TONE}))
     async with placed_call(running) as call:

@@ -208,11 +208,12 @@ async def test_it_is_hurried_first_and_stopped_later(redis: Redis, server: Redis
         await until(lambda: run.hurried, 2.0)
         return TaskResult("What there is.", "live")
 
-    settings = QUICK.model_copy(update={"soft_limit_s": 0.2, "hard_limit_s": 0.5})
-    async with rigged(redis, server, hurries, settings) as rig:
+    patient = QUICK.model_copy(update={"soft_limit_s": 0.2, "hard_limit_s": 4.0})
+    async with rigged(redis, server, hurries, patient) as rig:
         ended = await rig.becomes(await rig.service.create("ana", "research", "the sky"), TaskState.DONE)
         assert ended.result == "What there is."
-    async with rigged(redis, server, forever, settings) as rig:
+    short = QUICK.model_copy(update={"soft_limit_s": 0.2, "hard_limit_s": 0.5})
+    async with rigged(redis, server, forever, short) as rig:
         ended = await rig.becomes(await rig.service.create("ana", "research", "the sea"), TaskState.FAILED)
         assert (ended.error, ended.run) == ("It took longer than 0.5 seconds.", 1)
 
