@@ -53,15 +53,14 @@ def running_nginx(backend_port: int, folder: Path) -> Iterator[str]:
     port = free_port()
     configuration = folder / "nginx.conf"
     configuration.write_text(rendered(port, backend_port, folder))
-    log = (folder / "nginx.log").open("wb")
-    process = subprocess.Popen([binary(), "-p", str(folder), "-c", str(configuration)], stderr=log, stdout=log)
+    with (folder / "nginx.log").open("wb") as log:
+        process = subprocess.Popen([binary(), "-p", str(folder), "-c", str(configuration)], stderr=log, stdout=log)
     try:
         _wait_until_listening(port, process, folder)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait(timeout=5)
-        log.close()
 
 
 def _wait_until_listening(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
