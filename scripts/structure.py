@@ -25,6 +25,7 @@ HALF_SENTENCES = (
     *("What", "Where", "Whether", "Which", "Who", "Whoever", "Whose"),
 )
 """First words of docstrings that cannot stand alone in a hover."""
+UNTYPED = re.compile(r"dict\[str, Any\]|\bJson\b")
 WAYS_COUNTED_BY_HAND = {
     "microphone frame": 24,
     "reply audio": 23,
@@ -48,6 +49,7 @@ def figures_of(root: Path) -> dict[str, str]:
         "median lines of a file": f"{median(production.values()):g}",
         "files under 25 lines": str(sum(count < 25 for count in production.values())),
         "files with dict[str, Any]": str(sum("dict[str, Any]" in text for text in texts.values())),
+        "files with dict[str, Any] or its alias Json": str(sum(bool(UNTYPED.search(text)) for text in texts.values())),
         "class names defined more than once": str(_repeated_classes(trees.values())),
         "docstrings that begin with half a sentence": str(_half_sentences(trees.values())),
         "largest JavaScript file of the page, lines": str(_largest_script(root)),
