@@ -22,7 +22,8 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from backend.models.base import Json, quoted
+from backend.models.base import quoted
+from backend.runtime.json_objects import Json
 from backend.storage.messages import Message, StoredCall
 from backend.users.profile import UserProfile
 

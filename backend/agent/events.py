@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
-from backend.models.base import Json
+from backend.runtime.json_objects import Json
 
 
 class TurnState(StrEnum):

@@ -25,6 +25,7 @@ from backend.http.context import Services, UserDataStore
 from backend.http.limits import Buckets
 from backend.mcp.endpoint import Tokens
 from backend.observability.call_metrics import CallMetrics
+from backend.runtime.json_objects import Json
 from backend.sessions.handles import LocalSessions
 from backend.settings.settings import Settings
 from backend.transports.websocket import WebSocketTransport
@@ -131,7 +132,7 @@ async def _erase_memory(subsystems: Subsystems, user_id: str) -> None:
     await subsystems.stores.memory.forget_user(user_id)
 
 
-def _page_config(settings: Settings, subsystems: Subsystems) -> dict[str, Any]:
+def _page_config(settings: Settings, subsystems: Subsystems) -> Json:
     """The answer of `GET /api/config`. It holds no secret but what browsers need for TURN."""
     about = subsystems.calls.about
     return {

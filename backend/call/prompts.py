@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from backend.agent.context import standing
 from backend.conversation.commands import Clip, Purpose
 from backend.media.wav import read_wav
 from backend.models.base import quoted
 from backend.responders.base import Briefing
+from backend.runtime.json_objects import Json
 from backend.thinkers.registry import ThinkerRegistry
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
@@ -77,7 +78,7 @@ def brief(
     parts = [CHARACTER]
     if mode and (words := mode.words()):
         parts.append(words)
-    tools: tuple[dict[str, Any], ...] = ()
+    tools: tuple[Json, ...] = ()
     if thinkers.manifests:
         tool = thinkers.route_tool()
         tools = (tool,)

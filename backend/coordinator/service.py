@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from backend.coordinator.coordinator import TASKS_SHOWN, Coordinator
 from backend.coordinator.store import Channels, CoordinatorState
 from backend.errors import MemoryUnavailable
-from backend.models.base import Json
 from backend.notifications.notices import Notice
+from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.tasks.service import TaskService

@@ -33,8 +33,8 @@ import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from backend.models.base import Json
 from backend.runtime.faults import decode_or_skip
+from backend.runtime.json_objects import Json
 from backend.storage.client import Lease, Pipe, RedisClient
 from backend.tasks.task import Task
 

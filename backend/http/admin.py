@@ -17,6 +17,7 @@ from backend.errors import NotAdmitted, NotFound
 from backend.http.context import Here, bearer, context_of
 from backend.http.limits import address_key
 from backend.observability.call_metrics import CallMetrics
+from backend.runtime.json_objects import Json
 from backend.sessions.registry import SessionDescription
 
 SHOWN = 200
@@ -42,7 +43,7 @@ router = APIRouter(tags=["admin"], dependencies=[Depends(admitted)])
 
 
 @router.get("/api/admin/overview")
-async def overview(here: Here) -> dict[str, Any]:
+async def overview(here: Here) -> Json:
     """Show the sessions of all processes, live and recently ended, and this process's medians and faults."""
     services = here.services
     return {
@@ -56,14 +57,14 @@ async def overview(here: Here) -> dict[str, Any]:
 
 
 @router.delete("/api/admin/sessions/{session_id}")
-async def end_session(session_id: str, here: Here) -> dict[str, Any]:
+async def end_session(session_id: str, here: Here) -> Json:
     """End a call, wherever it lives; the caller hears a goodbye. 404 when there is none."""
     handle = await here.services.sessions.find(session_id)
     await handle.end("operator")
     return {"ok": True}
 
 
-def figures(metrics: CallMetrics) -> dict[str, Any]:
+def figures(metrics: CallMetrics) -> Json:
     """Return the numbers of `/metrics` that fit the admin page."""
     samples = [sample for metric in metrics.registry.collect() for sample in metric.samples]
     named = {sample.name: sample.value for sample in samples if not sample.labels}
@@ -83,7 +84,7 @@ def figures(metrics: CallMetrics) -> dict[str, Any]:
     }
 
 
-def _shown(session: SessionDescription) -> dict[str, Any]:
+def _shown(session: SessionDescription) -> Json:
     user = hashlib.sha256(session["owner"].encode()).hexdigest()[:8]
     return {name: value for name, value in session.items() if name != "owner"} | {"user": user}
 

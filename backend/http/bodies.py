@@ -7,7 +7,7 @@ would have read it before any of them.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.errors import BadRequest, TooLarge
 from backend.http.errors import error_response, explain
+from backend.runtime.json_objects import Json
 
 BODY_LIMIT = 64 * 1024
 """Bytes a body may have."""
@@ -114,7 +115,7 @@ async def read_body(request: Request, model: type[Model]) -> Model:
         raise BadRequest(explain(problems), hint="See /api/openapi.json for what this route takes.") from None
 
 
-def documented(model: type[BaseModel]) -> dict[str, Any]:
+def documented(model: type[BaseModel]) -> Json:
     """Return `openapi_extra` for a route that reads `model` by hand."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}}
 

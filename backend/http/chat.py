@@ -9,7 +9,7 @@ import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -21,6 +21,7 @@ from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here, bearer, forgetting, identity_of
 from backend.http.limits import address_key
 from backend.http.sse import EventStream, encode_events
+from backend.runtime.json_objects import Json
 from backend.storage.memory import HISTORY_LIMIT
 from backend.storage.messages import new_message_id, without_retried
 
@@ -136,14 +137,14 @@ async def singleturn(request: Request, here: Here) -> Response:
 
 
 @router.get("/api/conversations")
-async def list_conversations(here: Here, request: Request) -> dict[str, Any]:
+async def list_conversations(here: Here, request: Request) -> Json:
     """List the caller's conversations, the latest first, by the cookie alone. 503 when memory is out of reach."""
     notes = await here.services.memory.conversations(identity_of(request).user)
     return {"conversations": [asdict(note) for note in notes]}
 
 
 @router.get("/api/conversations/{conversation_id}")
-async def show_conversation(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
+async def show_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Return what was said, by voice and text, oldest first. 404 when there is none, or it is somebody else's."""
     user = await _owner(request, here, conversation_id)
     messages = without_retried(await here.services.memory.recent_messages(user, conversation_id, HISTORY_LIMIT))
@@ -154,14 +155,14 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
 
 
 @router.post("/api/conversations/{conversation_id}/cancel")
-async def cancel_turn(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
+async def cancel_turn(request: Request, here: Here, conversation_id: str) -> Json:
     """Stop the answer that is being written. The part already sent stays in the conversation."""
     user = await _owner(request, here, conversation_id)
     return {"cancelled": await here.services.chat.cancel(user, conversation_id)}
 
 
 @router.delete("/api/conversations/{conversation_id}")
-async def delete_conversation(request: Request, here: Here, conversation_id: str) -> dict[str, Any]:
+async def delete_conversation(request: Request, here: Here, conversation_id: str) -> Json:
     """Stop the conversation's answer, end its calls, and forget it. 503 when memory is out of reach: ask again."""
     user = await _owner(request, here, conversation_id)
     services = here.services
@@ -214,7 +215,7 @@ async def _stream(turn: ChatTurn, heartbeat_s: float) -> AsyncGenerator[bytes, N
 
 
 @router.post("/embedding", openapi_extra=documented(Texts))
-async def embedding(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
+async def embedding(request: Request, here: Here, caller: Caller) -> Json:
     """Return one vector for each text. 503, naming the setting, where there is no embedding model."""
     here.turns.take(f"embedding {caller.user if caller.known else address_key(request)}", here.now())
     body = await read_body(request, Texts)

@@ -26,6 +26,7 @@ from backend.notifications.notices import Notice
 from backend.notifications.service import ReminderService
 from backend.observability.call_metrics import CallMetrics
 from backend.reasoning.reasoner import Reasoner
+from backend.runtime.json_objects import Json
 from backend.sessions.handles import Handle, SessionLocator, no_session
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import SessionRegistry
@@ -141,7 +142,7 @@ class Services:
     accept_offer: AcceptOffer
     attach_socket: Callable[[WebSocket], Transport]
     """An accepted WebSocket → its transport."""
-    page_config: Callable[[], dict[str, Any]]
+    page_config: Callable[[], Json]
     """The answer of `GET /api/config`."""
     readiness: Callable[[], Awaitable[dict[str, str]]]
     """Name of each check → `ok`, or what is wrong."""
@@ -163,7 +164,7 @@ class Services:
     reminders: ReminderService
     bearers: Callable[[str], Bearer | None]
     """A token → the program that shows it; None for a stranger's."""
-    tools: Callable[[Literal["voice", "chat"]], dict[str, Any]]
+    tools: Callable[[Literal["voice", "chat"]], Json]
     """The kind of client → the answer of `GET /api/tools`."""
     endpoints: Mapping[str, ASGIApp]
     """The MCP endpoints, by path."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from backend.http.context import Context, Here
+from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import failing_loops
 
 READY_WITHIN_S = 3
@@ -26,7 +26,7 @@ async def healthz() -> dict[str, str]:
 
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
-async def readyz(response: Response, here: Here) -> dict[str, Any]:
+async def readyz(response: Response, here: Here) -> Json:
     """Answer 200 when every check is `ok`, else 503; each check says what is wrong.
 
     Other tool servers, and loops that fail and are started again, are shown and decide nothing: the same bad record
@@ -35,7 +35,7 @@ async def readyz(response: Response, here: Here) -> dict[str, Any]:
     checks = await _checks(here)
     ready = all(found == "ok" for found in checks.values())
     response.status_code = 200 if ready else 503
-    answer: dict[str, Any] = {"status": "ready" if ready else "not ready", "checks": checks}
+    answer: Json = {"status": "ready" if ready else "not ready", "checks": checks}
     if servers := here.services.tools("chat")["servers"]:
         answer["tool_servers"] = servers
     if failing := failing_loops():

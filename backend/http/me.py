@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from fastapi import APIRouter, Request, Response
@@ -22,6 +22,7 @@ from backend.http.bodies import documented, read_body
 from backend.http.context import Caller, Context, Here
 from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events
+from backend.runtime.json_objects import Json
 from backend.sessions.handles import Handle
 from backend.users.profile import INSTRUCTION_CHARS, UserProfile, load_profile
 from backend.users.profile_updates import (
@@ -130,13 +131,13 @@ router = APIRouter(tags=["me"])
 
 
 @router.get("/api/me")
-async def show_me(here: Here, caller: Caller) -> dict[str, Any]:
+async def show_me(here: Here, caller: Caller) -> Json:
     """Return preferences, facts, summary, signals and standing instructions. 503 when memory is out of reach."""
     return _shown(here, await load_profile(here.services.memory, caller.user))
 
 
 @router.patch("/api/me", openapi_extra=documented(ProfileChanges))
-async def change_me(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
+async def change_me(request: Request, here: Here, caller: Caller) -> Json:
     """Change what is known, also in the caller's live calls; return what is known then. 422 for an impossible value."""
     here.messages.take(f"me {caller.user}", here.now())
     body = await read_body(request, ProfileChanges)
@@ -151,13 +152,13 @@ async def export_me(here: Here, caller: Caller) -> JSONResponse:
 
 
 @router.get("/api/me/notices")
-async def show_notices(here: Here, caller: Caller) -> dict[str, Any]:
+async def show_notices(here: Here, caller: Caller) -> Json:
     """List the notices that wait to be delivered to the caller, oldest first. 503 when memory is out of reach."""
     return {"notices": [msgspec.to_builtins(notice) for notice in await here.services.notices(caller.user)]}
 
 
 @router.delete("/api/me")
-async def forget_me(here: Here, caller: Caller) -> dict[str, Any]:
+async def forget_me(here: Here, caller: Caller) -> Json:
     """End the caller's calls and erase everything. 503 when some of it could not be erased yet: ask again."""
     own = await here.services.sessions.owned_by(caller.user)
     ended = await asyncio.gather(*map(_delete, own), return_exceptions=True)
@@ -172,8 +173,8 @@ async def forget_me(here: Here, caller: Caller) -> dict[str, Any]:
     return {"ok": True}
 
 
-def _shown(here: Context, known: UserProfile) -> dict[str, Any]:
-    empty: dict[str, Any] = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": []}
+def _shown(here: Context, known: UserProfile) -> Json:
+    empty: Json = {"preferences": {}, "facts": [], "summary": "", "signals": {}, "instructions": []}
     return empty | known.stored() | {"retention_days": here.services.settings.user_retention_days}
 
 
@@ -183,7 +184,7 @@ async def _delete(session: Handle) -> None:
 
 
 @router.get("/mode")
-async def show_mode(here: Here, caller: Caller) -> dict[str, Any]:
+async def show_mode(here: Here, caller: Caller) -> Json:
     """Return the caller's mode, and all there are. 503 when memory is out of reach."""
     modes = here.services.chat.modes
     profile = await load_profile(here.services.memory, caller.user)
@@ -191,7 +192,7 @@ async def show_mode(here: Here, caller: Caller) -> dict[str, Any]:
 
 
 @router.post("/mode/{mode}")
-async def choose_mode(here: Here, caller: Caller, mode: str) -> dict[str, Any]:
+async def choose_mode(here: Here, caller: Caller, mode: str) -> Json:
     """Choose a mode for the caller; a call that is under way changes with it. 404, with all there are, if unknown."""
     here.messages.take(f"mode {caller.user}", here.now())
     chosen = here.services.chat.modes.get(mode)

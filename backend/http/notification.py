@@ -8,7 +8,7 @@ meaning: `user:token` acts for that user, one without a user for whomever it nam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -17,6 +17,7 @@ from backend.errors import Forbidden, NotAdmitted, NotFound
 from backend.http.bodies import documented, read_body
 from backend.http.context import Context, Here, bearer, context_of, identity_of
 from backend.http.limits import address_key
+from backend.runtime.json_objects import Json
 
 ME = "me"
 """The name by which callers mean themselves."""
@@ -77,7 +78,7 @@ Acting = Annotated[Actor, Depends(actor)]
 
 
 @router.post("/notification", status_code=201, openapi_extra=documented(NewNotification))
-async def set_notification(request: Request, here: Here, acting: Acting) -> dict[str, Any]:
+async def set_notification(request: Request, here: Here, acting: Acting) -> Json:
     """Set a reminder. 422 for a time that has passed or cannot be understood, 429 when there are too many."""
     acting.take(here)
     body = await read_body(request, NewNotification)
@@ -99,13 +100,13 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
 
 
 @router.get("/notification/{user_id}")
-async def list_notifications(user_id: str, here: Here, acting: Acting) -> dict[str, Any]:
+async def list_notifications(user_id: str, here: Here, acting: Acting) -> Json:
     """List the user's reminders, the next one first; `me` is the caller."""
     return {"notifications": await here.services.reminders.all_of(_own(user_id, acting))}
 
 
 @router.delete("/notification/{user_id}/{notification_id}")
-async def cancel_notification(user_id: str, notification_id: str, here: Here, acting: Acting) -> dict[str, Any]:
+async def cancel_notification(user_id: str, notification_id: str, here: Here, acting: Acting) -> Json:
     """Cancel a reminder, even one that is due and was not delivered yet."""
     canceled = await here.services.reminders.cancel(_own(user_id, acting), notification_id)
     if canceled is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from fastapi import APIRouter, FastAPI
 
 from backend.http.context import Here
+from backend.runtime.json_objects import Json
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +17,7 @@ router = APIRouter(tags=["page"])
 
 
 @router.get("/api/config")
-async def config(here: Here) -> dict[str, Any]:
+async def config(here: Here) -> Json:
     """Return the Responder, the memory, the ICE servers, the Thinkers and the limits of this server."""
     return here.services.page_config()
 
@@ -30,6 +31,6 @@ def serve_page(app: FastAPI, frontend: Path) -> None:
 
 
 @router.get("/api/tools")
-async def tools(here: Here, client: Literal["voice", "chat"] = "chat") -> dict[str, Any]:
+async def tools(here: Here, client: Literal["voice", "chat"] = "chat") -> Json:
     """List the caller's tools with parameters, flags and source; `client`: in a call, or in a typed conversation."""
     return here.services.tools(client)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -20,6 +20,7 @@ from backend.http.limits import address_key
 from backend.http.sse import HEARTBEAT, EventStream, encode_event
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
+from backend.runtime.json_objects import Json
 from backend.tools.base import Principal
 
 STAGES_KEPT = 100
@@ -56,7 +57,7 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     return EventStream(_stream(reasoner, task, here.heartbeat_s))
 
 
-def shown(reasoned: Reasoned) -> dict[str, Any]:
+def shown(reasoned: Reasoned) -> Json:
     """Return the outcome as JSON."""
     return {name: value for name, value in asdict(reasoned).items() if name != "cacheable"}
 

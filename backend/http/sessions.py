@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, BackgroundTasks, Request
 
 from backend.http.bodies import NewSession, TypedMessage, documented, read_body
 from backend.http.context import Caller, Here, OwnSession, forgetting
 from backend.http.limits import address_key
 from backend.http.signalling import reserve, ticket
+from backend.runtime.json_objects import Json
 
 router = APIRouter(tags=["sessions"])
 
 
 @router.post("/api/sessions", openapi_extra=documented(NewSession))
-async def open_session(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> dict[str, Any]:
+async def open_session(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> Json:
     """Reserve a session for a WebSocket call: connect to `/ws/{session_id}` within 15 s."""
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, NewSession)
@@ -25,25 +24,25 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
 
 
 @router.get("/api/sessions")
-async def list_sessions(here: Here, caller: Caller) -> dict[str, Any]:
+async def list_sessions(here: Here, caller: Caller) -> Json:
     """List the caller's sessions, newest first: live ones, and those ended in the last ten minutes."""
     return {"sessions": [await session.describe() for session in await here.services.sessions.owned_by(caller.user)]}
 
 
 @router.get("/api/sessions/{session_id}")
-async def show_session(session: OwnSession) -> dict[str, Any]:
+async def show_session(session: OwnSession) -> Json:
     """Return the state, since when, the Responder, and counts."""
     return {**await session.describe()}
 
 
 @router.get("/api/sessions/{session_id}/transcript")
-async def show_transcript(session: OwnSession) -> dict[str, Any]:
+async def show_transcript(session: OwnSession) -> Json:
     """Return what was said, oldest first; of an interrupted reply, what was heard."""
     return {"messages": await session.transcript()}
 
 
 @router.post("/api/sessions/{session_id}/messages", status_code=202, openapi_extra=documented(TypedMessage))
-async def type_message(request: Request, here: Here, session: OwnSession) -> dict[str, Any]:
+async def type_message(request: Request, here: Here, session: OwnSession) -> Json:
     """Take typed input into the same conversation. 422 unless the call is live."""
     here.messages.take(session.id, here.now())
     body = await read_body(request, TypedMessage)
@@ -52,7 +51,7 @@ async def type_message(request: Request, here: Here, session: OwnSession) -> dic
 
 
 @router.delete("/api/sessions/{session_id}")
-async def delete_session(here: Here, session: OwnSession) -> dict[str, Any]:
+async def delete_session(here: Here, session: OwnSession) -> Json:
     """End the call and forget the conversation. 503 when memory is out of reach: ask again, or it expires by itself."""
     conversation_id = (await session.describe())["conversation_id"]
     await session.end("deleted")
@@ -64,7 +63,7 @@ async def delete_session(here: Here, session: OwnSession) -> dict[str, Any]:
 
 
 @router.post("/api/sessions/{session_id}/thinkers/{call_id}/cancel", status_code=202)
-async def cancel(here: Here, session: OwnSession, call_id: str) -> dict[str, Any]:
+async def cancel(here: Here, session: OwnSession, call_id: str) -> Json:
     """Stop a Thinker's work. 404 for an unknown tool call, 422 when it is over."""
     here.messages.take(session.id, here.now())
     await session.cancel_thinker(call_id)
@@ -72,7 +71,7 @@ async def cancel(here: Here, session: OwnSession, call_id: str) -> dict[str, Any
 
 
 @router.post("/api/sessions/{session_id}/thinkers/{call_id}/say", status_code=202)
-async def say(here: Here, session: OwnSession, call_id: str) -> dict[str, Any]:
+async def say(here: Here, session: OwnSession, call_id: str) -> Json:
     """Speak an answer that came too late (`stale`). 404 for an unknown tool call, 422 when there is no answer."""
     here.messages.take(session.id, here.now())
     await session.say_answer(call_id)

@@ -6,8 +6,6 @@ the WebRTC work. Whatever fails after the slot was taken gives it back.
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, BackgroundTasks, Request, WebSocket
 from starlette.requests import ClientDisconnect
 
@@ -16,6 +14,7 @@ from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_
 from backend.http.context import Caller, Context, Here, context_of, own_session_or_query
 from backend.http.identity import Identity, note_fingerprint, note_time_zone, restore
 from backend.http.limits import address_key
+from backend.runtime.json_objects import Json
 from backend.sessions.offers import CallerLeft, connect_offer
 from backend.sessions.registry import Session, SessionState
 
@@ -23,7 +22,7 @@ router = APIRouter(tags=["signalling"])
 
 
 @router.post("/api/rtc/offer", openapi_extra=documented(Offer))
-async def offer(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> dict[str, Any]:
+async def offer(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> Json:
     """Answer an SDP offer and start the call. 422 for a bad offer, 429 with Retry-After when there is no room."""
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, Offer)
@@ -46,7 +45,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
 
 
 @router.post("/api/rtc/disconnect", openapi_extra=documented(Disconnect))
-async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
+async def disconnect(request: Request, here: Here, caller: Caller) -> Json:
     """Hang up; `navigator.sendBeacon` may call it. 404 for a session that is not the caller's."""
     body = await read_body(request, Disconnect)
     session = await here.session(body.session_id, user=caller.user, token=body.token)
@@ -54,7 +53,7 @@ async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, 
     return {"ok": True}
 
 
-def ticket(here: Context, session: Session) -> dict[str, Any]:
+def ticket(here: Context, session: Session) -> Json:
     """Return what names a session, and the token that opens it."""
     return {
         "session_id": session.id,

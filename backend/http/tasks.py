@@ -6,7 +6,7 @@ The cookie says who the caller is; another user's task is answered like one that
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -16,6 +16,7 @@ from backend.coordinator.store import INPUT_CHARS
 from backend.errors import NotFound
 from backend.http.bodies import ConversationId, documented, read_body
 from backend.http.context import Caller, Context, Here
+from backend.runtime.json_objects import Json
 from backend.tasks.model_call_log import as_markdown
 from backend.tasks.task import INSTRUCTION_LIMIT, Task
 
@@ -33,15 +34,13 @@ class NewTask(BaseModel):
 
 
 @router.get("/api/tasks")
-async def list_tasks(
-    here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20
-) -> dict[str, Any]:
+async def list_tasks(here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20) -> Json:
     """List the caller's tasks, newest first."""
     return {"tasks": [task.to_json() for task in await here.services.tasks.list(caller.user, limit)]}
 
 
 @router.post("/api/tasks", status_code=202, openapi_extra=documented(NewTask))
-async def create_task(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
+async def create_task(request: Request, here: Here, caller: Caller) -> Json:
     """Begin a task; while the same is queued or running, that one is returned."""
     here.messages.take(caller.user, here.now())
     body = await read_body(request, NewTask)
@@ -52,7 +51,7 @@ async def create_task(request: Request, here: Here, caller: Caller) -> dict[str,
 
 
 @router.get("/api/tasks/{task_id}")
-async def show_task(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
+async def show_task(task_id: str, here: Here, caller: Caller) -> Json:
     """Return one task."""
     return (await _own(task_id, here, caller)).to_json()
 
@@ -67,7 +66,7 @@ async def cancel_task(task_id: str, here: Here, caller: Caller) -> dict[str, str
 
 
 @router.get("/api/tasks/{task_id}/progress")
-async def show_progress(task_id: str, here: Here, caller: Caller) -> dict[str, Any]:
+async def show_progress(task_id: str, here: Here, caller: Caller) -> Json:
     """Return a task's progress, oldest first."""
     task = await _own(task_id, here, caller)
     progress = await here.services.tasks.progress(caller.user, task_id) or []
@@ -80,7 +79,7 @@ async def show_archive(
     here: Here,
     caller: Caller,
     form: Annotated[Literal["markdown", "json"], Query(alias="format")] = "json",
-) -> Response | dict[str, Any]:
+) -> Response | Json:
     """Return every model call made for a task, without secrets; `?format=markdown` is for people."""
     await _own(task_id, here, caller)
     entries = await here.services.model_calls.read(caller.user, task_id) or []
@@ -107,7 +106,7 @@ class NewInput(BaseModel):
 
 
 @router.post("/api/input", status_code=202, openapi_extra=documented(NewInput))
-async def put_input(request: Request, here: Here, caller: Caller) -> dict[str, Any]:
+async def put_input(request: Request, here: Here, caller: Caller) -> Json:
     """Give the coordinator something to think about with its next digest. 503 when memory is out of reach."""
     here.messages.take(f"input {caller.user}", here.now())
     body = await read_body(request, NewInput)
@@ -116,6 +115,6 @@ async def put_input(request: Request, here: Here, caller: Caller) -> dict[str, A
 
 
 @router.get("/api/status")
-async def show_status(here: Here, caller: Caller) -> dict[str, Any]:
+async def show_status(here: Here, caller: Caller) -> Json:
     """Return the coordinator's state, waiting notices and the caller's tasks. 503 when memory is out of reach."""
     return await here.services.coordinator.status(caller.user)

@@ -10,8 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-Json = dict[str, Any]
-"""A JSON object as it enters from a model, a service or a client, or leaves to one."""
+from backend.runtime.json_objects import Json
 
 
 @dataclass(frozen=True, slots=True)

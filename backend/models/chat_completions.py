@@ -23,7 +23,8 @@ from openai.types.chat import ChatCompletionChunk
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from backend.errors import ModelUnavailable
-from backend.models.base import Delta, Finished, Json, TextDelta, ToolCall
+from backend.models.base import Delta, Finished, TextDelta, ToolCall
+from backend.runtime.json_objects import Json
 
 log = logging.getLogger(__name__)
 

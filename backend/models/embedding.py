@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, wait_fixed
 
 from backend.errors import EmbeddingUnavailable
-from backend.models.base import Json
+from backend.runtime.json_objects import Json
 
 WITHIN_S = 10.0
 """Seconds a request may take, including its one retry."""

@@ -14,8 +14,9 @@ from contextlib import aclosing
 from itertools import groupby
 from typing import Any
 
-from backend.models.base import ChatModel, Delta, Finished, Json, TextDelta, ToolCall
+from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.tags import CALL, CALL_END, RESULT, RESULT_END, Malformed, ParsedCall, Piece, TagReader, Words
+from backend.runtime.json_objects import Json
 
 MALFORMED = "malformed_call"
 """The name given to a call that cannot be parsed: no tool has it, so that the call fails."""

@@ -14,12 +14,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 from redis.asyncio import Redis
 
 from backend.runtime.faults import decode_or_skip
+from backend.runtime.json_objects import Json
 from backend.storage.client import Lease, Pipe, RedisClient
 
 log = logging.getLogger(__name__)
@@ -137,7 +138,7 @@ class NoticeRepository:
         """Return whether a call of that user is there to speak notices."""
         return bool(await self._client.call(lambda redis: redis.exists(_active(user_id))))
 
-    async def export(self, user_id: str) -> list[dict[str, Any]]:
+    async def export(self, user_id: str) -> list[Json]:
         """Return all notices of a user as JSON data, for the user to take away."""
         return [msgspec.to_builtins(notice) for notice in await self.waiting(user_id)]
 

@@ -11,7 +11,6 @@ import math
 from collections import Counter as Tally
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.metrics_core import CounterMetricFamily
@@ -21,6 +20,7 @@ from prometheus_client.registry import Collector
 
 from backend.conversation.page_events import TurnMeasured
 from backend.runtime.faults import listener_failures, skipped_records
+from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import restarts
 
 OTHER = "other"
@@ -174,7 +174,7 @@ class RecentMetrics:
         self._outcomes.setdefault(domain, Tally())[outcome] += 1
         self._seconds.setdefault(domain, deque(maxlen=KEPT)).append(seconds)
 
-    def turns(self) -> dict[str, Any]:
+    def turns(self) -> Json:
         """Return `{count, legs: {name: {p50_ms, p95_ms}}}` of the newest turns."""
         names = dict.fromkeys(name for legs in self._turns for name in legs)
         return {
@@ -182,7 +182,7 @@ class RecentMetrics:
             "legs": {name: middle(legs[name] for legs in self._turns if name in legs) for name in names},
         }
 
-    def thinkers(self) -> list[dict[str, Any]]:
+    def thinkers(self) -> list[Json]:
         """Return `{domain, outcomes, p50_ms, p95_ms}` of each Thinker that has worked; outcomes since the start."""
         return [
             {"domain": domain, "outcomes": dict(self._outcomes[domain])} | middle(1000 * each for each in seconds)

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from backend.observability.trace_records import TEXT_LIMIT, Record, Step
+from backend.runtime.json_objects import Json
 
 RUN_TYPES = {"model": "llm", "tool": "tool"}
 """LangSmith's names; everything else is a chain."""
@@ -26,8 +27,8 @@ CONVERSATION_LIMIT = 4 * TEXT_LIMIT
 
 def payload(records: Sequence[Record], project: str) -> bytes:
     """Return the body of one request. A run that begins and ends within it is sent once."""
-    posts: dict[int, dict[str, Any]] = {}
-    patches: dict[int, dict[str, Any]] = {}
+    posts: dict[int, Json] = {}
+    patches: dict[int, Json] = {}
     for record in records:
         id_, run = record.path[-1].id, run_of(record, project)
         # The outermost run is sent at both its ends, each time whole: either may get lost.
@@ -36,10 +37,10 @@ def payload(records: Sequence[Record], project: str) -> bytes:
     return msgspec.json.encode({"post": list(posts.values()), "patch": list(patches.values())})
 
 
-def run_of(record: Record, project: str) -> dict[str, Any]:
+def run_of(record: Record, project: str) -> Json:
     """Return one run."""
     step = record.path[-1]
-    run: dict[str, Any] = {
+    run: Json = {
         "id": _uuid(step),
         "trace_id": _uuid(record.path[0]),
         "parent_run_id": _uuid(record.path[-2]) if len(record.path) > 1 else None,
@@ -63,9 +64,9 @@ def run_of(record: Record, project: str) -> dict[str, Any]:
     return run
 
 
-def metadata(record: Record) -> dict[str, Any]:
+def metadata(record: Record) -> Json:
     """Return the metadata that runs can be filtered by."""
-    shown: dict[str, Any] = {"session_id": record.session_id, "kind": record.kind, **record.facts}
+    shown: Json = {"session_id": record.session_id, "kind": record.kind, **record.facts}
     if record.outcome:
         shown |= {"outcome": record.outcome, "tokens": record.tokens}
     if record.kind == "model":
@@ -81,13 +82,13 @@ def metadata(record: Record) -> dict[str, Any]:
     return shown
 
 
-def _words(words: Mapping[str, Any]) -> dict[str, Any]:
+def _words(words: Mapping[str, Any]) -> Json:
     """Return lengths and, where they were kept, the words: a conversation's end rather than its beginning."""
     shown = dict(words)
     if "conversation" not in shown:
         return shown
     room = CONVERSATION_LIMIT
-    messages: list[dict[str, Any]] = []
+    messages: list[Json] = []
     for message in reversed(shown.pop("conversation")):
         if room <= 0:
             break

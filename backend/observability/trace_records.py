@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from backend.observability.tracing import Fact, Kind, Outcome, Span, Words
+from backend.runtime.json_objects import Json
 
 TEXT_LIMIT = 8_000
 """Characters of one text that are kept where words are traced at all."""
@@ -75,8 +76,8 @@ class RecordedSpan(Span):
         began = self.now() - round(ago_ms * 1_000_000)
         self._path: tuple[Step, ...] = (*(under._path if under else ()), Step(began, new_id(began)))
         self._facts: dict[str, Fact] = {}
-        self._asked: dict[str, Any] = {}
-        self._said: dict[str, Any] = {}
+        self._asked: Json = {}
+        self._said: Json = {}
         self._tokens = 0
         self._over = False
 
@@ -140,7 +141,7 @@ def new_id(began: int) -> int:
     return (began // 1_000_000) << 80 | 7 << 76 | (chance >> 62) << 64 | 2 << 62 | chance & (1 << 62) - 1
 
 
-def _add(into: dict[str, Any], words: Words, *, content: bool) -> None:
+def _add(into: Json, words: Words, *, content: bool) -> None:
     """Count the words, and keep them if that is wanted."""
     if isinstance(words, str):
         into["chars"] = into.get("chars", 0) + len(words)

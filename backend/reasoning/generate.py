@@ -11,9 +11,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from backend.agent.context import CALLS_LIMIT
-from backend.models.base import ChatModel, Json, TextDelta, ToolCall
+from backend.models.base import ChatModel, TextDelta, ToolCall
 from backend.models.tagged import FORM, MALFORMED, TaggedChatModel, call_of, failed_with_tools
 from backend.models.tags import TagReader, Words
+from backend.runtime.json_objects import Json
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult
 

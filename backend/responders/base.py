@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from backend.conversation.commands import Purpose, ResponderCommand
 from backend.conversation.events import ResponderEvent
 from backend.media.frame import Frame
+from backend.runtime.json_objects import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Briefing:
     """The instructions, tools and endpointing a Responder gets before the first word."""
 
     instructions: str
-    tools: tuple[dict[str, Any], ...] = ()
+    tools: tuple[Json, ...] = ()
     """Function tools in the Realtime API's JSON form."""
     endpointing: Literal["local", "provider"] = "local"
     """'local': our VAD decides that the caller has finished; 'provider': its `semantic_vad` does."""

@@ -20,6 +20,7 @@ from backend.conversation.commands import Purpose, ResponderCommand
 from backend.conversation.events import ReplyStatus, ResponderEvent
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.responders.base import Briefing, PastMessage
+from backend.runtime.json_objects import Json
 
 FATAL = frozenset({"insufficient_quota", "invalid_api_key", "account_deactivated", "billing_hard_limit_reached"})
 """Error codes after which no connection of this key will work."""
@@ -57,8 +58,8 @@ class ServerEvent(msgspec.Struct):
     transcript: str = ""
     audio_start_ms: int = 0
     audio_end_ms: int = 0
-    response: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
+    response: Json | None = None
+    error: Json | None = None
 
 
 class RealtimeCodec:
@@ -81,7 +82,7 @@ class RealtimeCodec:
     def brief(self, briefing: Briefing, *, first: bool) -> bytes:
         """Return a `session.update`. The voice and formats are fixed by the first one; later ones change the rest."""
         self._briefing = briefing
-        session: dict[str, Any] = {"type": "realtime", "instructions": briefing.instructions}
+        session: Json = {"type": "realtime", "instructions": briefing.instructions}
         if first:
             session |= {"model": self._voice.model, "output_modalities": ["audio"], "audio": self._audio(briefing)}
         session |= {"tools": list(briefing.tools), "tool_choice": "auto" if briefing.tools else "none"}
@@ -127,8 +128,8 @@ class RealtimeCodec:
         content = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
         return self._event("conversation.item.create", item={"type": "message", "role": role, "content": [content]})
 
-    def _reply(self, purpose: Purpose, request: str, hint: str) -> dict[str, Any]:
-        reply: dict[str, Any] = {"metadata": {"request": request, "purpose": purpose.value}}
+    def _reply(self, purpose: Purpose, request: str, hint: str) -> Json:
+        reply: Json = {"metadata": {"request": request, "purpose": purpose.value}}
         if extra := f"{self._briefing.purposes.get(purpose, '')} {hint}".strip():
             # Instructions of a reply replace the session's, so they have to contain them.
             reply["instructions"] = f"{self._briefing.instructions}\n\n{extra}"
@@ -136,7 +137,7 @@ class RealtimeCodec:
             reply["tool_choice"] = "none"
         return reply
 
-    def _audio(self, briefing: Briefing) -> dict[str, Any]:
+    def _audio(self, briefing: Briefing) -> Json:
         pcm = {"type": "audio/pcm", "rate": 24000}
         # Only an explicit null switches the provider's own turn detection off; left out, it stays on.
         detection = None
@@ -202,7 +203,7 @@ class RealtimeCodec:
             case _:
                 return []
 
-    def _on_done(self, response: dict[str, Any]) -> list[ResponderEvent]:
+    def _on_done(self, response: Json) -> list[ResponderEvent]:
         reply = response.get("id", "")
         details = response.get("status_details") or {}
         error = details.get("error") or {}
@@ -219,7 +220,7 @@ class RealtimeCodec:
         ]
         return [*calls, ev.ReplyFinished(reply, status, detail)]
 
-    def _on_error(self, error: dict[str, Any]) -> list[ResponderEvent]:
+    def _on_error(self, error: Json) -> list[ResponderEvent]:
         code = error.get("code") or error.get("type") or "unknown"
         if code in FATAL:
             raise _rejected(error)
@@ -233,7 +234,7 @@ class RealtimeCodec:
         return [ev.ProviderComplained(code, error.get("message") or code)]
 
 
-def _rejected(error: dict[str, Any]) -> ResponderRejected:
+def _rejected(error: Json) -> ResponderRejected:
     return ResponderRejected(
         f"The Responder refuses the account ({error.get('code')}).",
         hint="Check OPENAI_API_KEY, and the account's billing and limits.",

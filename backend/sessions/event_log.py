@@ -16,8 +16,9 @@ from itertools import takewhile
 from msgspec import Struct
 
 from backend.conversation.page_events import EventsMissed, PageEvent
+from backend.runtime.json_objects import Json
 from backend.runtime.timer import Alarm
-from backend.sessions.page_json import Json, PageMessage, page_message
+from backend.sessions.page_json import PageMessage, page_message
 
 LOG_LIMIT = 2_000
 """Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import fields
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from backend.conversation import page_events as page
+from backend.runtime.json_objects import Json
 
-Json = dict[str, Any]
-"""A JSON object."""
 ShowUser = Callable[[str, page.PageEvent], Awaitable[None]]
 """Shows an event on every open page of the user with that id, in every process."""
 

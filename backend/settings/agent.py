@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field, SecretStr
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, SecretStr
 class PipelineSettings(BaseModel):
     """Options of the steps around a turn, and the webhook that hears of finished turns."""
 
-    options: dict[str, dict[str, Any]] = Field(
+    options: dict[str, dict[str, object]] = Field(
         default_factory=dict, description='Options by step, as JSON: {"speaker_facts": {"facts": 3}}.'
     )
     webhook_url: str = Field("", description="Address that receives every finished turn, signed; empty: none.")

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from backend.errors import MemoryUnavailable
+from backend.runtime import json_objects
 from backend.runtime.faults import decode_or_skip
+from backend.runtime.json_objects import Json
 from backend.storage.messages import Message
 
-Json = dict[str, Any]
-"""A JSON object."""
 CHANGES = "users:changed"
 """The channel of changes of users' contexts; a message names the process that made the change, and the user."""
 SHARED = "shared"
@@ -30,7 +30,6 @@ SESSION_OWNED_S = 2 * 86_400
 """Seconds a session is listed as its user's, from its beginning and again from its end: longer than it is kept."""
 
 _message_decoder = msgspec.json.Decoder(Message)
-_object_decoder = msgspec.json.Decoder(Json)
 
 
 def conversation(user_id: str, conversation_id: str) -> str:
@@ -93,7 +92,7 @@ def decode_messages(raw: Sequence[bytes]) -> list[Message]:
 def decode_object(raw: bytes) -> Json:
     """Return a JSON object. Raises `MemoryUnavailable` when it is something else."""
     try:
-        return _object_decoder.decode(raw)
+        return json_objects.decode_object(raw)
     except msgspec.DecodeError as error:
         raise MemoryUnavailable(
             "Memory holds a value this server cannot read.",

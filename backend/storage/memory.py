@@ -21,10 +21,10 @@ from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, PeerError
 from backend.runtime.faults import call_listener
+from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import supervising
 from backend.storage import keys
 from backend.storage.client import Pipe, RedisClient
-from backend.storage.keys import Json
 from backend.storage.messages import ConversationInfo, Message
 from backend.storage.pubsub import PubSub
 

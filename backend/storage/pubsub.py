@@ -21,9 +21,9 @@ from redis.exceptions import RedisError
 
 from backend.errors import MemoryUnavailable
 from backend.runtime.faults import call_listener, decode_or_skip
+from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import supervised
 from backend.storage.client import RedisClient
-from backend.storage.keys import Json
 
 log = logging.getLogger(__name__)
 

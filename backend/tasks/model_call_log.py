@@ -20,11 +20,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from redis.asyncio import Redis
 
-from backend.models.base import ChatModel, Delta, Finished, Json, TextDelta, ToolCall
+from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.runtime.faults import decode_or_skip
+from backend.runtime.json_objects import Json, decode_object
 from backend.storage.client import RedisClient
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
@@ -60,7 +60,6 @@ class _Scope:
     while_exists: str
 
 
-_entry_decoder = msgspec.json.Decoder(Json)
 _index_key = "user:{}:archives".format
 """The key of the sorted set of the names under which a user's model calls are kept."""
 _scope: ContextVar[_Scope | None] = ContextVar("model call scope", default=None)
@@ -109,7 +108,7 @@ class ModelCallLog:
         pipe.zscore(_index_key(owner), name)
         pipe.lrange(model_calls_key(name), 0, -1)
         listed, raw = await self._client.execute(pipe)
-        entries = (decode_or_skip("model call", each, _entry_decoder.decode) for each in raw)
+        entries = (decode_or_skip("model call", each, decode_object) for each in raw)
         return None if listed is None else [entry for entry in entries if entry is not None]
 
     async def export(self, owner: str) -> Json:

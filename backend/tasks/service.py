@@ -15,8 +15,8 @@ from dataclasses import asdict
 from typing import Literal
 
 from backend.errors import BadRequest, MemoryUnavailable
-from backend.models.base import Json
 from backend.notifications.dispatcher import NotificationDispatcher
+from backend.runtime.json_objects import Json
 from backend.storage.memory import briefly
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository

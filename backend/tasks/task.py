@@ -24,7 +24,7 @@ from enum import StrEnum
 from typing import Literal
 
 from backend.errors import PeerError
-from backend.models.base import Json
+from backend.runtime.json_objects import Json
 
 INSTRUCTION_LIMIT = 4_000
 """Characters of an instruction."""

@@ -10,12 +10,13 @@ from typing import Any
 
 from backend.errors import ModelUnavailable
 from backend.models.base import Delta, Finished, TextDelta, ToolCall
+from backend.runtime.json_objects import Json
 
 Line = str | float | Delta | BaseException
 """Text of the answer, a pause in seconds, a delta as the model would send it, or an error to raise."""
 Scene = Line | Sequence[Line]
 """One request's answer: a line, or several in turn."""
-Improvise = Callable[[list[dict[str, Any]], list[dict[str, Any]]], Scene]
+Improvise = Callable[[list[Json], list[Json]], Scene]
 """The messages and the tools of a request → its scene."""
 
 _ids = itertools.count(1)
@@ -36,7 +37,7 @@ class ScriptedModel:
     def __init__(self, *scenes: Scene, improvise: Improvise | None = None) -> None:
         self._scenes = list(scenes)
         self._improvise = improvise
-        self.requests: list[dict[str, Any]] = []
+        self.requests: list[Json] = []
         """Every request so far: its messages, its model's name and its tools."""
         self.open = 0
         """Streams begun and not yet closed."""
@@ -50,7 +51,7 @@ class ScriptedModel:
         return str(self.requests[-1]["messages"][0]["content"])
 
     async def stream(
-        self, messages: Sequence[dict[str, Any]], *, model: str, tools: Sequence[dict[str, Any]] = ()
+        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Yield the next scene's deltas. Raises `ModelUnavailable` when no scene is left."""
         self.requests.append({"messages": [dict(m) for m in messages], "model": model, "tools": list(tools)})
@@ -76,7 +77,7 @@ class ScriptedModel:
         finally:
             self.open -= 1
 
-    def _next(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sequence[Line]:
+    def _next(self, messages: list[Json], tools: list[Json]) -> Sequence[Line]:
         if self._improvise is not None:
             scene = self._improvise(messages, tools)
         elif self._scenes:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 from backend.agent.context import SourceMode
 from backend.conversation.page_events import ToolProgress
 from backend.errors import BadPlugin
-from backend.models.base import Json
+from backend.runtime.json_objects import Json
 from backend.users.modes import Mode
 
 Source = Literal["live", "cache", "sample", "model"]

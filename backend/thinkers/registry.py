@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from backend.errors import BadPlugin, BadRequest
-from backend.models.base import Json
+from backend.runtime.json_objects import Json
 from backend.thinkers.base import Answer, Manifest
 from backend.thinkers.run import ThinkerDependencies, ThinkerRun
 from backend.tools.discovery import folder_modules, package_modules

@@ -33,7 +33,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
 from backend.errors import BadPlugin, BadRequest
-from backend.models.base import Json as Json
+from backend.runtime.json_objects import Json as Json
 from backend.settings.settings import Settings
 
 DEADLINE_S = 8.0

@@ -16,7 +16,7 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import BadRequest
-from backend.storage.keys import Json
+from backend.runtime.json_objects import Json
 from backend.users.lists import UserLists
 
 LIMIT = 200

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.errors import BadRequest
-from backend.storage.keys import Json
+from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
 

@@ -12,12 +12,11 @@ read what an older one wrote. An entry that cannot be decoded is skipped and cou
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from redis.asyncio import Redis
 
 from backend.runtime.faults import decode_or_skip
+from backend.runtime.json_objects import Json
 from backend.sessions.registry import SessionDescription
 from backend.storage.client import RedisClient
 
@@ -50,7 +49,7 @@ class StoredEvent(msgspec.Struct, frozen=True, array_like=True):
 
     type: str
     at: float
-    data: dict[str, Any]
+    data: Json
 
 
 decode_event = msgspec.json.Decoder(StoredEvent).decode

@@ -11,6 +11,7 @@ from typing import Any
 from backend.conversation.page_events import SessionEnded
 from backend.errors import BadRequest, MemoryUnavailable, VoiceError
 from backend.runtime.faults import decode_or_skip
+from backend.runtime.json_objects import Json
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.event_log import EventLog, LoggedEvent
@@ -177,7 +178,7 @@ class RpcMethods:
     def __repr__(self) -> str:
         return f"RpcMethods({self._registry!r})"
 
-    async def __call__(self, what: str, args: dict[str, Any]) -> Any:
+    async def __call__(self, what: str, args: Json) -> Any:
         """Return the answer of the method `what` as JSON data."""
         match what:
             case "offer":

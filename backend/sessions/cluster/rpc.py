@@ -21,6 +21,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from backend.errors import CallerError, MemoryUnavailable, PeerError, TooMany, VoiceError
 from backend.runtime.faults import call_listener, decode_or_skip
+from backend.runtime.json_objects import Json, decode_object
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ BATCH = 500
 PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts while Redis does not answer; the last one for all that follow."""
 
-Answer = Callable[[str, dict[str, Any]], Awaitable[Any]]
+Answer = Callable[[str, Json], Awaitable[Any]]
 """The name of a method and its arguments → JSON data. May raise a `VoiceError`, which the caller gets."""
 OnEntry = Callable[[int, bytes], None]
 """Called with the number and the content of each entry of a followed stream; returns at once."""
@@ -50,7 +51,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message of an inbox. Without `reply` it only wakes the read that waits."""
 
     what: str
-    args: dict[str, Any] = {}
+    args: Json = {}
     reply: str = ""
     """The key of the list to which the answer is pushed."""
     until: float = 0.0
@@ -78,9 +79,7 @@ class Rpc:
     def __repr__(self) -> str:
         return f"Rpc({self._node[:6]}…, {len(self._answering)} being answered, {len(self._listeners)} followed)"
 
-    async def call(
-        self, node: str, what: str, args: dict[str, Any] | None = None, *, within_s: float = ANSWER_WITHIN_S
-    ) -> Any:
+    async def call(self, node: str, what: str, args: Json | None = None, *, within_s: float = ANSWER_WITHIN_S) -> Any:
         """Return the answer of `node`. Raises what it raised, or `MemoryUnavailable` when none comes."""
         reply = f"fleet:reply:{secrets.token_hex(12)}"
         try:
@@ -89,7 +88,7 @@ class Rpc:
                 got = await cast(Awaitable[Any], self._redis.blpop([reply], timeout=within_s))
         except AWAY as error:
             raise _no_answer() from error
-        answer = None if got is None else decode_or_skip("RPC answer", got[1], _answer_decoder.decode)
+        answer = None if got is None else decode_or_skip("RPC answer", got[1], decode_object)
         if answer is None:
             raise _no_answer()
         if "error" in answer:
@@ -142,7 +141,7 @@ class Rpc:
         task.add_done_callback(self._answering.discard)
 
     async def _reply(self, request: Request) -> None:
-        answer: dict[str, Any]
+        answer: Json
         try:
             if len(self._answering) > AT_ONCE:
                 raise TooMany("Too many requests at once.", retry_after_s=1)
@@ -173,9 +172,9 @@ def inbox_key(node: str) -> str:
     return f"fleet:{node}:inbox"
 
 
-def encode_error(error: VoiceError) -> dict[str, Any]:
+def encode_error(error: VoiceError) -> Json:
     """Return an error as JSON data: its kind, its words, and the facts its handlers go by."""
-    answer: dict[str, Any] = {"error": type(error).__name__, "message": str(error), "hint": error.hint}
+    answer: Json = {"error": type(error).__name__, "message": str(error), "hint": error.hint}
     if isinstance(error, CallerError):
         answer["status"] = error.status
     if isinstance(error, TooMany):
@@ -225,4 +224,3 @@ def _log_outage(state: RetryCallState) -> None:
 
 
 _ERRORS = {kind.__name__: kind for kind in _kinds_of(VoiceError) if kind.__module__ == VoiceError.__module__}
-_answer_decoder = msgspec.json.Decoder(dict[str, Any])
