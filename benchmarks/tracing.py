@@ -153,7 +153,7 @@ async def latenesses() -> list[tuple[str, list[float]]]:
     with receiving() as url:
         for name, endpoint in (("tracing on", url), ("tracing on, LangSmith gone", "http://127.0.0.1:9")):
             tracer = LangSmithTracer(endpoint=endpoint, api_key="none", project="benchmark")
-            tracer.start()
+            tracer.exporter.start()
             measured.append((name, await watched(tracer)))
             await tracer.close()
     return measured

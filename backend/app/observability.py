@@ -21,13 +21,13 @@ def open_metrics(stores: Stores, thinkers: ThinkerSubsystem, tracer: Tracer) -> 
     outbox, pipeline, summaries = stores.outbox, thinkers.pipeline, thinkers.summaries
     metrics = CallMetrics(manifest.domain for manifest in thinkers.registry.manifests)
     metrics.watch_queue("outbox", lambda: outbox.depth)
-    metrics.watch_losses(lambda: outbox.dropped + outbox.failed)
+    metrics.watch_total("voice_outbox_dropped", "Memory writes given up.", lambda: outbox.dropped + outbox.failed)
     metrics.watch_queue("summaries", lambda: summaries.depth)
     metrics.watch_queue("post_steps", lambda: pipeline.depth)
     pipeline.counts.show_in(metrics.registry)
     if isinstance(tracer, LangSmithTracer):
-        metrics.watch_queue("traces", lambda: tracer.depth)
-        metrics.watch_trace_losses(lambda: tracer.lost)
+        metrics.watch_queue("traces", lambda: tracer.exporter.depth)
+        metrics.watch_total("voice_traces_dropped", "Spans of traces given up.", lambda: tracer.exporter.lost)
     return metrics
 
 
@@ -44,7 +44,7 @@ async def open_tracer(settings: Settings) -> AsyncIterator[Tracer]:
         project=settings.langsmith_project,
         content=settings.trace_content,
     )
-    tracer.start()
+    tracer.exporter.start()
     try:
         yield tracer
     finally:

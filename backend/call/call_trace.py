@@ -7,6 +7,7 @@ A Thinker opens its own spans under the one that `thinker` puts around it.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 
 from backend.conversation import events as ev
@@ -83,7 +84,7 @@ class CallTrace:
         self._turn.span.note(turn=number, typed=isinstance(event, ev.TextTyped))
         self._turn.touch()
 
-    def thinker(self, call: str) -> within:
+    def thinker(self, call: str) -> AbstractContextManager[Span]:
         """Return a block whose tasks work for tool call `call`."""
         span = self._turn.span.open("thinker", "route_to_thinker")
         self._turn.works[call] = _Work(span)

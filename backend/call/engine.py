@@ -49,13 +49,6 @@ log = logging.getLogger(__name__)
 
 EARLY_LIMIT = 16
 """Typed messages kept for a Responder that is still being connected; older ones are dropped."""
-VAD_DECISIONS: dict[type[ev.Event], str] = {
-    ev.SpeechStarted: "speech_started",
-    ev.SpeechPaused: "speech_paused",
-    ev.SpeechResumed: "speech_resumed",
-    ev.SpeechStopped: "speech_stopped",
-}
-"""The names under which the decisions of voice activity detection are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,8 +347,7 @@ class CallEngine:
     def _handle(self, event: ev.Event | None) -> list[do.Command]:
         if event is None:
             return self._machine.expire(self._now())
-        if decision := VAD_DECISIONS.get(type(event)):
-            self._dependencies.metrics.vad_decided(decision)
+        self._dependencies.metrics.event_received(event)
         return self._machine.receive(event, self._now())
 
     def _execute(self, command: do.Command) -> None:

@@ -11,16 +11,18 @@ import math
 from collections import Counter as Tally
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.metrics_core import CounterMetricFamily
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
+from backend.conversation import events as ev
 from backend.conversation.page_events import TurnMeasured
 from backend.runtime.faults import listener_failures, skipped_records
-from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import restarts
 
 OTHER = "other"
@@ -42,7 +44,12 @@ END_REASONS = frozenset(
 )
 LEGS = ("hangover", "commit", "reply_started", "first_audio", "played", "total")
 """The legs of a turn that are counted: fields of `TurnMeasured`, there with `_ms` behind."""
-VAD_DECISIONS = frozenset({"speech_started", "speech_paused", "speech_resumed", "speech_stopped"})
+VAD_DECISIONS: dict[type[ev.Event], str] = {
+    ev.SpeechStarted: "speech_started",
+    ev.SpeechPaused: "speech_paused",
+    ev.SpeechResumed: "speech_resumed",
+    ev.SpeechStopped: "speech_stopped",
+}
 THINKER_OUTCOMES = frozenset({"complete", "failed", "stale", "cancelled"})
 
 TURN_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
@@ -59,7 +66,12 @@ class CallMetrics:
         self._define(self.registry)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
-        self.registry.register(_Faults())
+        for name, meaning, label, counts in (
+            ("voice_loop_restarts", "Loops that failed and were started again.", "loop", restarts),
+            ("voice_skipped_records", "Records that could not be decoded.", "kind", skipped_records),
+            ("voice_listener_failures", "Listeners that raised.", "listener", listener_failures),
+        ):
+            self.registry.register(_CountedElsewhere(name, meaning, counts.copy, label))
 
     def __repr__(self) -> str:
         return f"CallMetrics({len(self._domains)} domains)"
@@ -79,9 +91,10 @@ class CallMetrics:
             self._legs.labels(leg).observe(value / 1000)
         self.recent.turn(legs)
 
-    def vad_decided(self, decision: str) -> None:
-        """Count a decision of the segmenter: speech started, paused, resumed or stopped."""
-        self._vad.labels(_known(decision, VAD_DECISIONS)).inc()
+    def event_received(self, event: ev.Event) -> None:
+        """Count a decision of voice activity detection; any other event is not counted."""
+        if decision := VAD_DECISIONS.get(type(event)):
+            self._vad.labels(decision).inc()
 
     def thinker_finished(self, domain: str, outcome: str, seconds: float) -> None:
         """Count the end of a Thinker's work as complete, failed, stale or cancelled after `seconds`."""
@@ -93,13 +106,9 @@ class CallMetrics:
         """Read the depth of `queue` (a fixed name; all sessions together) from `depth` at every scrape."""
         self._queues.labels(queue).set_function(depth)
 
-    def watch_losses(self, lost: Callable[[], int]) -> None:
-        """Read how many memory writes were given up since the start (a full outbox, a failed memory) from `lost`."""
-        self.registry.register(_Losses("voice_outbox_dropped", "Memory writes given up.", lost))
-
-    def watch_trace_losses(self, lost: Callable[[], int]) -> None:
-        """Read how many spans of traces were given up since the start from `lost`."""
-        self.registry.register(_Losses("voice_traces_dropped", "Spans of traces given up.", lost))
+    def watch_total(self, name: str, meaning: str, total: Callable[[], int]) -> None:
+        """Read the counter `name` from `total`, which counts from the start of the process, at every scrape."""
+        self.registry.register(_CountedElsewhere(name, meaning, lambda: {"": total()}))
 
     def _define(self, registry: CollectorRegistry) -> None:
         self._live = Gauge("voice_sessions_live", "Sessions that have not ended.", registry=registry)
@@ -122,36 +131,50 @@ class CallMetrics:
         self._queues = Gauge("voice_queue_depth", "Items waiting in a bounded queue.", ["queue"], registry=registry)
 
 
-class _Faults(Collector):
-    """The faults this process has survived, read at every scrape."""
+@dataclass(eq=False)
+class _CountedElsewhere(Collector):
+    """A counter that is kept elsewhere, one number or one for each value of `label`, and read at every scrape."""
+
+    name: str
+    meaning: str
+    read: Callable[[], Mapping[str, int]]
+    label: str = ""
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        yield _counted("voice_loop_restarts", "Loops that failed and were started again.", "loop", restarts)
-        yield _counted("voice_skipped_records", "Records that could not be decoded.", "kind", skipped_records)
-        yield _counted("voice_listener_failures", "Listeners that raised.", "listener", listener_failures)
-
-
-def _counted(name: str, meaning: str, label: str, counts: Mapping[str, int]) -> CounterMetricFamily:
-    family = CounterMetricFamily(name, meaning, labels=[label])
-    for value, count in dict(counts).items():
-        family.add_metric([value], count)
-    return family
-
-
-class _Losses(Collector):
-    """Reads a counter that is kept elsewhere at every scrape."""
-
-    def __init__(self, name: str, meaning: str, lost: Callable[[], int]) -> None:
-        self._name = name
-        self._meaning = meaning
-        self._lost = lost
-
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        yield CounterMetricFamily(self._name, self._meaning, value=self._lost())
+        family = CounterMetricFamily(self.name, self.meaning, labels=[self.label] if self.label else [])
+        for value, count in self.read().items():
+            family.add_metric([value] if self.label else [], count)
+        yield family
 
 
 def _known(value: str, known: frozenset[str]) -> str:
     return value if value in known else OTHER
+
+
+@dataclass(frozen=True, slots=True)
+class Middle:
+    """The median and the 95th percentile of some durations, in milliseconds."""
+
+    p50_ms: int
+    p95_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecentTurns:
+    """The number of the newest turns, and the middle of each leg."""
+
+    count: int
+    legs: dict[str, Middle]
+
+
+@dataclass(frozen=True, slots=True)
+class RecentThinker:
+    """One Thinker's newest work, and its outcomes since the start."""
+
+    domain: str
+    outcomes: dict[str, int]
+    p50_ms: int
+    p95_ms: int
 
 
 class RecentMetrics:
@@ -174,25 +197,48 @@ class RecentMetrics:
         self._outcomes.setdefault(domain, Tally())[outcome] += 1
         self._seconds.setdefault(domain, deque(maxlen=KEPT)).append(seconds)
 
-    def turns(self) -> Json:
-        """Return `{count, legs: {name: {p50_ms, p95_ms}}}` of the newest turns."""
+    def turns(self) -> RecentTurns:
+        """Return the middle of each leg of the newest turns."""
         names = dict.fromkeys(name for legs in self._turns for name in legs)
-        return {
-            "count": len(self._turns),
-            "legs": {name: middle(legs[name] for legs in self._turns if name in legs) for name in names},
-        }
+        legs = {name: _middle(legs[name] for legs in self._turns if name in legs) for name in names}
+        return RecentTurns(len(self._turns), legs)
 
-    def thinkers(self) -> list[Json]:
-        """Return `{domain, outcomes, p50_ms, p95_ms}` of each Thinker that has worked; outcomes since the start."""
+    def thinkers(self) -> list[RecentThinker]:
+        """Return each Thinker that has worked, by its domain."""
+        middles = {domain: _middle(1000 * each for each in seconds) for domain, seconds in self._seconds.items()}
         return [
-            {"domain": domain, "outcomes": dict(self._outcomes[domain])} | middle(1000 * each for each in seconds)
-            for domain, seconds in sorted(self._seconds.items())
+            RecentThinker(domain, dict(self._outcomes[domain]), middle.p50_ms, middle.p95_ms)
+            for domain, middle in sorted(middles.items())
         ]
 
 
-def middle(values: Iterable[float]) -> dict[str, int]:
-    """Return median and 95th percentile by nearest rank. Raises `ValueError` for no values."""
+def _middle(values: Iterable[float]) -> Middle:
+    """Return median and 95th percentile by nearest rank, of one value at least."""
     ordered = sorted(values)
-    if not ordered:
-        raise ValueError("there is no middle of nothing")
-    return {f"p{share}_ms": round(ordered[math.ceil(share / 100 * len(ordered)) - 1]) for share in (50, 95)}
+    return Middle(*(round(ordered[math.ceil(share / 100 * len(ordered)) - 1]) for share in (50, 95)))
+
+
+def merged(pages: Iterable[tuple[str, str]]) -> str:
+    """Return the metrics of all processes behind one port as one page, each sample with the name of its process.
+
+    Takes pairs of a process and its page in Prometheus's text format. A scrape reaches whichever process the kernel
+    gives it to; without this, every scrape would show another one.
+    """
+    registry = CollectorRegistry()
+    registry.register(_Pages(list(pages)))
+    return generate_latest(registry).decode()
+
+
+@dataclass(eq=False)
+class _Pages(Collector):
+    """Pages of several processes, each family once with the samples of all."""
+
+    pages: list[tuple[str, str]]
+
+    def collect(self) -> Iterator[Metric]:
+        families: dict[str, Metric] = {}
+        for process, page in self.pages:
+            for family in text_string_to_metric_families(page):
+                whole = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                whole.samples += [one._replace(labels=one.labels | {"process": process}) for one in family.samples]
+        yield from families.values()

@@ -28,7 +28,7 @@ PASSING = frozenset({408, 425, 429})
 
 
 class LangSmithTracer(Tracer):
-    """The tracer to a LangSmith server. Its thread runs from `start` to `close`."""
+    """The tracer to a LangSmith server. Its thread runs from `exporter.start` to `close`."""
 
     def __init__(
         self,
@@ -45,34 +45,20 @@ class LangSmithTracer(Tracer):
         self._content = content
         headers = {"x-api-key": api_key, "content-type": "application/json"}
         self._http = httpx2.Client(headers=headers, timeout=timeout)
-        self._exporter = TraceExporter(self._send, limits=limits, finish=self._http.close)
+        self.exporter = TraceExporter(self._send, limits=limits, finish=self._http.close)
 
     def __repr__(self) -> str:
-        return f"LangSmithTracer({self._url}, {self._exporter!r})"
-
-    @property
-    def depth(self) -> int:
-        """The number of spans waiting to be sent."""
-        return self._exporter.depth
-
-    @property
-    def lost(self) -> int:
-        """The number of spans given up: dropped from a full queue, or refused."""
-        return self._exporter.lost
-
-    def start(self) -> None:
-        """Start the thread that sends."""
-        self._exporter.start()
+        return f"LangSmithTracer({self._url}, {self.exporter!r})"
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> RecordedSpan:
         """Open the outermost span of a new trace, and send its beginning."""
-        keep = self._exporter.enqueue
+        keep = self.exporter.enqueue
         span = RecordedSpan(kind, name, session_id=session_id, keep=keep, content=self._content)
         span.announce()
         return span
 
     async def close(self) -> None:
-        await self._exporter.close()
+        await self.exporter.close()
 
     def _send(self, records: Sequence[Record]) -> None:
         """Make one request, in the exporter's thread."""

@@ -9,14 +9,13 @@ See https://docs.langchain.com/langsmith/run-data-format and …/smith-api/runs/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
-from backend.observability.trace_records import TEXT_LIMIT, Record, Step
+from backend.observability.trace_records import TEXT_LIMIT, Record, Step, TracedWords
 from backend.runtime.json_objects import Json
 
 RUN_TYPES = {"model": "llm", "tool": "tool"}
@@ -82,14 +81,15 @@ def metadata(record: Record) -> Json:
     return shown
 
 
-def _words(words: Mapping[str, Any]) -> Json:
+def _words(words: TracedWords) -> Json:
     """Return lengths and, where they were kept, the words: a conversation's end rather than its beginning."""
-    shown = dict(words)
-    if "conversation" not in shown:
+    shown = {name: value for name, value in words._asdict().items() if value is not None}
+    if words.conversation is None:
         return shown
+    del shown["conversation"]
     room = CONVERSATION_LIMIT
     messages: list[Json] = []
-    for message in reversed(shown.pop("conversation")):
+    for message in reversed(words.conversation):
         if room <= 0:
             break
         content = str(message.get("content") or "")[: min(room, TEXT_LIMIT)]

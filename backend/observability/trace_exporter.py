@@ -28,7 +28,7 @@ Send = Callable[[Sequence[Record]], None]
 
 @dataclass(frozen=True, slots=True)
 class ExportLimits:
-    """How a exporter goes about it; times in seconds."""
+    """The limits of an exporter; times in seconds."""
 
     limit: int = 1_000
     """Records waiting at most: about a megabyte, or some ten with everybody's words."""

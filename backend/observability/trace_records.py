@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from backend.observability.tracing import Fact, Kind, Outcome, Span, Words
-from backend.runtime.json_objects import Json
 
 TEXT_LIMIT = 8_000
 """Characters of one text that are kept where words are traced at all."""
@@ -23,6 +22,27 @@ class Step(NamedTuple):
 
     began: int
     id: int
+
+
+class TracedWords(NamedTuple):
+    """The words that went into a span, or came out: how many and, where words are traced, which. None: none so far."""
+
+    chars: int | None = None
+    messages: int | None = None
+    text: str | None = None
+    conversation: tuple[Mapping[str, Any], ...] | None = None
+
+    def plus(self, words: Words, *, content: bool) -> TracedWords:
+        """Return these and `words`, which are only counted unless `content` is wanted."""
+        chars = self.chars or 0
+        if isinstance(words, str):
+            text = (words if self.text is None else f"{self.text}\n{words}")[:TEXT_LIMIT] if content else None
+            return self._replace(chars=chars + len(words), text=text)
+        return self._replace(
+            chars=chars + sum(len(message.get("content") or "") for message in words),
+            messages=(self.messages or 0) + len(words),
+            conversation=(*(self.conversation or ()), *words) if content else None,
+        )
 
 
 class Record(NamedTuple):
@@ -37,9 +57,8 @@ class Record(NamedTuple):
     outcome: Outcome | None
     tokens: int
     facts: Mapping[str, Fact]
-    asked: Mapping[str, Any]
-    """`chars` and, of messages, `messages`: how many. With words traced, also `text` or `conversation`."""
-    said: Mapping[str, Any]
+    asked: TracedWords
+    said: TracedWords
 
 
 Keep = Callable[[Record], None]
@@ -76,8 +95,7 @@ class RecordedSpan(Span):
         began = self.now() - round(ago_ms * 1_000_000)
         self._path: tuple[Step, ...] = (*(under._path if under else ()), Step(began, new_id(began)))
         self._facts: dict[str, Fact] = {}
-        self._asked: Json = {}
-        self._said: Json = {}
+        self._asked = self._said = TracedWords()
         self._tokens = 0
         self._over = False
 
@@ -103,16 +121,13 @@ class RecordedSpan(Span):
         self._name = name
 
     def note(self, **facts: Fact) -> None:
-        """Add facts; a later one of the same name replaces the earlier."""
         self._facts.update(facts)
 
     def asked(self, words: Words) -> None:
-        """Add words that went in."""
-        _add(self._asked, words, content=self._content)
+        self._asked = self._asked.plus(words, content=self._content)
 
     def said(self, words: Words) -> None:
-        """Add words that came out."""
-        _add(self._said, words, content=self._content)
+        self._said = self._said.plus(words, content=self._content)
 
     def spent(self, tokens: int) -> None:
         span: RecordedSpan | None = self
@@ -124,31 +139,16 @@ class RecordedSpan(Span):
         return time.perf_counter_ns() + self._skew
 
     def end(self, outcome: Outcome = "complete", *, at: int | None = None) -> None:
-        """End the span, now or at the moment `at`; only the first end counts."""
         if not self._over:
             self._over = True
             self._record(max(at or self.now(), self._path[-1].began), outcome)
 
     def _record(self, ended: int | None, outcome: Outcome | None) -> None:
-        words = dict(self._asked), dict(self._said)
         about = self._session_id, self._path, self._kind, self._name
-        self._keep(Record(*about, ended, outcome, self._tokens, dict(self._facts), *words))
+        self._keep(Record(*about, ended, outcome, self._tokens, dict(self._facts), self._asked, self._said))
 
 
 def new_id(began: int) -> int:
-    """A version 7 UUID as an int: ids sort by the moment `began` (Unix time, ns). They are names, not secrets."""
+    """Return a version 7 UUID as an int: it sorts by the moment `began` (Unix time, ns). Ids are no secrets."""
     chance = random.getrandbits(74)
     return (began // 1_000_000) << 80 | 7 << 76 | (chance >> 62) << 64 | 2 << 62 | chance & (1 << 62) - 1
-
-
-def _add(into: Json, words: Words, *, content: bool) -> None:
-    """Count the words, and keep them if that is wanted."""
-    if isinstance(words, str):
-        into["chars"] = into.get("chars", 0) + len(words)
-        if content:
-            into["text"] = f"{into['text']}\n{words}"[:TEXT_LIMIT] if "text" in into else words[:TEXT_LIMIT]
-        return
-    into["messages"] = into.get("messages", 0) + len(words)
-    into["chars"] = into.get("chars", 0) + sum(len(message.get("content") or "") for message in words)
-    if content:
-        into["conversation"] = [*into.get("conversation", ()), *words]

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar, Token
-from typing import Any, Literal, Protocol
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any, Literal
 
 Kind = Literal["session", "turn", "summary", "digest", "thinker", "model", "tool"]
 Outcome = Literal["complete", "failed", "stale", "cancelled"]
@@ -26,109 +26,56 @@ Words = str | Sequence[Mapping[str, Any]]
 """A text, or the messages of a conversation as a chat model is sent them."""
 
 
-class Span(Protocol):
-    """A piece of work that takes time, in a tree of such pieces."""
+class Span:
+    """A piece of work that takes time, in a tree of such pieces. This class is the span that nobody watches."""
 
     __slots__ = ()
 
     def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> Span:
         """Open a span within this one, begun `ago_ms` milliseconds ago."""
-        ...
+        return self
 
     def rename(self, name: str) -> None:
         """Replace the name, once it is known better."""
-        ...
 
     def note(self, **facts: Fact) -> None:
         """Add facts; a later one of the same name replaces the earlier."""
-        ...
 
     def asked(self, words: Words) -> None:
         """Add words that went in."""
-        ...
 
     def said(self, words: Words) -> None:
         """Add words that came out."""
-        ...
 
     def spent(self, tokens: int) -> None:
         """Add tokens that were used here; they count for every span around this one, too."""
-        ...
 
     def now(self) -> int:
         """Return this moment on the trace's own clock, for `end`."""
-        ...
+        return 0
 
     def end(self, outcome: Outcome = "complete", *, at: int | None = None) -> None:
         """End the span, now or at the moment `at`. Only the first end counts."""
-        ...
 
 
-class Tracer(Protocol):
-    """The destination of traces."""
+NO_SPAN = Span()
+
+
+class Tracer:
+    """The destination of traces. This class is the one while tracing is off: it keeps nothing."""
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> Span:
         """Open the outermost span of a new trace: a call's session, or something that belongs to no call.
 
         Traces of one `session_id` are shown together: it is the call's, or the conversation's.
         """
-        ...
-
-    async def close(self) -> None:
-        """Send what can be sent in a moment; the rest is given up."""
-        ...
-
-
-class NoSpan(Span):
-    """The span of a trace that nobody watches; its methods do nothing."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "NoSpan()"
-
-    def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> NoSpan:
-        return self
-
-    def rename(self, name: str) -> None:
-        """Do nothing."""
-
-    def note(self, **facts: Fact) -> None:
-        """Do nothing."""
-
-    def asked(self, words: Words) -> None:
-        """Do nothing."""
-
-    def said(self, words: Words) -> None:
-        """Do nothing."""
-
-    def spent(self, tokens: int) -> None:
-        """Do nothing."""
-
-    def now(self) -> int:
-        return 0
-
-    def end(self, outcome: Outcome = "complete", *, at: int | None = None) -> None:
-        """Do nothing."""
-
-
-NO_SPAN = NoSpan()
-
-
-class NoTracer(Tracer):
-    """The tracer while tracing is off."""
-
-    def __repr__(self) -> str:
-        return "NoTracer()"
-
-    def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> NoSpan:
         return NO_SPAN
 
     async def close(self) -> None:
-        """Do nothing."""
+        """Send what can be sent in a moment; the rest is given up."""
 
 
-NO_TRACER = NoTracer()
+NO_TRACER = Tracer()
 
 _current: ContextVar[Span] = ContextVar("current_span", default=NO_SPAN)
 
@@ -138,36 +85,24 @@ def current_span() -> Span:
     return _current.get()
 
 
-class within:  # noqa: N801 - it reads as a word: `with within(span):`
-    """A block whose `current_span` is `span`. It does not end it."""
-
-    __slots__ = ("_span", "_token")
-
-    def __init__(self, span: Span) -> None:
-        self._span = span
-        self._token: Token[Span] | None = None
-
-    def __enter__(self) -> Span:
-        self._token = _current.set(self._span)
-        return self._span
-
-    def __exit__(self, *_: object) -> None:
-        if self._token is not None:
-            _current.reset(self._token)
-
-
 @contextmanager
-def rooted(tracer: Tracer, kind: Kind, name: str, session_id: str) -> Iterator[Span]:
+def within(span: Span) -> Iterator[Span]:
+    """Make `span` the `current_span` of a block, without ending it."""
+    token = _current.set(span)
+    try:
+        yield span
+    finally:
+        _current.reset(token)
+
+
+def rooted(tracer: Tracer, kind: Kind, name: str, session_id: str) -> AbstractContextManager[Span]:
     """Trace a block by itself; the trace ends with the block, unless the block has ended it."""
-    with _ended_with(tracer.session(session_id, kind, name)) as span:
-        yield span
+    return _ended_with(tracer.session(session_id, kind, name))
 
 
-@contextmanager
-def opened(kind: Kind, name: str) -> Iterator[Span]:
+def opened(kind: Kind, name: str) -> AbstractContextManager[Span]:
     """Trace a block as a span within the current one; the span ends with the block, unless the block has ended it."""
-    with _ended_with(current_span().open(kind, name)) as span:
-        yield span
+    return _ended_with(current_span().open(kind, name))
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from backend.observability.trace_records import Record, RecordedSpan
-from backend.observability.tracing import Kind
+from backend.observability.tracing import Kind, Tracer
 
 
-class FakeTracer:
+class FakeTracer(Tracer):
     """A `Tracer` that keeps what it is given."""
 
     def __init__(self, *, content: bool = False) -> None:

@@ -13,8 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from backend.observability.call_metrics import CallMetrics
-from backend.observability.merged_metrics import merged
+from backend.observability.call_metrics import CallMetrics, merged
 from backend.sessions.cluster import cluster, replicator
 from backend.sessions.cluster.cluster import ClusterRedis
 from backend.sessions.page_json import PageMessage

@@ -121,6 +121,6 @@ async def test_what_is_kept_for_medians_is_bounded() -> None:
     for n in range(3 * KEPT):
         recent.turn({"total": n})
         recent.thinker("weather", "complete", n)
-    assert recent.turns()["count"] == KEPT
-    assert recent.turns()["legs"]["total"]["p50_ms"] == 2 * KEPT + KEPT // 2 - 1
-    assert recent.thinkers()[0]["outcomes"] == {"complete": 3 * KEPT}
+    assert recent.turns().count == KEPT
+    assert recent.turns().legs["total"].p50_ms == 2 * KEPT + KEPT // 2 - 1
+    assert recent.thinkers()[0].outcomes == {"complete": 3 * KEPT}

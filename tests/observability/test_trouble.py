@@ -16,7 +16,7 @@ from backend.errors import SettingsError, TracingUnavailable
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.langsmith import LangSmithTracer
 from backend.observability.trace_exporter import ExportLimits, TraceExporter
-from backend.observability.trace_records import Record
+from backend.observability.trace_records import Record, TracedWords
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.settings.settings import load_settings
 from demo.services.server import Reply, serving
@@ -56,11 +56,12 @@ async def test_a_turn_takes_as_long_as_without_tracing(mood: str | int) -> None:
     # Waiting for a Thinker goes by steps of 20 ms; sending on the way would cost the 200 or 300 ms of a slow server.
     assert median(with_tracing) < median(without) + 25
     assert closed_in < QUICK.close_within_s + 0.5
-    assert tracer.lost + len(server.runs) >= 3 * TURNS or mood == "well"
+    assert tracer.exporter.lost + len(server.runs) >= 3 * TURNS or mood == "well"
 
 
 def records(number: int) -> list[Record]:
-    return [Record("s", (), "tool", str(index), 1, "complete", 0, {}, {}, {}) for index in range(number)]
+    none = TracedWords()
+    return [Record("s", (), "tool", str(index), 1, "complete", 0, {}, none, none) for index in range(number)]
 
 
 async def test_a_full_queue_drops_the_oldest_and_counts() -> None:
@@ -76,7 +77,7 @@ async def test_a_full_queue_drops_the_oldest_and_counts() -> None:
 
 def test_what_was_lost_is_counted_in_the_metrics() -> None:
     metrics = CallMetrics()
-    metrics.watch_trace_losses(lambda: 15)
+    metrics.watch_total("voice_traces_dropped", "Spans given up.", lambda: 15)
     assert metrics.registry.get_sample_value("voice_traces_dropped_total") == 15
 
 
@@ -168,7 +169,7 @@ async def test_only_what_may_pass_is_sent_again(status: int, again: bool) -> Non
         tracer = tracer_to(server.url)
         tracer.session("s1").end()
         await until(lambda: server.asked == (3 if again else 1))
-        await until(lambda: tracer.lost == 2)
+        await until(lambda: tracer.exporter.lost == 2)
         await tracer.close()
     assert server.asked == (3 if again else 1)
 
@@ -181,7 +182,7 @@ async def test_what_was_kept_arrives_once_langsmith_is_back() -> None:
         server.mood = "well"
         await until(lambda: server.over("session"))
         await tracer.close()
-    assert tracer.lost == 0
+    assert tracer.exporter.lost == 0
 
 
 async def test_the_end_of_a_long_call_is_sent_whole_in_case_its_beginning_was_lost() -> None:
@@ -206,7 +207,7 @@ async def test_closing_a_tracer_whose_server_hangs_is_bounded_and_leaves_no_thre
         began = time.perf_counter()
         await tracer.close()
         assert time.perf_counter() - began < 0.4
-        assert tracer.lost == 2
+        assert tracer.exporter.lost == 2
         await until(lambda: "trace exporter" not in {thread.name for thread in threading.enumerate()})
     assert threading.active_count() <= before + 1, "the loop keeps one helper"
 
@@ -217,7 +218,7 @@ async def test_an_endless_answer_is_left_unread() -> None:
         tracer.session("s1").end()
         await until(lambda: api.hung_up.is_set())
         await tracer.close()
-    assert tracer.lost == 0
+    assert tracer.exporter.lost == 0
 
 
 # --- secrets and words --------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ async def test_a_turn_of_no_conversation_is_one_and_words_are_sent_where_that_is
     reply = await answered(chat_with(tmp_path, tracer, ["Hello."]), conversation=None, message_id="m1")
     [turn] = tracer.ended("turn")
     assert (turn.session_id, turn.name, turn.outcome, reply.history) == ("m1", "typed turn", "complete", "none")
-    assert (turn.asked["text"], turn.said["text"]) == (SECRET, "Hello.")
+    assert (turn.asked.text, turn.said.text) == (SECRET, "Hello.")
     assert [record.kind for record in tracer.under(turn)] == ["model"]
 
 

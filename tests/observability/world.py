@@ -30,7 +30,7 @@ def tracer_to(url: str, *, content: bool = False, limits: ExportLimits = QUICK, 
     tracer = LangSmithTracer(
         endpoint=url, api_key=key, project="tests", content=content, limits=limits, timeout=IMPATIENT
     )
-    tracer.start()
+    tracer.exporter.start()
     return tracer
 
 

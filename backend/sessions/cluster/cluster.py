@@ -13,7 +13,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from backend.errors import CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
-from backend.observability.merged_metrics import merged
+from backend.observability.call_metrics import merged
 from backend.runtime.supervisor import supervised
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
 from backend.sessions.cluster.remote import RemoteEventLog, RemoteHandle, RpcMethods
