@@ -21,7 +21,6 @@ from backend.calendar.base import (
     EventDraft,
     EventStore,
     Moment,
-    NoSuchEvent,
     Occurrence,
     Stored,
 )
@@ -40,19 +39,11 @@ class Listing:
     """Events left out because they cannot be read, or repeat in a way that is not supported."""
 
 
+@dataclass(frozen=True, slots=True)
 class Calendars:
     """The service the calendar's tools are given. Methods raise the errors of `base`."""
 
-    def __init__(self, store: EventStore) -> None:
-        self._store = store
-
-    def __repr__(self) -> str:
-        return f"Calendars({self._store!r})"
-
-    @property
-    def label(self) -> str:
-        """The place where events are stored, in words for the user."""
-        return self._store.label
+    store: EventStore
 
     async def create(self, user_id: str, draft: EventDraft, now: datetime, once: str = "") -> Occurrence:
         """Store a new event and return it as stored. A repeating one begins on the first day its rule allows.
@@ -65,7 +56,7 @@ class Calendars:
         name = hashlib.sha256(f"{once} {draft}".encode()).hexdigest()[:12] if once else secrets.token_hex(6)
         text = await asyncio.to_thread(events.write, draft, name, now)
         try:
-            await self._store.create(user_id, f"{name}.ics", text)
+            await self.store.create(user_id, f"{name}.ics", text)
         except EventChanged:
             if not once:
                 raise
@@ -73,35 +64,33 @@ class Calendars:
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> Listing:
         """Return all that happens between two aware moments of the reader's zone, in order."""
-        stored = await self._store.between(user_id, start, end)
+        stored = await self.store.between(user_id, start, end)
         return await asyncio.to_thread(_listing, stored, start, end)
 
     async def change(
         self, user_id: str, event_id: str, changes: EventChanges, original: Moment | None, now: datetime
     ) -> None:
         """Change an event; with `original`, only that occurrence of a series."""
-        known = await self._store.get(user_id, event_id)
+        known = await self.store.get(user_id, event_id)
         text = await asyncio.to_thread(edits.changed, known.text, changes, original, now)
-        await self._store.replace(user_id, known, text)
+        await self.store.replace(user_id, known, text)
 
     async def remove(self, user_id: str, event_id: str, original: Moment | None, now: datetime) -> None:
         """Delete an event; with `original`, only that occurrence of a series."""
-        known = await self._store.get(user_id, event_id)
+        known = await self.store.get(user_id, event_id)
         if original is None:
-            await self._store.remove(user_id, known)
+            await self.store.remove(user_id, known)
             return
-        if not await asyncio.to_thread(edits.repeats, known.text):
-            raise NoSuchEvent("That event does not repeat.", hint="Leave out the occurrence.")
         text = await asyncio.to_thread(edits.without, known.text, original, now)
-        await self._store.replace(user_id, known, text)
+        await self.store.replace(user_id, known, text)
 
     async def export(self, user_id: str) -> dict[str, str]:
         """Return all of a user's events as they are stored, id → iCalendar text, for the user to take away."""
-        return {stored.id: stored.text for stored in await self._store.everything(user_id)}
+        return {stored.id: stored.text for stored in await self.store.everything(user_id)}
 
     async def erase(self, user_id: str) -> None:
         """Delete all of a user's events, and that there were any. Having none is no fault."""
-        await self._store.erase(user_id)
+        await self.store.erase(user_id)
 
 
 def open_calendars(settings: Settings, http: httpx2.AsyncClient) -> Calendars:

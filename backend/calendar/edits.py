@@ -18,6 +18,7 @@ from backend.calendar.events import (
     DAY,
     UNREADABLE,
     as_datetime,
+    is_series,
     master_of,
     moments,
     parsed,
@@ -48,6 +49,8 @@ def changed(text: str, changes: EventChanges, original: Moment | None, now: date
 def without(text: str, original: Moment, now: datetime) -> str:
     """Return the series without one occurrence. Raises `NoSuchEvent`."""
     calendar, master = _opened(text)
+    if not is_series(master):
+        raise _no_series()
     exception = _exception(calendar, original)
     if exception is not None:
         when = replaces(exception) or original
@@ -58,10 +61,8 @@ def without(text: str, original: Moment, now: datetime) -> str:
     return text_of(calendar, now)
 
 
-def repeats(text: str) -> bool:
-    """Return whether the event is a series. Raises `CalendarRefused` for what cannot be read."""
-    _, master = _opened(text)
-    return "RRULE" in master or "RDATE" in master
+def _no_series() -> NoSuchEvent:
+    return NoSuchEvent("That event does not repeat.", hint="Leave out the occurrence.")
 
 
 def _opened(text: str) -> tuple[Calendar, Event]:
@@ -101,17 +102,20 @@ def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event
 
 def _happening(master: Event, original: Moment) -> Moment:
     """Return the moment of that occurrence on the series' own clock. Raises `NoSuchEvent`."""
-    rule = rule_of(master)
-    if ("RRULE" not in master and "RDATE" not in master) or ("RRULE" in master and not understood(rule)):
-        raise NoSuchEvent("That event does not repeat.", hint="Leave out the occurrence.")
-    alone = Calendar()
-    alone.add_component(master)
+    if not is_series(master) or ("RRULE" in master and not understood(rule_of(master))):
+        raise _no_series()
     around = as_datetime(original)
-    for event in recurring_ical_events.of(alone).between(around - 2 * DAY, around + 2 * DAY):
-        when: Moment = event.start
+    for when in _starts(master, around - 2 * DAY, around + 2 * DAY):
         if _same(when, original):
             return when
     raise NoSuchEvent("The series has no such occurrence.")
+
+
+def _starts(master: Event, first: datetime, last: datetime) -> list[Moment]:
+    """Return when the series, without its exceptions, begins between two moments."""
+    alone = Calendar()
+    alone.add_component(master)
+    return [event.start for event in recurring_ical_events.of(alone).between(first, last)]
 
 
 def _same(one: Moment | None, other: Moment) -> bool:
@@ -127,24 +131,22 @@ def _same(one: Moment | None, other: Moment) -> bool:
 
 
 def _change_all(calendar: Calendar, master: Event, changes: EventChanges) -> None:
-    series = "RRULE" in master or "RDATE" in master
     _describe(master, changes)
-    if series:
+    if is_series(master):
         for exception in _exceptions(calendar):  # what differs in time still shares the new title
             _describe(exception, changes)
-    if series and changes.start is not None:
-        _move_series(calendar, master, changes)
+    if is_series(master) and changes.start is not None:
+        _move_series(calendar, master, changes.start, changes)
     else:
         _retime(master, changes.start, changes.end, changes.length)
     if changes.repeats is not None:
         _repeat(calendar, master, changes.repeats)
 
 
-def _move_series(calendar: Calendar, master: Event, changes: EventChanges) -> None:
+def _move_series(calendar: Calendar, master: Event, start: Moment, changes: EventChanges) -> None:
     """Move a series to another time on the same days, or let it begin anew on another day."""
-    assert changes.start is not None
     old: Moment = master.start
-    new = _in_its_terms(changes.start, old)
+    new = _in_its_terms(start, old)
     end = _in_its_terms(changes.end, old) if changes.end is not None else None
     same_day = _same_day(master, new)
     if same_day is None:
@@ -163,12 +165,11 @@ def _same_day(master: Event, new: Moment) -> Moment | None:
     """Return the series' occurrence on the new start's day, if any: then only the time of day changes."""
     if isinstance(new, datetime) is not isinstance(master.start, datetime):
         return None
-    alone = Calendar()
-    alone.add_component(copy.deepcopy(master))
-    alone.events[0].pop("EXDATE", None)
+    whole = copy.deepcopy(master)
+    whole.pop("EXDATE", None)
     day = new.date() if isinstance(new, datetime) else new
     start = datetime.combine(day, time(), new.tzinfo if isinstance(new, datetime) else None)
-    found = [event.start for event in recurring_ical_events.of(alone).between(start - DAY, start + 2 * DAY)]
+    found = _starts(whole, start - DAY, start + 2 * DAY)
     return next((one for one in found if (one.date() if isinstance(one, datetime) else one) == day), None)
 
 
@@ -204,9 +205,9 @@ def _repeat(calendar: Calendar, master: Event, rule: str) -> None:
     if not rule:
         master.pop("RRULE", None)
         return
-    rule, first = checked(rule, master.start)
+    plain_rule, first = checked(rule, master.start)
     _retime(master, first)
-    set_property(master, "RRULE", rule)
+    set_property(master, "RRULE", plain_rule)
 
 
 def _put_moments(event: Event, name: str, dates: list[Moment]) -> None:
@@ -219,8 +220,7 @@ def _put_moments(event: Event, name: str, dates: list[Moment]) -> None:
 
 
 def _describe(event: Event, changes: EventChanges) -> None:
-    texts = {"SUMMARY": changes.title, "LOCATION": changes.location, "DESCRIPTION": changes.notes}
-    for name, value in texts.items():
+    for name, value in (("SUMMARY", changes.title), ("LOCATION", changes.location), ("DESCRIPTION", changes.notes)):
         if value is not None:
             set_property(event, name, value)
     sequence: Any = event.get("SEQUENCE", 0)
@@ -256,12 +256,12 @@ def check_span(start: Moment, end: Moment) -> None:
     """Raise `BadEvent` unless start and end are of the same kind and in order."""
     if isinstance(start, datetime) is not isinstance(end, datetime):
         raise BadEvent("The start is a day and the end a time, or the other way round.", hint="Send both alike.")
-    zone = start.tzinfo if isinstance(start, datetime) else UTC
-    if as_datetime(end, zone or UTC) <= as_datetime(start, zone or UTC):
+    zone = start.tzinfo if isinstance(start, datetime) else None
+    if as_datetime(end, zone) <= as_datetime(start, zone):
         raise BadEvent("The end is not after the start.")
 
 
 def length_of(start: Moment, end: Moment) -> timedelta:
     """Return the time between both, as time passes and not as clocks show."""
     zone = start.tzinfo if isinstance(start, datetime) else None
-    return as_datetime(end, zone or UTC).astimezone(UTC) - as_datetime(start, zone or UTC).astimezone(UTC)
+    return as_datetime(end, zone).astimezone(UTC) - as_datetime(start, zone).astimezone(UTC)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 import recurring_ical_events
@@ -32,8 +32,7 @@ def write(draft: EventDraft, uid: str, now: datetime) -> str:
     set_property(event, "DESCRIPTION", draft.notes)
     set_property(event, "DTSTART", draft.start)
     set_property(event, "DTEND", draft.end)
-    if draft.repeats:
-        set_property(event, "RRULE", draft.repeats)
+    set_property(event, "RRULE", draft.repeats)
     calendar = Calendar()
     calendar.add("prodid", "-//responder-thinker//calendar//EN")
     calendar.add("version", "2.0")
@@ -86,6 +85,11 @@ def rule_of(event: Event) -> str:
     return str(rule.to_ical().decode()) if rule is not None and not isinstance(rule, list) else ""
 
 
+def is_series(event: Event) -> bool:
+    """Return whether the event repeats."""
+    return "RRULE" in event or "RDATE" in event
+
+
 def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurrence]:
     """Return when it happens between two aware moments; a floating time is taken in `start`'s zone.
 
@@ -97,14 +101,21 @@ def occurrences(stored: Stored, start: datetime, end: datetime) -> list[Occurren
     for event in calendar.events:
         if "RRULE" in event and not understood(rule_of(event)):
             raise CalendarRefused("It repeats in a way that cannot be reckoned here.")
-    repeating = master is not None and ("RRULE" in master or "RDATE" in master)
-    found = recurring_ical_events.of(calendar).between(start - DAY, end + DAY)
-    shown = [
-        _occurrence(stored.id, event, rule, repeating=repeating)
-        for event in found
-        if _text(event, "STATUS").upper() != "CANCELLED"
+    repeating = master is not None and is_series(master)
+    return [
+        Occurrence(
+            event_id=stored.id,
+            title=_text(event, "SUMMARY") or "untitled",
+            start=event.start,
+            end=event.end,
+            location=_text(event, "LOCATION"),
+            notes=_text(event, "DESCRIPTION"),
+            repeats=rule,
+            original=replaces(event) if repeating else None,
+        )
+        for event in recurring_ical_events.of(calendar).between(start - DAY, end + DAY)
+        if _text(event, "STATUS").upper() != "CANCELLED" and touches(event.start, event.end, start, end)
     ]
-    return [one for one in shown if touches(one.start, one.end, start, end)]
 
 
 def touches(first: Moment, last: Moment, start: datetime, end: datetime) -> bool:
@@ -123,11 +134,11 @@ def may_touch(text: str, start: datetime, end: datetime) -> bool:
     return "\nRRULE" in text or "\nRDATE" in text or max(days) >= f"{start - DAY:%Y%m%d}"
 
 
-def as_datetime(moment: Moment, zone: Any = UTC) -> datetime:
-    """Return a moment as an aware time: midnight for a date, in `zone` for a floating time."""
+def as_datetime(moment: Moment, zone: tzinfo | None = UTC) -> datetime:
+    """Return a moment as an aware time: midnight for a date, in `zone` for a floating time; None: UTC."""
     if not isinstance(moment, datetime):
-        return datetime.combine(moment, time(), zone)
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+        return datetime.combine(moment, time(), zone or UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone or UTC)
 
 
 def set_property(event: Event, name: str, value: Any) -> None:
@@ -150,19 +161,6 @@ def moments(event: Event, name: str) -> list[Moment]:
     lists: Iterable[Any] = value if isinstance(value, list) else [value] if value is not None else []
     dates = [one.dt for each in lists for one in each.dts]
     return [one[0] if isinstance(one, tuple) else one for one in dates]
-
-
-def _occurrence(event_id: str, event: Event, rule: str, *, repeating: bool) -> Occurrence:
-    return Occurrence(
-        event_id=event_id,
-        title=_text(event, "SUMMARY") or "untitled",
-        start=event.start,
-        end=event.end,
-        location=_text(event, "LOCATION"),
-        notes=_text(event, "DESCRIPTION"),
-        repeats=rule,
-        original=replaces(event) if repeating else None,
-    )
 
 
 def _text(event: Event, name: str) -> str:

@@ -14,7 +14,8 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -40,16 +41,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@dataclass
 class LocalStore:
     """An `EventStore` in `folder`, which is created when first needed. Only the owner may read the files (0600)."""
 
+    folder: Path
+
     label = "kept on this server"
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __repr__(self) -> str:
-        return f"LocalStore({self._folder})"
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> list[Stored]:
         return [stored for stored in await self.everything(user_id) if may_touch(stored.text, start, end)]
@@ -82,17 +80,15 @@ class LocalStore:
     def _path(self, user_id: str, event_id: str) -> Path:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}\.ics", event_id):
             raise NoSuchEvent("There is no such event.")
-        return self._folder / calendar_name(user_id) / event_id
+        return self.folder / calendar_name(user_id) / event_id
 
     # --- in a thread ----------------------------------------------------------------------------------
 
     def _all(self, name: str) -> list[Stored]:
         found = []
-        for path in sorted((self._folder / name).glob("*.ics"))[:EVENT_LIMIT]:
-            try:
+        for path in sorted((self.folder / name).glob("*.ics"))[:EVENT_LIMIT]:
+            with suppress(NoSuchEvent):  # deleted since we looked
                 found.append(self._read(path))
-            except NoSuchEvent:
-                continue  # deleted since we looked
         return found
 
     def _read(self, path: Path) -> Stored:
@@ -122,32 +118,28 @@ class LocalStore:
                 _write(path, text)
 
     def _erase(self, name: str) -> None:
-        if (self._folder / name).exists():
+        if (self.folder / name).exists():
             with self._locked():
-                shutil.rmtree(self._folder / name)
+                shutil.rmtree(self.folder / name)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the lock among all processes that share the folder. Raises `CalendarUnavailable` after a while."""
-        self._folder.mkdir(parents=True, mode=0o700, exist_ok=True)
-        descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             until = time.monotonic() + LOCK_WITHIN_S
-            while not _taken(descriptor):
-                if time.monotonic() > until:
-                    raise CalendarUnavailable("The calendar is busy.")
-                time.sleep(0.01)
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise CalendarUnavailable("The calendar is busy.") from None
+                    time.sleep(0.01)
             yield
         finally:
             os.close(descriptor)  # and with it the lock
-
-
-def _taken(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _write(path: Path, text: str) -> None:

@@ -13,9 +13,11 @@ Readings that could be argued about:
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+
+from dateutil.relativedelta import relativedelta
+from dateutil.rrule import MONTHLY, rrule
 
 from backend.calendar.base import BadEvent, Moment
 
@@ -169,13 +171,8 @@ def _counted(phrase: _Phrase, today: date) -> date | None:
     count = int(found.groupdict().get("n") or 1)
     if found["unit"] in ("day", "week"):
         return today + timedelta(days=count * (7 if found["unit"] == "week" else 1))
-    return _months_later(today, count * (12 if found["unit"] == "year" else 1))
-
-
-def _months_later(day: date, months: int) -> date:
-    """Return the same day of a later month, or that month's last."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+    later: date = today + relativedelta(months=count * (12 if found["unit"] == "year" else 1))
+    return later
 
 
 def _calendar_date(phrase: _Phrase, today: date) -> date | None:
@@ -187,27 +184,22 @@ def _calendar_date(phrase: _Phrase, today: date) -> date | None:
     )
     if found is None:
         found = phrase.take(r"(?P<d>\d{1,2})(?:st|nd|rd|th)")
-        return _next_day_of_month(today, int(found["d"])) if found else None
+        return _next_date(today, int(found["d"])) if found else None
     parts = found.groupdict()
     month = int(parts["n"]) if parts.get("n") else MONTHS[parts["m"]]
     if parts["y"]:
         return date(int(parts["y"]), month, int(parts["d"]))
-    return _next_date(today, month, int(parts["d"]))
+    return _next_date(today, int(parts["d"]), month)
 
 
-def _next_date(today: date, month: int, day: int) -> date:
-    for year in range(today.year, today.year + 9):  # a 29 February may be eight years away
-        if day <= monthrange(year, month)[1] and (found := date(year, month, day)) >= today:
-            return found
-    raise ValueError("no such date")
-
-
-def _next_day_of_month(today: date, day: int) -> date:
-    for months in range(13):
-        first = _months_later(today.replace(day=1), months)
-        if 1 <= day <= monthrange(first.year, first.month)[1] and (found := first.replace(day=day)) >= today:
-            return found
-    raise ValueError("no such day")
+def _next_date(today: date, day: int, month: int | None = None) -> date:
+    """Return the next such day of that month, or of any, from today on. Raise `ValueError` when none ever comes."""
+    start = datetime.combine(today, time())
+    until = start + relativedelta(years=9)  # a 29 February may be eight years away
+    found: datetime | None = next(iter(rrule(MONTHLY, start, bymonth=month, bymonthday=day, until=until)), None)
+    if found is None or not day:
+        raise ValueError("no such date")
+    return found.date()
 
 
 def _clock(phrase: _Phrase) -> time | None:

@@ -90,7 +90,7 @@ async def calendar_list_events(
         data["more"] = len(matching) - len(events)
     if listing.unreadable:
         data["left_out"] = f"{listing.unreadable} that cannot be read"
-    return Result(data | {"calendar": calendars.label}, note="" if zone else NO_ZONE)
+    return Result(data | {"calendar": calendars.store.label}, note="" if zone else NO_ZONE)
 
 
 @tool(
@@ -124,7 +124,7 @@ async def calendar_create_event(
     begins = parse_when(start, now, zone)
     draft = EventDraft(title.strip(), begins, end_of(end, duration_minutes, begins, zone), location, notes, repeats)
     made = await calendars.create(principal.user_id, draft, now, once=f"{principal.conversation_id} {principal.turn}")
-    return Result({"created": shown(made, zone), "calendar": calendars.label}, note="" if zone else NO_ZONE)
+    return Result({"created": shown(made, zone), "calendar": calendars.store.label}, note="" if zone else NO_ZONE)
 
 
 @tool(
@@ -173,7 +173,7 @@ async def calendar_update_event(
     if begins is not None:
         changed["when"] = words(begins, zone)
     note = "" if zone or begins is None else NO_ZONE
-    return Result({"changed": changed, "calendar": calendars.label}, note=note)
+    return Result({"changed": changed, "calendar": calendars.store.label}, note=note)
 
 
 @tool(
@@ -195,7 +195,7 @@ async def calendar_delete_event(
     """Raise `NoSuchEvent`, `EventChanged`, `CalendarRefused`, `CalendarUnavailable`."""
     await calendars.remove(principal.user_id, id, read_original(occurrence), clock.now())
     deleted = {"id": id, "what": "one occurrence" if occurrence else "the event, every occurrence included"}
-    return Result({"deleted": deleted, "calendar": calendars.label})
+    return Result({"deleted": deleted, "calendar": calendars.store.label})
 
 
 async def zone_for(memory: Memory, user_id: str, said: str) -> ZoneInfo | None:

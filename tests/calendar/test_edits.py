@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 import pytest
 
 from backend.calendar.base import BadEvent, CalendarRefused, EventChanges, NoSuchEvent
-from backend.calendar.edits import changed, repeats, without
+from backend.calendar.edits import changed, without
 from tests.calendar.events_of import BERLIN, HOUR, NEW_YORK, NOW, at, event, found, standup, starts
 
 SERIES = standup("FREQ=DAILY;COUNT=4")
@@ -113,7 +113,8 @@ def test_an_occurrence_there_is_not_cannot_be_touched(original: date) -> None:
 
 def test_what_happens_once_has_no_occurrences() -> None:
     text = event(at("2026-10-30 09:30"), at("2026-10-30 10:00"))
-    assert not repeats(text)
+    with pytest.raises(NoSuchEvent):
+        without(text, at("2026-10-30 09:30"), NOW)
     with pytest.raises(NoSuchEvent):
         changed(text, EventChanges(title="x"), at("2026-10-30 09:30"), NOW)
 

@@ -331,7 +331,7 @@ async def test_settings_choose_the_server_and_fall_back_on_files(tmp_path: Path,
         )
         for settings, label in ((local, "kept on this server"), (remote, "kept on the calendar server")):
             calendars = open_calendars(settings, http)
-            assert calendars.label == label
+            assert calendars.store.label == label
             await calendars.erase("nobody yet")
         assert PASSWORD not in repr(remote) + repr(calendars)
 
