@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import httpx2
+from aiortc import RTCIceServer
 from rich.console import Console
 
 from backend.errors import TransportLost, VoiceError
 from backend.media.frame import BYTES_PER_MS, milliseconds
 from backend.media.wav import read_wav, write_wav
-from backend.transports.webrtc.ice import IceConfig, StunTurnServer
+from backend.transports.webrtc.ice import IceConfig
 from client.caller import Caller
 from client.narrator import Narrator
 from client.signalling import Signalling, Ticket, keep_caller, page_events, recall_caller
@@ -99,18 +100,13 @@ async def _place(
     return peer, ticket
 
 
-def _servers(config: dict[str, object]) -> tuple[StunTurnServer, ...]:
+def _servers(config: dict[str, object]) -> tuple[RTCIceServer, ...]:
     """Return the ICE servers a page would be told to use."""
     listed = config.get("ice_servers")
-    servers = []
-    for server in listed if isinstance(listed, list) else []:
-        urls = server["urls"]
-        servers.append(
-            StunTurnServer(
-                (urls,) if isinstance(urls, str) else tuple(urls), server.get("username"), server.get("credential")
-            )
-        )
-    return tuple(servers)
+    return tuple(
+        RTCIceServer(server["urls"], server.get("username"), server.get("credential"))
+        for server in (listed if isinstance(listed, list) else [])
+    )
 
 
 async def _converse(

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from aiortc import RTCIceServer
 from prometheus_client import generate_latest
 
 from backend.app.models import api_key
@@ -38,7 +39,7 @@ from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes
 from backend.storage.messages import Message
 from backend.tasks.service import TaskQueries
-from backend.transports.webrtc.ice import IceConfig, StunTurnServer
+from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import accept_offer
 from backend.users.profile import UserProfile, load_profile, watch_profile
 from backend.users.profile_learner import LearnerDependencies
@@ -243,10 +244,7 @@ async def _cluster(
 
 def _ice_config(settings: Settings) -> IceConfig:
     return IceConfig(
-        ice_servers=tuple(
-            StunTurnServer((s.urls,) if isinstance(s.urls, str) else tuple(s.urls), s.username, s.credential)
-            for s in settings.ice_servers
-        ),
+        ice_servers=tuple(RTCIceServer(s.urls, s.username, s.credential) for s in settings.ice_servers),
         force_host=settings.rtc_force_host,
         port_range=settings.rtc_port_range,
         pauses=settings.rtc_dtx,

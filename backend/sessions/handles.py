@@ -33,48 +33,37 @@ class Handle(Protocol):
     @property
     def id(self) -> str:
         """The session's id."""
-        ...
 
     @property
     def owner(self) -> str:
         """The user it belongs to."""
-        ...
 
     async def describe(self) -> SessionDescription:
         """Return what `GET /api/sessions/{id}` shows."""
-        ...
 
     async def transcript(self) -> list[TranscriptEntry]:
         """Return what was said, oldest first."""
-        ...
 
     async def type_text(self, text: str) -> None:
         """Typed input. Raises `BadRequest` unless the call is live."""
-        ...
 
     async def cancel_thinker(self, call: str) -> None:
         """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it or the call is over."""
-        ...
 
     async def say_answer(self, call: str) -> None:
         """Speak an answer that came too late. Raises `NotFound`, or `BadRequest` where there is none."""
-        ...
 
     async def end(self, reason: str) -> None:
         """End the call in order. Does nothing to one already ended."""
-        ...
 
     async def forget(self) -> None:
         """Drop an ended session before its time."""
-        ...
 
     async def is_read(self, after: int) -> bool:
         """Return whether it is over and nothing is left to read beyond event `after`."""
-        ...
 
     def follow(self, after: int, quiet_s: float) -> AsyncGenerator[Sequence[LoggedEvent], None]:
         """Yield events numbered above `after`, then new ones until the end, as `EventLog.follow` does."""
-        ...
 
 
 class SessionLocator(Protocol):
@@ -82,31 +71,24 @@ class SessionLocator(Protocol):
 
     async def find(self, session_id: str) -> Handle:
         """Return a handle to the session, live or lately ended. Raises `NotFound`, or `MemoryUnavailable`."""
-        ...
 
     async def owned_by(self, owner: str) -> list[Handle]:
         """Return handles to the owner's sessions, newest first."""
-        ...
 
     async def announce(self, session: Session) -> None:
         """Have a new session known everywhere, before its id is given away. Never raises."""
-        ...
 
     async def take(self, handle: Handle) -> Session:
         """Return a session to connect; one reserved in another process is handed over. Raises `NotFound`."""
-        ...
 
     async def offer_to_peer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall | None:
         """Have another process answer an SDP offer that finds no room here; None when none has room."""
-        ...
 
     async def newest(self, count: int) -> list[SessionDescription]:
         """Return descriptions, with `owner`, of all sessions that can be reached, live ones first."""
-        ...
 
     async def metrics(self, own: str) -> str:
         """Return the page of metrics: `own` is this process's; those that share its port are added."""
-        ...
 
 
 class LocalHandle(Handle):

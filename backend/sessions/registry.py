@@ -76,23 +76,18 @@ class LiveCall(Protocol):
 
     def type_text(self, text: str) -> None:
         """Put typed input into the conversation."""
-        ...
 
     def cancel_thinker(self, call: str) -> None:
         """Stop the work on a tool call."""
-        ...
 
     def say_answer(self, call: str) -> None:
         """Speak an answer that came too late."""
-        ...
 
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
-        ...
 
     def depths(self) -> Mapping[str, float]:
         """How full the call's queues are, by the names in `QUEUES`."""
-        ...
 
 
 class Watcher(Protocol):
@@ -100,15 +95,12 @@ class Watcher(Protocol):
 
     def on_change(self, session: Session) -> None:
         """Note a session that is new, or whose state has changed."""
-        ...
 
     def on_event(self, session: Session, event: LoggedEvent) -> None:
         """Note an event that a session published."""
-        ...
 
     def on_removal(self, session: Session) -> None:
         """Note a session that is forgotten here, or has moved to another process."""
-        ...
 
 
 class Session:

@@ -33,39 +33,30 @@ class Transport(Protocol):
         connection never came up (10 s), `MediaFailed` for a fault in an encoder, a decoder or a slot, and whatever
         `on_frame` raises. One receiver at a time.
         """
-        ...
 
     async def wait_ended(self) -> None:
         """Wait until the caller has hung up, or the network or the media failed: `receive_frames` then says which."""
-        ...
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         """Call `on_playback` whenever an item's first frame leaves, and when the queue drains."""
-        ...
 
     def play(self, item: str, pcm: bytes) -> bool:
         """Queue 24 kHz mono PCM16 of `item`, any length. False: the queue is full and `pcm` was dropped."""
-        ...
 
     def hold(self) -> None:
         """Play silence from the next frame on, keeping what is queued."""
-        ...
 
     def resume(self) -> None:
         """Go on where `hold` stopped; no sample is lost or repeated."""
-        ...
 
     def flush(self) -> tuple[Heard, ...]:
         """Drop what is queued and end a hold; return, oldest first, each item not played to its end."""
-        ...
 
     def stats(self) -> Mapping[str, float]:
         """Return figures of the media flow; at least `inbox_frames` (not received yet) and `queued_ms` (not played)."""
-        ...
 
     async def close(self) -> None:
         """Release sockets and tasks within 5 s; `receive_frames` returns. Safe to call twice."""
-        ...
 
 
 class ReceiveQueue:
@@ -116,7 +107,10 @@ class ReceiveQueue:
         if self.ended:
             return
         if (on_frame := self._on_frame) is None:
-            self._keep(frames)
+            self._kept.extend(frames)
+            while len(self._kept) > self._limit:
+                self._kept.popleft()
+                self.dropped += 1
             return
         try:
             for frame in frames:
@@ -150,18 +144,11 @@ class ReceiveQueue:
         self._error = None
         self.end()
 
-    def _keep(self, frames: Iterable[Frame]) -> None:
-        self._kept.extend(frames)
-        while len(self._kept) > self._limit:
-            self._kept.popleft()
-            self.dropped += 1
-
     def _release(self, error: Exception | None = None) -> None:
         """Let `receive_frames` go on, with `error` if there is one."""
         self._on_frame = None
-        if self._over is None or self._over.done():
-            return
-        if error is None:
-            self._over.set_result(None)
-        else:
-            self._over.set_exception(error)
+        if self._over is not None and not self._over.done():
+            if error is None:
+                self._over.set_result(None)
+            else:
+                self._over.set_exception(error)

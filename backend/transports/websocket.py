@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
-from typing import Any, Protocol
+from typing import Any
 
-from starlette.websockets import WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
 from backend.errors import MediaFailed, TransportLost, VoiceError
@@ -19,6 +19,7 @@ from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import FRAME_BYTES, Frame
 from backend.media.playout import Playout
 from backend.media.receive import DtxSilence
+from backend.runtime.supervisor import cancel_all
 from backend.runtime.timer import Alarm
 from backend.transports.base import OnPlayback, ReceiveQueue
 from backend.transports.websocket_framing import (
@@ -50,27 +51,11 @@ ORDERLY = frozenset({1000, 1001})
 says that of a broken TCP connection too."""
 
 
-class Socket(Protocol):
-    """The part of an accepted WebSocket that the transport needs; Starlette's has it."""
-
-    async def receive(self) -> Mapping[str, Any]:
-        """Return the next ASGI message."""
-        ...
-
-    async def send_text(self, data: str) -> None:
-        """Send one text message."""
-        ...
-
-    async def close(self, code: int = NORMAL, reason: str | None = None) -> None:
-        """Close the connection with a code and a reason."""
-        ...
-
-
 class WebSocketTransport:
     """One call over an accepted WebSocket. Made on the event loop; `close` it. See `transports.base.Transport`."""
 
     def __init__(
-        self, socket: Socket, *, lost_after_s: float = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
+        self, socket: WebSocket, *, lost_after_s: float = LOST_AFTER_S, send_within_s: float = SEND_WITHIN_S
     ) -> None:
         self._socket = socket
         self._lost_after_s = lost_after_s
@@ -111,9 +96,7 @@ class WebSocketTransport:
         self._queue.close()
         self._alarm.stop()
         self._slots.leave()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.wait(self._tasks)
+        await cancel_all(self._tasks)
         await self._leave(NORMAL, "ended")
 
     def stats(self) -> dict[str, float]:

@@ -8,10 +8,7 @@ server's clock, only while something plays; `{"type": "flush"}`: drop what is bu
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 
@@ -22,23 +19,27 @@ MAX_PCM_BYTES = SAMPLE_RATE * 2
 MAX_TEXT_CHARS = MAX_PCM_BYTES * 4 // 3 + 200
 UNSUPPORTED = 1003
 TOO_BIG = 1009
+READY = '{"type":"ready"}'
+FLUSH = '{"type":"flush"}'
 
 
-@dataclass(frozen=True, slots=True)
-class Audio:
-    """A piece of the caller's microphone, as PCM16."""
+class Audio(msgspec.Struct, frozen=True, tag="audio"):
+    """A piece of the caller's microphone, as PCM16, which is base64 in JSON."""
 
-    pcm: bytes
+    pcm: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(msgspec.Struct, frozen=True, tag="ping"):
     """A sign that the caller is there, silent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bye:
+class Bye(msgspec.Struct, frozen=True, tag="bye"):
     """The caller hangs up."""
+
+
+class _ReplyAudio(msgspec.Struct, frozen=True, tag="audio"):
+    item: str
+    pcm: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,7 @@ class MessageRefused:
     reason: str
 
 
-class _Text(msgspec.Struct):
-    type: Literal["audio", "ping", "bye"]
-    pcm: str = ""
-
-
-_decoder = msgspec.json.Decoder(_Text)
+_decoder = msgspec.json.Decoder(Audio | Ping | Bye)
 
 
 def read_binary(data: bytes) -> Audio | MessageRefused:
@@ -70,26 +66,16 @@ def read_text(text: str) -> Audio | Ping | Bye | MessageRefused:
         return MessageRefused(TOO_BIG, "send at most one second of audio in a message")
     try:
         message = _decoder.decode(text)
-        match message.type:
-            case "ping":
-                return Ping()
-            case "bye":
-                return Bye()
-            case "audio":
-                return read_binary(base64.b64decode(message.pcm, validate=True))
-    except msgspec.MsgspecError:
+    except msgspec.MsgspecError as error:
+        if "base64" in str(error):
+            return MessageRefused(UNSUPPORTED, "pcm must be base64")
         return MessageRefused(UNSUPPORTED, "send JSON with a type of audio, ping or bye, or binary PCM16")
-    except (binascii.Error, ValueError):
-        return MessageRefused(UNSUPPORTED, "pcm must be base64")
+    return read_binary(message.pcm) if isinstance(message, Audio) else message
 
 
 def write_audio(item: str, frame: Frame) -> str:
     """Write one frame of a reply."""
-    return msgspec.json.encode({"type": "audio", "item": item, "pcm": base64.b64encode(frame).decode()}).decode()
-
-
-READY = '{"type":"ready"}'
-FLUSH = '{"type":"flush"}'
+    return msgspec.json.encode(_ReplyAudio(item, frame)).decode()
 
 
 def write_bye(reason: str) -> str:

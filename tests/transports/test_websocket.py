@@ -7,7 +7,7 @@ import base64
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.applications import Starlette
@@ -202,7 +202,7 @@ async def test_pings_keep_a_silent_client() -> None:
 
 async def test_a_client_that_takes_nothing_is_lost() -> None:
     socket = StuckSocket()
-    transport = WebSocketTransport(socket, send_within_s=0.2)
+    transport = WebSocketTransport(cast(WebSocket, socket), send_within_s=0.2)
     transport.play("a", tone(500, 1000))
     with pytest.raises(TransportLost, match="too slow"):
         await read_all(transport)

@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary
 
 from aioice import Candidate, Connection
 from aioice.candidate import candidate_foundation, candidate_priority
-from aioice.ice import StunProtocol, get_host_addresses, server_reflexive_candidate
+from aioice.ice import StunProtocol, server_reflexive_candidate
 
 from backend.errors import TooMany
 from backend.media.clock import MediaClock, current_media_clock
@@ -108,11 +108,6 @@ def bind_within(
 
     stock_gather = connection.get_component_candidates
     vars(connection)["get_component_candidates"] = gather
-
-
-def own_addresses() -> list[str]:
-    """Return this machine's addresses as aioice finds them: neither loopback nor IPv6 link-local."""
-    return get_host_addresses(use_ipv4=True, use_ipv6=True)
 
 
 def abort(connection: Connection) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aioice import Connection
@@ -103,11 +103,7 @@ class PacketSender(RTCRtpSender):
     """An audio sender of ready Opus payloads, at most one each 20 ms while the connection stands."""
 
     def __init__(
-        self,
-        transport: RTCDtlsTransport,
-        next_payload: NextPayload,
-        on_loss: OnLoss = lambda lost: None,
-        on_fault: OnFault | None = None,
+        self, transport: RTCDtlsTransport, next_payload: NextPayload, on_loss: OnLoss, on_fault: OnFault | None
     ) -> None:
         super().__init__("audio", transport)
         self.packets = 0
@@ -208,9 +204,9 @@ def set_codec_parameters(transceiver: RTCRtpTransceiver, parameters: dict[str, i
         codec.parameters = dict(parameters)
 
 
-def check_ice_servers(servers: list[RTCIceServer]) -> None:
+def check_ice_servers(servers: Iterable[RTCIceServer]) -> None:
     """Raise `ValueError` saying what is wrong with a server's URL, as the first connection would."""
-    connection_kwargs(servers)
+    connection_kwargs(list(servers))
 
 
 def _inside(part: object, owner: type, name: str) -> Any:

@@ -12,19 +12,10 @@ from backend.transports.webrtc.aiortc_media import check_ice_servers
 
 
 @dataclass(frozen=True, slots=True)
-class StunTurnServer:
-    """One STUN or TURN server."""
-
-    urls: tuple[str, ...]
-    username: str | None = None
-    credential: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class IceConfig:
     """How calls reach this server. Raises `SettingsError` at start-up rather than at the first call."""
 
-    ice_servers: tuple[StunTurnServer, ...] = ()
+    ice_servers: tuple[RTCIceServer, ...] = ()
     """None by default: nothing leaves for a public STUN server unless the operator names one."""
     force_host: str | None = None
     """IP address to advertise instead of our own (Docker, NAT)."""
@@ -39,25 +30,18 @@ class IceConfig:
 
     def __post_init__(self) -> None:
         try:
-            check_ice_servers(self.rtc_servers())
+            check_ice_servers(self.ice_servers)
         except ValueError as error:
             raise SettingsError(
                 f"ICE_SERVERS: {error}", hint='Write e.g. [{"urls": "turn:turn.example.com:3478"}].'
             ) from error
-        if self.force_host is not None:
-            _check_address(self.force_host)
-
-    def rtc_servers(self) -> list[RTCIceServer]:
-        """Return the servers in aiortc's form; an empty list means none (aiortc's own default is a public one)."""
-        return [RTCIceServer(list(s.urls), s.username, s.credential) for s in self.ice_servers]
-
-
-def _check_address(host: str) -> None:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError as error:
-        raise SettingsError(
-            f"RTC_FORCE_HOST: {host!r} is not an IP address", hint="Browsers need an address here, not a name."
-        ) from error
-    if address.is_unspecified or address.is_multicast:
-        raise SettingsError(f"RTC_FORCE_HOST: nobody can call {host}", hint="Set the address callers reach.")
+        if (host := self.force_host) is None:
+            return
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError as error:
+            raise SettingsError(
+                f"RTC_FORCE_HOST: {host!r} is not an IP address", hint="Browsers need an address here, not a name."
+            ) from error
+        if address.is_unspecified or address.is_multicast:
+            raise SettingsError(f"RTC_FORCE_HOST: nobody can call {host}", hint="Set the address callers reach.")

@@ -76,7 +76,8 @@ class AudioPeer:
         clocked: bool = False,
     ) -> None:
         """Open nothing yet. `clocked`: one of a server's many calls, whose sockets are read together."""
-        self._connection = RTCPeerConnection(RTCConfiguration(iceServers=config.rtc_servers()))
+        servers = list(config.ice_servers)  # an empty list means none; aiortc's own default is a public one
+        self._connection = RTCPeerConnection(RTCConfiguration(iceServers=servers))
         self._transceiver = self._connection.addTransceiver("audio", "sendrecv")
         codecs = RTCRtpSender.getCapabilities("audio").codecs
         self._transceiver.setCodecPreferences([codec for codec in codecs if codec.mimeType == "audio/opus"])
