@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Literal, Protocol
@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 from backend.conversation import events as ev
 from backend.errors import MissingLibrary, TooMany
 from backend.media.frame import Frame
-from backend.media.segmenter import Edge, Ended, Onset, Paused, Resumed, Segmenter, SegmenterState
+from backend.media.segmenter import Segmenter, SegmenterState
 from backend.media.vad import Engine, EngineName, HopVad, RestingVad, RoomGate, Vad
 from backend.settings.vad import VadSettings
 
@@ -36,7 +36,6 @@ class Endpointing(Protocol):
 
     name: str
     """The detector: 'ten', 'silero' or 'provider'."""
-    endpointing: Literal["local", "provider"]
     levels: Levels | None
     """The detector's score of each frame; None where nothing is detected here."""
 
@@ -51,8 +50,6 @@ class Endpointing(Protocol):
 
 class LocalEndpointing:
     """Endpointing by VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
-
-    endpointing: Literal["local", "provider"] = "local"
 
     def __init__(self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0) -> None:
         """Take a frame for speech from a score of `threshold` on; in silence the lower one of `onset` is enough."""
@@ -72,8 +69,7 @@ class LocalEndpointing:
         score = self._vad.score(frame)
         self._note(score)
         begins = score >= self._onset and self._segmenter.state is SegmenterState.SILENCE
-        heard = self._segmenter.push(frame, begins or score >= self._threshold)
-        return [piece if isinstance(piece, bytes) else _event(piece) for piece in heard] if heard else []
+        return self._segmenter.push(frame, begins or score >= self._threshold)
 
     def close(self) -> None:
         """Release the detector. Safe to call twice."""
@@ -84,7 +80,6 @@ class ProviderEndpointing:
     """Endpointing by the provider: everything is forwarded."""
 
     name = "provider"
-    endpointing: Literal["local", "provider"] = "provider"
     levels: Levels | None = None
 
     def process(self, frame: Frame) -> tuple[Frame]:
@@ -141,7 +136,7 @@ def open_endpointing(settings: VadSettings) -> Endpointing:
 def make_vad(settings: VadSettings) -> Vad:
     """Return a detector for one call. Raises `MissingLibrary` where the engine asked for cannot run."""
     name = choose_engine(settings.engine)
-    return assembled(_BUILD[name](settings.vad_frame_ms), settings.threshold)
+    return assembled(_build(name, settings.vad_frame_ms), settings.threshold)
 
 
 def assembled(engine: Engine, sure: float) -> Vad:
@@ -170,33 +165,17 @@ def choose_engine(wanted: Literal["auto", "ten", "silero"]) -> EngineName:
 
 
 def _try(name: EngineName) -> None:
-    engine = _BUILD[name](32)
+    engine = _build(name, 32)
     engine.score_hop(bytes(engine.context_bytes + engine.hop_bytes))
     engine.close()
 
 
-def _build_ten(hop_ms: int) -> Engine:
-    from backend.media.vad_ten import TenEngine
+def _build(name: EngineName, hop_ms: int) -> Engine:
+    """Return a new engine, whose module is imported at its first use."""
+    if name == "ten":
+        from backend.media.vad_ten import TenEngine
 
-    return TenEngine(hop_ms)
-
-
-def _build_silero(_hop_ms: int) -> Engine:
+        return TenEngine(hop_ms)
     from backend.media.vad_silero import SileroEngine
 
     return SileroEngine()
-
-
-_BUILD: dict[EngineName, Callable[[int], Engine]] = {"ten": _build_ten, "silero": _build_silero}
-
-
-def _event(edge: Edge) -> ev.SpeechEvent:
-    match edge:
-        case Onset():
-            return ev.SpeechStarted()
-        case Paused(voiced_ms):
-            return ev.SpeechPaused(voiced_ms)
-        case Resumed(voiced_ms):
-            return ev.SpeechResumed(voiced_ms)
-        case Ended(voiced_ms, hangover_ms):
-            return ev.SpeechStopped(voiced_ms, hangover_ms)

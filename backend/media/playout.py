@@ -49,11 +49,6 @@ class Playout:
         """Milliseconds not yet played."""
         return milliseconds(self._queued)
 
-    @property
-    def held(self) -> bool:
-        """True while `hold` is in force."""
-        return self._held
-
     def push(self, item: str, pcm: bytes) -> bool:
         """Queue 24 kHz mono PCM16 of `item`, any length. False: it would exceed the limit, and is dropped whole."""
         if self._queued + len(pcm) > self._limit:
@@ -121,17 +116,12 @@ class Playout:
             if self._offset == len(piece):
                 self._pieces.popleft()
                 self._offset = 0
-            if self._begins(item):
+            if item not in self._played:
+                self._played[item] = 0
+                if len(self._played) > REMEMBERED_ITEMS:
+                    del self._played[next(iter(self._played))]
                 news.append(PlaybackStarted(item))
             self._played[item] += len(part)
         if not self._queued:
             news.append(PlaybackDrained(item, milliseconds(self._played[item])))
         return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _begins(self, item: str) -> bool:
-        if item in self._played:
-            return False
-        self._played[item] = 0
-        if len(self._played) > REMEMBERED_ITEMS:
-            del self._played[next(iter(self._played))]
-        return True

@@ -13,49 +13,19 @@ Silence beyond the pre-roll and the post-roll is never forwarded, and no frame i
 
     state     | speech frame                                | silent frame
     ----------+---------------------------------------------+---------------------------------------------
-    SILENCE   | Onset, the ring, the frame       → SPEECH   | frame into the ring
-    SPEECH    | the frame                                   | Paused, then as HANGOVER        → HANGOVER
-    HANGOVER  | Resumed, the ring, the frame     → SPEECH   | within the post-roll: the frame; else into the
-              |                                             | ring. The last of the hangover: Ended → SILENCE
+    SILENCE   | SpeechStarted, ring, frame       → SPEECH   | frame into the ring
+    SPEECH    | the frame                                   | SpeechPaused, then as HANGOVER  → HANGOVER
+    HANGOVER  | SpeechResumed, ring, frame       → SPEECH   | within the post-roll: the frame; else into the ring.
+              |                                             | The last of the hangover: SpeechStopped  → SILENCE
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum
 
+from backend.conversation.events import SpeechEvent, SpeechPaused, SpeechResumed, SpeechStarted, SpeechStopped
 from backend.media.frame import FRAME_MS, Frame
-
-
-@dataclass(frozen=True, slots=True)
-class Onset:
-    """A voice began; its pre-roll and first frame follow."""
-
-
-@dataclass(frozen=True, slots=True)
-class Paused:
-    """The voice fell silent after `voiced_ms` of speech; the hangover runs."""
-
-    voiced_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """The voice goes on within the hangover; `voiced_ms` of speech came before."""
-
-    voiced_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """The utterance is over: `voiced_ms` of speech, the last `hangover_ms` silent. Nothing of it follows."""
-
-    voiced_ms: int
-    hangover_ms: int
-
-
-Edge = Onset | Paused | Resumed | Ended
 
 
 class SegmenterState(Enum):
@@ -74,53 +44,48 @@ class Segmenter:
         self._ring: deque[Frame] = deque(maxlen=-(-pre_roll_ms // FRAME_MS))
         self._post_roll_frames = post_roll_ms // FRAME_MS
         self._hangover_frames = max(1, hangover_frames)
-        self._state = SegmenterState.SILENCE
+        self.state = SegmenterState.SILENCE
         self._voiced_frames = 0
         self._silent_frames = 0
 
     def __repr__(self) -> str:
-        return f"Segmenter({self._state.value}, voiced {self._voiced_frames * FRAME_MS} ms, ring {len(self._ring)})"
+        return f"Segmenter({self.state.value}, voiced {self._voiced_frames * FRAME_MS} ms, ring {len(self._ring)})"
 
-    @property
-    def state(self) -> SegmenterState:
-        """The current state."""
-        return self._state
-
-    def push(self, frame: Frame, is_speech: bool) -> list[Frame | Edge]:
+    def push(self, frame: Frame, is_speech: bool) -> list[Frame | SpeechEvent]:
         """Return what to forward and what happened, in order."""
         return self._speech(frame) if is_speech else self._silence(frame)
 
-    def _speech(self, frame: Frame) -> list[Frame | Edge]:
-        out: list[Frame | Edge] = []
-        if self._state is SegmenterState.SILENCE:
+    def _speech(self, frame: Frame) -> list[Frame | SpeechEvent]:
+        out: list[Frame | SpeechEvent] = []
+        if self.state is SegmenterState.SILENCE:
             self._voiced_frames = 0
-            out.append(Onset())
-        elif self._state is SegmenterState.HANGOVER:
-            out.append(Resumed(self._voiced_ms))
+            out.append(SpeechStarted())
+        elif self.state is SegmenterState.HANGOVER:
+            out.append(SpeechResumed(self._voiced_ms))
         out.extend(self._ring)
         out.append(frame)
         self._ring.clear()
-        self._state = SegmenterState.SPEECH
+        self.state = SegmenterState.SPEECH
         self._voiced_frames += 1
         return out
 
-    def _silence(self, frame: Frame) -> list[Frame | Edge]:
-        if self._state is SegmenterState.SILENCE:
+    def _silence(self, frame: Frame) -> list[Frame | SpeechEvent]:
+        if self.state is SegmenterState.SILENCE:
             self._ring.append(frame)
             return []
-        out: list[Frame | Edge] = []
-        if self._state is SegmenterState.SPEECH:
-            self._state = SegmenterState.HANGOVER
+        out: list[Frame | SpeechEvent] = []
+        if self.state is SegmenterState.SPEECH:
+            self.state = SegmenterState.HANGOVER
             self._silent_frames = 0
-            out.append(Paused(self._voiced_ms))
+            out.append(SpeechPaused(self._voiced_ms))
         self._silent_frames += 1
         if self._silent_frames <= self._post_roll_frames:
             out.append(frame)
         else:
             self._ring.append(frame)
         if self._silent_frames >= self._hangover_frames:
-            self._state = SegmenterState.SILENCE
-            out.append(Ended(self._voiced_ms, self._silent_frames * FRAME_MS))
+            self.state = SegmenterState.SILENCE
+            out.append(SpeechStopped(self._voiced_ms, self._silent_frames * FRAME_MS))
         return out
 
     @property

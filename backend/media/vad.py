@@ -83,18 +83,6 @@ class Vad(Protocol):
         ...
 
 
-class Skipper(Vad, Protocol):
-    """A detector that can leave out frames of which nobody asks for a score."""
-
-    def feed(self, frame: Frame) -> None:
-        """Take in a frame whose own score does not matter."""
-        ...
-
-    def skip(self, frame: Frame) -> float:
-        """Let a frame pass: the last score stands. The next to be scored brings along what it needs of the skipped."""
-        ...
-
-
 class Engine(Protocol):
     """A model that scores one hop of mono PCM16 at a time, for `HopVad`."""
 
@@ -126,7 +114,7 @@ class RestingVad:
     had never rested, and an onset is met with the same recent past. What it skips within speech it never gets.
     """
 
-    def __init__(self, vad: Skipper, gate: RoomGate) -> None:
+    def __init__(self, vad: HopVad, gate: RoomGate) -> None:
         self.name = vad.name
         self._vad = vad
         self._gate = gate
@@ -217,21 +205,17 @@ class RoomGate:
     """How loud one caller's room is. Pure: levels in, a decision out."""
 
     def __init__(self) -> None:
-        self._room = SILENT_DBFS
+        self.room_dbfs = SILENT_DBFS
+        """The level the room is taken to have, in dB of full scale."""
         self._paused = 0
 
     def __repr__(self) -> str:
-        return f"RoomGate(room {self._room:.0f} dBFS)"
-
-    @property
-    def room_dbfs(self) -> float:
-        """The level the room is taken to have, in dB of full scale."""
-        return self._room
+        return f"RoomGate(room {self.room_dbfs:.0f} dBFS)"
 
     def opens(self, dbfs: float) -> bool:
         """Return whether a frame of this level stands out of the room, and follow the room."""
-        loud = dbfs > self._room + ABOVE_ROOM_DB and dbfs > SILENT_DBFS
-        self._room = min(dbfs, self._room + RISE_DB * (1 + self._paused), LOUDEST_ROOM_DBFS)
+        loud = dbfs > self.room_dbfs + ABOVE_ROOM_DB and dbfs > SILENT_DBFS
+        self.room_dbfs = min(dbfs, self.room_dbfs + RISE_DB * (1 + self._paused), LOUDEST_ROOM_DBFS)
         self._paused = 0
         return loud
 

@@ -42,7 +42,9 @@ class TenEngine:
         self._probability = ctypes.c_float()
         self._flag = ctypes.c_int32()
         self._library = load_ten()
-        self._create()
+        # The library's own threshold only sets its flag, which we do not use.
+        if self._library.ten_vad_create(ctypes.byref(self._handle), self._hop_samples, 0.5) != 0:
+            raise MissingLibrary("TEN VAD could not be initialised.", hint="Set VAD__ENGINE=silero.")
 
     def __del__(self) -> None:
         self.close()
@@ -65,11 +67,6 @@ class TenEngine:
         if self._handle:
             self._library.ten_vad_destroy(ctypes.byref(self._handle))
             self._handle = ctypes.c_void_p()
-
-    def _create(self) -> None:
-        # The library's own threshold only sets its flag, which we do not use.
-        if self._library.ten_vad_create(ctypes.byref(self._handle), self._hop_samples, 0.5) != 0:
-            raise MissingLibrary("TEN VAD could not be initialised.", hint="Set VAD__ENGINE=silero.")
 
 
 @cache

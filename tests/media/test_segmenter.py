@@ -5,8 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.conversation.events import SpeechEvent
+from backend.conversation.events import SpeechPaused as Paused
+from backend.conversation.events import SpeechResumed as Resumed
+from backend.conversation.events import SpeechStarted as Onset
+from backend.conversation.events import SpeechStopped as Ended
 from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
-from backend.media.segmenter import Edge, Ended, Onset, Paused, Resumed, Segmenter, SegmenterState
+from backend.media.segmenter import Segmenter, SegmenterState
 
 
 def numbered(number: int) -> Frame:
@@ -17,10 +22,10 @@ def number_of(frame: bytes) -> int:
     return int.from_bytes(frame[:4], "little")
 
 
-def run(pattern: str, *, pre_roll_ms: int = 40, post_roll_ms: int = 40, hangover: int = 4) -> list[int | Edge]:
+def run(pattern: str, *, pre_roll_ms: int = 40, post_roll_ms: int = 40, hangover: int = 4) -> list[int | SpeechEvent]:
     """Push one frame per letter, 's' speech and '.' silence; frames come back as their numbers."""
     segmenter = Segmenter(pre_roll_ms, post_roll_ms, hangover)
-    out: list[int | Edge] = []
+    out: list[int | SpeechEvent] = []
     for number, letter in enumerate(pattern):
         things = segmenter.push(numbered(number), letter == "s")
         out.extend(number_of(thing) if isinstance(thing, bytes) else thing for thing in things)
@@ -102,14 +107,14 @@ def test_all_speech_is_forwarded_and_silence_only_near_it(pattern: str, pre: int
 
 @given(streams, rolls, rolls, hangovers)
 def test_edges_alternate(pattern: str, pre: int, post: int, hangover: int) -> None:
-    follows: dict[type[Edge] | None, tuple[type[Edge], ...]] = {
+    follows: dict[type[SpeechEvent] | None, tuple[type[SpeechEvent], ...]] = {
         None: (Onset,),
         Onset: (Paused,),
         Paused: (Resumed, Ended),
         Resumed: (Paused,),
         Ended: (Onset,),
     }
-    last: type[Edge] | None = None
+    last: type[SpeechEvent] | None = None
     for thing in run(pattern, pre_roll_ms=pre, post_roll_ms=post, hangover=hangover):
         if not isinstance(thing, int):
             assert type(thing) in follows[last]

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from backend.conversation.events import SpeechStarted as Onset
+from backend.conversation.events import SpeechStopped as Ended
 from backend.media.frame import FRAME_MS, SILENCE, Frame
-from backend.media.segmenter import Ended, Onset, Segmenter
+from backend.media.segmenter import Segmenter
 from backend.media.vad import CATCH_UP_FRAMES, HopVad, RestingVad, RoomGate, Vad
 from backend.media.vad_silero import HOP_MS, SileroEngine
 from backend.media.wav import read_wav
@@ -22,7 +24,7 @@ EARLIER_FRAMES = {Onset: 2 * HOP_FRAMES, Ended: 2 * HOP_FRAMES}
 ROOMS = {"in silence": None, "in a room at -55 dBFS": -55.0, "in a room at -48 dBFS": -48.0}
 
 
-class Counting:
+class Counting(HopVad):
     """A detector that notes what it is given."""
 
     name = "counting"
