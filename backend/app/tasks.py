@@ -134,7 +134,7 @@ async def open_coordinator(
         scope = models.model_calls.scope
         decide = ModelDecider(models.model, settings.thinker_model, scope, tasks.kinds, chosen, tracer).decide
     dependencies = CoordinatorDependencies(
-        channels, state, tasks, decide, notifier, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
+        channels, state, tasks, decide, notifier.notify, notifier.is_on_call, shown_by(stores.pubsub.publish_page_event)
     )
     coordinator = Coordinator(dependencies, chosen)
     stores.pubsub.subscribe(EVENTS, coordinator.wake)

@@ -41,7 +41,7 @@ from backend.coordinator.store import (
     SummarizeTaskResult,
 )
 from backend.errors import CallerError, MemoryUnavailable, VoiceError
-from backend.notifications.notices import Notice, NoticeKind, Notifier
+from backend.notifications.notices import Notice, NoticeKind
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskState
@@ -114,7 +114,8 @@ class CoordinatorDependencies:
     tasks: TaskService
     decide: Callable[[Digest], Awaitable[Decision]]
     """Decides about a digest, or raises a `VoiceError`."""
-    notifier: Notifier
+    notify: Callable[[str, Notice], Awaitable[None]]
+    """Has a notice spoken on the live call of the user with that id, else on the next; see `NotificationDispatcher`."""
     is_listening: Callable[[str], Awaitable[bool]]
     """Returns whether that user is on a call now."""
     publish: Callable[[str, DecisionMade], Awaitable[None]]
@@ -306,7 +307,7 @@ class Coordinator:
         source = plan.sources[0] if len(plan.sources) == 1 else ""
         kind: NoticeKind = "result" if plan.sources else "decision"
         notice = Notice(f"decision-{plan.id}", plan.decision, kind, source, plan.at)
-        await self._on.notifier.notify(user_id, notice)
+        await self._on.notify(user_id, notice)
         actions = tuple(str(action.__struct_config__.tag) for action in plan.actions)
         event = DecisionMade(plan.id, plan.decision, tuple(plan.sources), plan.failure, actions)
         await self._on.publish(user_id, event)

@@ -121,7 +121,7 @@ class UserDataStore:
 
     name: str
     export: Callable[[str], Awaitable[Any]]
-    """User id → everything kept of that user, as JSON data."""
+    """User id → everything kept of that user, as JSON data or records that msgspec encodes."""
     erase: Callable[[str], Awaitable[None]]
     """User id → nothing of that user is left."""
 

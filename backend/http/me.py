@@ -148,7 +148,10 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
 async def export_me(here: Here, caller: Caller) -> JSONResponse:
     """Return everything that is kept of the caller, by store, as a file."""
     everything = {store.name: await store.export(caller.user) for store in here.services.user_data}
-    return JSONResponse(everything, headers={"content-disposition": 'attachment; filename="what-is-known-of-me.json"'})
+    return JSONResponse(
+        msgspec.to_builtins(everything),
+        headers={"content-disposition": 'attachment; filename="what-is-known-of-me.json"'},
+    )
 
 
 @router.get("/api/me/notices")

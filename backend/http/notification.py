@@ -96,7 +96,7 @@ async def execute_notifications(here: Here, acting: Acting) -> dict[str, int]:
     What is being delivered already is waited for, and nothing is delivered twice.
     """
     acting.take(here)
-    return await here.services.reminders.execute(acting.user or None)
+    return await here.services.reminders.scheduler.execute(acting.user or None)
 
 
 @router.get("/notification/{user_id}")

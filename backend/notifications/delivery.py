@@ -12,17 +12,18 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from backend.conversation.page_events import NoticeChanged, NoticeContent, PageEvent, ReminderChanged
 from backend.errors import MemoryUnavailable, PeerError
-from backend.notifications.notices import Notice, Notifier
+from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, delivered, notice_of, tried
 from backend.notifications.repository import ReminderRepository
+from backend.notifications.webhooks import WebhookClient
 from backend.runtime.supervisor import cancel_all
 from backend.settings.notifications import NotificationSettings
 
@@ -43,34 +44,15 @@ Show = Callable[[str, PageEvent], Awaitable[None]]
 """Shows an event on every open page of the user with that id, in every process."""
 
 
-class NoticeService(Notifier, Protocol):
-    """The notices of all users: see `notifications.dispatcher`. Every method may raise `MemoryUnavailable`."""
-
-    async def waiting(self, user_id: str) -> list[Notice]: ...
-
-    async def is_delivered(self, user_id: str, notice_id: str) -> bool: ...
-
-    async def withdraw(self, user_id: str, notice_id: str) -> bool: ...
-
-    async def is_on_call(self, user_id: str) -> bool: ...
-
-
-class Webhook(Protocol):
-    """A server of the operator's: see `notifications.webhooks`."""
-
-    async def send(self, event: str, data: Mapping[str, Any], *, delivery: str = "") -> None:
-        """Post it, under the name `delivery`. Raises a `PeerError`."""
-
-
 @dataclass(frozen=True, slots=True)
 class Routes:
     """The ways to a user. Their owner closes them after the delivery."""
 
-    notices: NoticeService
+    notices: NotificationDispatcher
     show: Show
     has_page: Callable[[str], Awaitable[bool]]
     """Whether a page of that user is open in some process."""
-    webhook: Webhook | None
+    webhook: WebhookClient | None
 
 
 class ReminderMetrics:
@@ -105,39 +87,30 @@ class ReminderMetrics:
         self._late.observe(max(0.0, late_s))
 
 
+@dataclass(frozen=True, repr=False)
 class ReminderDelivery:
     """One process's share in delivering reminders."""
 
-    def __init__(
-        self,
-        reminders: ReminderRepository,
-        routes: Routes,
-        metrics: ReminderMetrics,
-        settings: NotificationSettings,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._reminders = reminders
-        self._routes = routes
-        self._notices = routes.notices
-        self._metrics = metrics
-        self._keep_s = settings.keep_days * DAY_S
-        self._lease_s = settings.lease_s
-        self._clock = clock
-        self._settling: set[asyncio.Task[None]] = set()
+    reminders: ReminderRepository
+    routes: Routes
+    metrics: ReminderMetrics
+    settings: NotificationSettings
+    clock: Callable[[], float] = time.time
+    _settling: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     def __repr__(self) -> str:
         return f"ReminderDelivery({len(self._settling)} being settled)"
 
     async def deliver(self, owner: str, reminder_id: str) -> Outcome:
         """Do what is to be done about one reminder. Raises `MemoryUnavailable`."""
-        async with self._reminders.lease(owner, reminder_id).held() as ours:
+        async with self.reminders.lease(owner, reminder_id).held() as ours:
             return await self._begin(owner, reminder_id) if ours else "elsewhere"
 
     async def withdraw(self, owner: str, reminder_id: str, *, but: str = "") -> None:
         """Withdraw its notices that still wait, except the notice `but`."""
-        for notice in await self._notices.waiting(owner):
+        for notice in await self.routes.notices.waiting(owner):
             if notice.source == reminder_id and notice.kind == "reminder" and notice.id != but:
-                await self._notices.withdraw(owner, notice.id)
+                await self.routes.notices.withdraw(owner, notice.id)
 
     def on_delivered(self, owner: str, notice_id: str, way: Way) -> None:
         """Settle the reminder of a notice that was delivered. Returns at once."""
@@ -146,8 +119,8 @@ class ReminderDelivery:
 
     async def report(self, owner: str, reminder_id: str, event: Literal["set", "canceled"]) -> None:
         """Count what a user did, and show it on the user's open pages."""
-        self._metrics.count(event)
-        await self._routes.show(owner, ReminderChanged(reminder_id, event))
+        self.metrics.count(event)
+        await self.routes.show(owner, ReminderChanged(reminder_id, event))
 
     async def close(self) -> None:
         """Stop; what is not settled is found delivered at its next attempt."""
@@ -156,38 +129,38 @@ class ReminderDelivery:
     # --- one reminder -----------------------------------------------------------------------------------
 
     async def _begin(self, owner: str, reminder_id: str) -> Outcome:
-        now = self._clock()
+        now = self.clock()
         before: list[Reminder] = []
 
         def begin(reminder: Reminder) -> Reminder | None:
             before[:] = [reminder]
-            return begun(reminder, now, keep_s=self._keep_s, lease_s=self._lease_s)
+            return begun(reminder, now, keep_s=self.settings.keep_days * DAY_S, lease_s=self.settings.lease_s)
 
-        reminder = await self._reminders.update(owner, reminder_id, begin)
+        reminder = await self.reminders.update(owner, reminder_id, begin)
         if reminder is None or not reminder.due:
             await self.withdraw(owner, reminder_id)
             if before and before[0].due:
-                self._metrics.count("given_up")
+                self.metrics.count("given_up")
             return "nothing"
         if reminder == before[0]:
             return "nothing"  # it is not time yet
         if reminder.due != before[0].due:
-            self._metrics.came_due(now - reminder.due)
+            self.metrics.came_due(now - reminder.due)
         if reminder.missed:
             await self.withdraw(owner, reminder_id, but=reminder.notice_id)
         return await self._reach(reminder)
 
     async def _reach(self, reminder: Reminder) -> Outcome:
         owner, notice_id = reminder.owner, reminder.notice_id
-        if await self._notices.is_delivered(owner, notice_id):
+        if await self.routes.notices.is_delivered(owner, notice_id):
             await self._settle(owner, notice_id, "call")
             return "call"
-        await self._notices.notify(owner, notice_of(reminder))
-        current = await self._reminders.get(owner, reminder.id)
+        await self.routes.notices.notify(owner, notice_of(reminder))
+        current = await self.reminders.get(owner, reminder.id)
         if current is None or current.notice_id != notice_id:  # called off meanwhile
-            await self._notices.withdraw(owner, notice_id)
+            await self.routes.notices.withdraw(owner, notice_id)
             return "nothing"
-        on_call = await self._notices.is_on_call(owner)
+        on_call = await self.routes.notices.is_on_call(owner)
         if on_call and reminder.tries < CALL_TRIES:
             await self._try_again(reminder, on_call=True)
             return "call"
@@ -200,14 +173,14 @@ class ReminderDelivery:
 
     async def _shown(self, reminder: Reminder) -> bool:
         """Show it on the user's pages. Return whether one of them confirms it."""
-        if not await self._routes.has_page(reminder.owner):
+        if not await self.routes.has_page(reminder.owner):
             return False
         notice = notice_of(reminder)
         content = NoticeContent(notice.kind, notice.text, notice.source)
-        await self._routes.show(reminder.owner, NoticeChanged(notice.id, "waiting", content))
+        await self.routes.show(reminder.owner, NoticeChanged(notice.id, "waiting", content))
         try:
             async with asyncio.timeout(SHOWN_WITHIN_S):
-                while not await self._notices.is_delivered(reminder.owner, notice.id):  # noqa: ASYNC110 - in any process
+                while not await self.routes.notices.is_delivered(reminder.owner, notice.id):  # noqa: ASYNC110 - in any process
                     await asyncio.sleep(POLL_EVERY_S)
         except TimeoutError:
             return False
@@ -216,41 +189,41 @@ class ReminderDelivery:
 
     async def _sent(self, reminder: Reminder) -> bool:
         """Post it to the webhook. Return whether its server accepted it."""
-        if self._routes.webhook is None:
+        if self.routes.webhook is None:
             return False
         data = {"user": reminder.owner, **reminder.to_json()}
         try:
-            await self._routes.webhook.send("reminder", data, delivery=reminder.notice_id)
+            await self.routes.webhook.send("reminder", data, delivery=reminder.notice_id)
         except MemoryUnavailable:
             raise
         except PeerError as error:
             log.info("the webhook did not accept a reminder: %s", error)
-            self._metrics.count("refused")
+            self.metrics.count("refused")
             return False
-        await self._notices.withdraw(reminder.owner, reminder.notice_id)
+        await self.routes.notices.withdraw(reminder.owner, reminder.notice_id)
         await self._settle(reminder.owner, reminder.notice_id, "webhook")
         return True
 
     async def _try_again(self, reminder: Reminder, *, on_call: bool) -> None:
         def again(current: Reminder) -> Reminder:
             same = current.notice_id == reminder.notice_id
-            return tried(current, self._clock(), on_call=on_call) if same else current
+            return tried(current, self.clock(), on_call=on_call) if same else current
 
-        await self._reminders.update(reminder.owner, reminder.id, again)
+        await self.reminders.update(reminder.owner, reminder.id, again)
 
     async def _settle(self, owner: str, notice_id: str, way: Way) -> None:
         reminder_id = notice_id.removeprefix("reminder-").rpartition("-")[0]
-        now = self._clock()
+        now = self.clock()
         settled: list[Reminder] = []
 
         def settle(reminder: Reminder) -> Reminder | None:
             settled[:] = [reminder] if reminder.due and reminder.notice_id == notice_id else []
             return delivered(reminder, notice_id, now)
 
-        await self._reminders.update(owner, reminder_id, settle)
+        await self.reminders.update(owner, reminder_id, settle)
         if settled:
-            self._metrics.count(way)
-            await self._routes.show(owner, ReminderChanged(reminder_id, "delivered", way))
+            self.metrics.count(way)
+            await self.routes.show(owner, ReminderChanged(reminder_id, "delivered", way))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         async def quietly() -> None:

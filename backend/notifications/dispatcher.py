@@ -23,7 +23,7 @@ from backend.conversation.page_events import NoticeChanged, NoticeContent
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeRepository, spoken_text
 from backend.runtime.faults import call_listener
-from backend.runtime.supervisor import cancel_all, supervised
+from backend.runtime.supervisor import cancel_all, event_or_timeout, supervised
 from backend.storage.client import Lease
 from backend.storage.pubsub import PubSub
 
@@ -94,9 +94,7 @@ class Subscription:
                 self._pass_on(await self._dispatcher.pending_for(self))
             except MemoryUnavailable:
                 log.debug("notices are out of reach for a call")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(REFRESH_S):
-                    await self._changed.wait()
+            await event_or_timeout(self._changed, REFRESH_S)
 
     def _pass_on(self, notices: Iterable[Notice]) -> None:
         """Tell the turn machine what is new, and what is not to be spoken any more."""

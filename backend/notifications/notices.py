@@ -14,14 +14,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
-from redis.asyncio import Redis
 
-from backend.runtime.faults import decode_or_skip
-from backend.runtime.json_objects import Json
-from backend.storage.client import Lease, Pipe, RedisClient
+from backend.runtime.faults import decode_all
+from backend.storage.client import Lease, Pipe, RedisStore
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +36,10 @@ TEXT_LIMIT = 2_000
 
 LATE_S = 120
 """Seconds after which a reminder is late."""
-UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+
+_waiting = "user:{}:notices".format
+_delivered = "user:{}:notices:told".format
+_active = "user:{}:teller".format
 
 NoticeKind = Literal["result", "decision", "reminder", "note"]
 
@@ -55,30 +56,21 @@ class Notice(msgspec.Struct, frozen=True):
     """Unix time in seconds."""
 
 
+_decoder = msgspec.json.Decoder(Notice)
+
+
 def spoken_text(notice: Notice, now: float) -> str:
     """Return what the Responder is given to say at `now`: a reminder that comes late says so."""
     late_s = now - notice.at
     if notice.kind != "reminder" or late_s < LATE_S:
         return notice.text
-    count, unit = next((late_s // seconds, unit) for seconds, unit in UNITS if late_s >= seconds)
+    units = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
+    count, unit = next((late_s // seconds, unit) for seconds, unit in units if late_s >= seconds)
     return f"{notice.text} (It was due {count:.0f} {unit}{'' if count == 1 else 's'} ago.)"
 
 
-class Notifier(Protocol):
-    """How other rooms have a notice delivered: see `notifications.dispatcher`."""
-
-    async def notify(self, user_id: str, notice: Notice) -> None:
-        """Have it spoken on the user's live call, else on the next. Raises `MemoryUnavailable`: try again."""
-
-
-class NoticeRepository:
+class NoticeRepository(RedisStore):
     """The notices of all users."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._client = RedisClient(redis)
-
-    def __repr__(self) -> str:
-        return f"NoticeRepository({self._client})"
 
     async def add(self, user_id: str, notice: Notice) -> bool:
         """Keep a notice until it is delivered. Return False when it waits already, or was delivered."""
@@ -138,9 +130,8 @@ class NoticeRepository:
         """Return whether a call of that user is there to speak notices."""
         return bool(await self._client.call(lambda redis: redis.exists(_active(user_id))))
 
-    async def export(self, user_id: str) -> list[Json]:
-        """Return all notices of a user as JSON data, for the user to take away."""
-        return [msgspec.to_builtins(notice) for notice in await self.waiting(user_id)]
+    export = waiting
+    """Return all notices of a user, for the user to take away."""
 
     async def erase(self, user_id: str) -> None:
         """Delete all notices of a user, and that there were any."""
@@ -150,20 +141,4 @@ class NoticeRepository:
 
 def _decoded(raw: Iterable[bytes]) -> list[Notice]:
     """Return the notices that can be decoded, oldest first."""
-    found = (decode_or_skip("notice", value, _decoder.decode) for value in raw)
-    return sorted((notice for notice in found if notice is not None), key=lambda notice: notice.at)
-
-
-def _waiting(user_id: str) -> str:
-    return f"user:{user_id}:notices"
-
-
-def _delivered(user_id: str) -> str:
-    return f"user:{user_id}:notices:told"
-
-
-def _active(user_id: str) -> str:
-    return f"user:{user_id}:teller"
-
-
-_decoder = msgspec.json.Decoder(Notice)
+    return sorted(decode_all("notice", raw, _decoder.decode), key=lambda notice: notice.at)

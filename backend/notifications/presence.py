@@ -10,23 +10,17 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
-from redis.asyncio import Redis
-
 from backend.errors import MemoryUnavailable
-from backend.storage.client import RedisClient
+from backend.storage.client import RedisStore
 
 LAPSES_S = 40
 """Seconds a page counts as open after it was last marked so: more than two heartbeats of its stream."""
 
+_pages = "user:{}:pages".format
 
-class Presence:
+
+class Presence(RedisStore):
     """The open pages of all users."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._client = RedisClient(redis)
-
-    def __repr__(self) -> str:
-        return f"Presence({self._client})"
 
     async def mark_open(self, user_id: str, stream: str) -> None:
         """Count that stream as open for now. Never fails: a heartbeat marks it again when Redis was away."""
@@ -46,7 +40,3 @@ class Presence:
     async def is_open(self, user_id: str) -> bool:
         """Return whether that user has a page open in any process. Raises `MemoryUnavailable`."""
         return bool(await self._client.call(lambda redis: redis.zcount(_pages(user_id), time.time(), "+inf")))
-
-
-def _pages(user_id: str) -> str:
-    return f"user:{user_id}:pages"

@@ -18,8 +18,8 @@ from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, TooMany
 from backend.notifications.reminders import Reminder
-from backend.runtime.faults import decode_or_skip
-from backend.storage.client import Lease, Pipe, RedisClient
+from backend.runtime.faults import decode_all, decode_or_skip
+from backend.storage.client import Lease, Pipe, RedisStore
 
 DUE = "reminders:due"
 BUSY_S = 86_400
@@ -30,22 +30,22 @@ ReminderKey = tuple[str, str]
 Update = Callable[[Reminder], Reminder | None]
 """A record → what becomes of it, None to delete it. May be called more than once."""
 _decoder = msgspec.json.Decoder(Reminder)
+_records = "user:{}:reminders".format
+_lease = "user:{}:reminder:{}:taken".format
+_member = "{} {}".format
 
 
 class UnreadableReminder(MemoryUnavailable):
     """A stored reminder cannot be decoded by this version; it is left as it is, for a version that can."""
 
 
-class ReminderRepository:
+class ReminderRepository(RedisStore):
     """The reminders, as one process has them."""
 
     def __init__(self, redis: Redis, *, per_user: int = 100, lease_s: float = 10.0) -> None:
-        self._client = RedisClient(redis)
+        super().__init__(redis)
         self._per_user = per_user
         self._lease_s = lease_s
-
-    def __repr__(self) -> str:
-        return f"ReminderRepository({self._client})"
 
     # --- what users do ----------------------------------------------------------------------------------
 
@@ -72,19 +72,18 @@ class ReminderRepository:
         return await self._client.transact(key, read=read, write=write)
 
     async def all_of(self, owner: str) -> list[Reminder]:
-        """Return all of a user's, the next one first."""
+        """Return all of a user's reminders, the next one first."""
         raw = await self._client.call(lambda redis: redis.hvals(_records(owner)))
-        found = (decode_or_skip("reminder", value, _decoder.decode) for value in raw)
-        reminders = (reminder for reminder in found if reminder is not None)
+        reminders = decode_all("reminder", raw, _decoder.decode)
         return sorted(reminders, key=lambda reminder: reminder.due or reminder.at)
 
     async def get(self, owner: str, reminder_id: str) -> Reminder | None:
-        """Return one of them; None when there is no such one."""
+        """Return a user's reminder; None when the user has none of that id."""
         raw = await self._client.call(lambda redis: redis.hget(_records(owner), reminder_id))
         return None if raw is None else _decode(raw)
 
     async def remove(self, owner: str, reminder_id: str) -> Reminder | None:
-        """Delete one and return what it was; None when there is no such one."""
+        """Delete a reminder and return what it was; None when there is no such one."""
         removed: list[Reminder] = []
         await self.update(owner, reminder_id, removed.append)
         return removed[-1] if removed else None
@@ -142,18 +141,6 @@ def _decode(raw: bytes) -> Reminder:
     return reminder
 
 
-def _member(owner: str, reminder_id: str) -> str:
-    return f"{owner} {reminder_id}"
-
-
 def _key(member: bytes) -> ReminderKey:
     owner, _, reminder_id = member.decode().rpartition(" ")
     return owner, reminder_id
-
-
-def _records(owner: str) -> str:
-    return f"user:{owner}:reminders"
-
-
-def _lease(owner: str, reminder_id: str) -> str:
-    return f"user:{owner}:reminder:{reminder_id}:taken"

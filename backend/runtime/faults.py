@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -35,6 +35,12 @@ def decode_or_skip(kind: str, raw: R, decode: Callable[[R], T]) -> T | None:
     except (msgspec.MsgspecError, ValueError, TypeError, LookupError, AttributeError) as error:
         skip_record(kind, error)
         return None
+
+
+def decode_all(kind: str, raw: Iterable[R], decode: Callable[[R], T]) -> list[T]:
+    """Return what of `raw` can be decoded, in order; the rest is skipped and counted under `kind`."""
+    found = (decode_or_skip(kind, each, decode) for each in raw)
+    return [each for each in found if each is not None]
 
 
 def skip_record(kind: str, error: Exception) -> None:

@@ -12,7 +12,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 log = logging.getLogger(__name__)
@@ -65,6 +65,13 @@ async def cancel_all(tasks: Collection[asyncio.Task[Any]], *, within_s: float | 
         task.cancel()
     if tasks:
         await asyncio.wait(tasks, timeout=within_s)
+
+
+async def event_or_timeout(event: asyncio.Event, within_s: float) -> None:
+    """Wait until `event` is set, for `within_s` seconds at most."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await event.wait()
 
 
 def leave_behind(task: asyncio.Task[Any]) -> None:

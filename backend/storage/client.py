@@ -132,6 +132,16 @@ class RedisClient:
         return cast(T, await self.call(lambda redis: redis.transaction(attempt, *keys, value_from_callable=True)))
 
 
+class RedisStore:
+    """A store of records over a Redis client that stays its owner's. Its methods may raise `MemoryUnavailable`."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._client = RedisClient(redis)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._client})"
+
+
 class CircuitBreaker:
     """A circuit breaker: after a failure, calls fail at once for `rest_s` seconds instead of each waiting its timeout.
 

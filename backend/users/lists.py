@@ -6,38 +6,43 @@ ignored.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import msgspec
 from redis.asyncio import Redis
 
-from backend.errors import MemoryUnavailable
+from backend.errors import BadRequest, MemoryUnavailable
 from backend.runtime.faults import decode_or_skip
-from backend.storage.client import Pipe, RedisClient
+from backend.storage.client import Pipe, RedisStore
 
 T = TypeVar("T")
 
 
-class UserLists(Generic[T]):
+class UserLists(RedisStore, Generic[T]):
     """The lists `user:{id}:{name}` of all users, each kept `ttl_s` seconds after its last change; None: for good.
 
     The list of the empty user id is empty and stays so. Every method may raise `MemoryUnavailable`.
     """
 
-    def __init__(self, redis: Redis, name: str, kind: type[T], *, ttl_s: int | None = None) -> None:
-        self._client = RedisClient(redis)
-        self._name = name
-        self._decoder = msgspec.json.Decoder(kind)
-        self._ttl_s = ttl_s
+    name: ClassVar[str]
+    kind: type[T]
+    """The type of the records."""
 
-    def __repr__(self) -> str:
-        return f"UserLists({self._name}, {self._client!r})"
+    def __init__(self, redis: Redis, *, ttl_s: int | None = None, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(redis)
+        self._decoder = msgspec.json.Decoder(self.kind)
+        self._ttl_s = ttl_s
+        self._clock = clock
 
     async def read(self, user_id: str) -> list[T]:
         """Return the list in the order it was written in."""
         raw = await self._client.call(lambda redis: redis.get(self._key(user_id))) if user_id else None
         return self._decoded(raw)[0]
+
+    export = read
+    """Return the records for the user's export."""
 
     async def change(self, user_id: str, change: Callable[[list[T]], list[T]]) -> list[T]:
         """Return what `change`, a pure function, made of the list.
@@ -68,12 +73,20 @@ class UserLists(Generic[T]):
         try:
             stored = [] if raw is None else msgspec.json.decode(raw, type=list[msgspec.Raw])
         except msgspec.DecodeError as error:
-            raise MemoryUnavailable(f"A user's {self._name} cannot be read.") from error
-        records = [decode_or_skip(self._name, one, self._decoder.decode) for one in stored]
+            raise MemoryUnavailable(f"A user's {self.name} cannot be read.") from error
+        records = [decode_or_skip(self.name, one, self._decoder.decode) for one in stored]
         return (
             [record for record in records if record is not None],
             [msgspec.Raw(bytes(one)) for one, record in zip(stored, records, strict=True) if record is None],
         )
 
     def _key(self, user_id: str) -> str:
-        return f"user:{user_id}:{self._name}"
+        return f"user:{user_id}:{self.name}"
+
+
+def one_line(text: str, limit: int, message: str, hint: str | None = None) -> str:
+    """Return a user's text on one line. Raises `BadRequest` with `message` unless it has 1 to `limit` characters."""
+    line = " ".join(text.split())
+    if not line or len(line) > limit:
+        raise BadRequest(message, hint=hint)
+    return line

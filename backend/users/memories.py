@@ -8,16 +8,11 @@ a user. The empty user id has no memories.
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-from redis.asyncio import Redis
-
 from backend.errors import BadRequest
-from backend.runtime.json_objects import Json
-from backend.users.lists import UserLists
+from backend.users.lists import UserLists, one_line
 
 LIMIT = 200
 """Memories of one user; the oldest is dropped."""
@@ -40,15 +35,11 @@ class StoredMemory:
         return f"StoredMemory({self.id}, {len(self.text)} characters)"  # and nobody's words
 
 
-class Memories:
-    """All users' memories over a Redis client that stays its owner's. Every method may raise `MemoryUnavailable`."""
+class Memories(UserLists[StoredMemory]):
+    """All users' memories. Every method may raise `MemoryUnavailable`."""
 
-    def __init__(self, client: Redis, *, ttl_s: int | None = None, clock: Callable[[], float] = time.time) -> None:
-        self._lists = UserLists(client, "memories", StoredMemory, ttl_s=ttl_s)
-        self._clock = clock
-
-    def __repr__(self) -> str:
-        return f"Memories({self._lists!r})"
+    name = "memories"
+    kind = StoredMemory
 
     async def add(self, user_id: str, text: str, tags: Sequence[str] = ()) -> StoredMemory:
         """Keep a memory; of more than `LIMIT` the oldest is dropped.
@@ -57,13 +48,13 @@ class Memories:
         """
         if not user_id:
             raise BadRequest("Memories can be kept only for a known user.")
-        new = StoredMemory(f"mem_{secrets.token_hex(8)}", checked_text(text), self._clock(), checked_tags(tags))
-        await self._lists.change(user_id, lambda kept: [*kept, new][-LIMIT:])
+        new = StoredMemory(f"mem_{secrets.token_hex(8)}", _text(text), self._clock(), _tags(tags))
+        await self.change(user_id, lambda kept: [*kept, new][-LIMIT:])
         return new
 
     async def all(self, user_id: str) -> list[StoredMemory]:
         """Return every memory, the newest first."""
-        return (await self._lists.read(user_id))[::-1]
+        return (await self.read(user_id))[::-1]
 
     async def get(self, user_id: str, memory_id: str) -> StoredMemory | None:
         """Return that memory, or None."""
@@ -73,15 +64,15 @@ class Memories:
         self, user_id: str, memory_id: str, *, text: str | None = None, tags: Sequence[str] | None = None
     ) -> StoredMemory | None:
         """Change the text or the tags of a memory; None when there is no such memory. Raises `BadRequest`."""
-        new_text = None if text is None else checked_text(text)
-        new_tags = None if tags is None else checked_tags(tags)
+        new_text = None if text is None else _text(text)
+        new_tags = None if tags is None else _tags(tags)
 
         def changed(one: StoredMemory) -> StoredMemory:
             if one.id != memory_id:
                 return one
             return replace(one, text=new_text or one.text, tags=one.tags if new_tags is None else new_tags)
 
-        return _named(await self._lists.change(user_id, lambda kept: list(map(changed, kept))), memory_id)
+        return _named(await self.change(user_id, lambda kept: list(map(changed, kept))), memory_id)
 
     async def delete(self, user_id: str, memory_id: str) -> bool:
         """Delete a memory, and return whether there was one."""
@@ -92,27 +83,18 @@ class Memories:
             found = _named(kept, memory_id) is not None
             return [one for one in kept if one.id != memory_id]
 
-        await self._lists.change(user_id, without)
+        await self.change(user_id, without)
         return found
 
-    async def erase(self, user_id: str) -> None:
-        """Delete every memory of that user."""
-        await self._lists.erase(user_id)
-
-    async def export(self, user_id: str) -> list[Json]:
-        """Return every memory as JSON data, for the user's export."""
-        return [msgspec.to_builtins(one) | {"tags": list(one.tags)} for one in await self.all(user_id)]
+    async def export(self, user_id: str) -> list[StoredMemory]:
+        return await self.all(user_id)
 
 
-def checked_text(text: str) -> str:
-    """Return the text in the form it is kept in: one line. Raises `BadRequest`."""
-    line = " ".join(text.split())
-    if not line or len(line) > TEXT_LIMIT:
-        raise BadRequest(f"A memory has 1 to {TEXT_LIMIT:,} characters.")
-    return line
+def _text(text: str) -> str:
+    return one_line(text, TEXT_LIMIT, f"A memory has 1 to {TEXT_LIMIT:,} characters.")
 
 
-def checked_tags(tags: Sequence[str]) -> tuple[str, ...]:
+def _tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return the tags in lower case, each once. Raises `BadRequest`."""
     cleaned = tuple(dict.fromkeys(tag.strip().lower() for tag in tags if tag.strip()))
     if len(cleaned) > TAG_LIMIT or any(len(tag) > TAG_CHARS for tag in cleaned):

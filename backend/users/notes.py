@@ -10,18 +10,12 @@ A due note is *brought up* once in each conversation. It remembers in which ones
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-import msgspec
-from redis.asyncio import Redis
-
 from backend.errors import BadRequest
-from backend.runtime.json_objects import Json
-from backend.users.lists import UserLists
+from backend.users.lists import UserLists, one_line
 
 OPEN_LIMIT = 100
 """Open notes of one user. One more is refused: a note that disappeared by itself would be a broken promise."""
@@ -83,15 +77,11 @@ class StoredNote:
         return rested and self.is_due(now, zone)
 
 
-class Notes:
-    """All users' notes over a Redis client that stays its owner's. A note of another user does not exist."""
+class Notes(UserLists[StoredNote]):
+    """All users' notes. A note of another user does not exist."""
 
-    def __init__(self, client: Redis, *, ttl_s: int | None = None, clock: Callable[[], float] = time.time) -> None:
-        self._lists = UserLists(client, "notes", StoredNote, ttl_s=ttl_s)
-        self._clock = clock
-
-    def __repr__(self) -> str:
-        return f"Notes({self._lists!r})"
+    name = "notes"
+    kind = StoredNote
 
     async def add(self, user_id: str, text: str, due: str = "") -> StoredNote:
         """Keep a note; one like it that is open already stays as it is.
@@ -101,7 +91,8 @@ class Notes:
         if not user_id:
             raise BadRequest("Notes can be kept only for a known user.")
         now = self._clock()
-        new = StoredNote(f"note_{secrets.token_hex(4)}", checked_text(text), now, due, now, touched=now)
+        line = one_line(text, TEXT_LIMIT, f"A note has 1 to {TEXT_LIMIT} characters.", "Say in short what to note.")
+        new = StoredNote(f"note_{secrets.token_hex(4)}", line, now, due, now, touched=now)
 
         def with_it(kept: list[StoredNote]) -> list[StoredNote]:
             if any(_alike(one, new) for one in kept):
@@ -110,11 +101,11 @@ class Notes:
                 raise BadRequest(f"There are {OPEN_LIMIT} open notes already.", hint="Resolve some of them first.")
             return _fresh([*kept, new], now)
 
-        return next(one for one in await self._lists.change(user_id, with_it) if _alike(one, new))
+        return next(one for one in await self.change(user_id, with_it) if _alike(one, new))
 
     async def all(self, user_id: str) -> list[StoredNote]:
         """Return every note, the oldest first, resolved ones included."""
-        return _fresh(await self._lists.read(user_id), self._clock())
+        return _fresh(await self.read(user_id), self._clock())
 
     async def snooze(self, user_id: str, note_id: str, due: str) -> StoredNote | None:
         """Let a note be due from `due` on, and open if it was not; None when there is no such note."""
@@ -135,23 +126,18 @@ class Notes:
         now = self._clock()
         chosen: list[StoredNote] = []
 
+        def brought_up(one: StoredNote) -> StoredNote:
+            return replace(one, told=(*one.told, conversation_id)[-CONVERSATION_LIMIT:], touched=now)
+
         def marked(kept: list[StoredNote]) -> list[StoredNote]:
             due = [one for one in kept if one.comes_up(now, zone) and conversation_id not in one.told]
             chosen[:] = sorted(due, key=lambda one: one.due_at(zone) or 0.0)[:limit]
-            return [_brought_up(one, conversation_id, now) if one in chosen else one for one in kept]
+            return [brought_up(one) if one in chosen else one for one in kept]
 
-        marked(await self._lists.read(user_id))
+        marked(await self.read(user_id))
         if chosen:  # hardly ever: most turns are spared the transaction
-            await self._lists.change(user_id, marked)
+            await self.change(user_id, marked)
         return chosen
-
-    async def export(self, user_id: str) -> list[Json]:
-        """Return every note as JSON data, for the user's export."""
-        return [msgspec.to_builtins(one) | {"told": list(one.told)} for one in await self._lists.read(user_id)]
-
-    async def erase(self, user_id: str) -> None:
-        """Delete every note of that user."""
-        await self._lists.erase(user_id)
 
     async def _replace(self, user_id: str, note_id: str, **changes: Any) -> StoredNote | None:
         now = self._clock()
@@ -159,15 +145,7 @@ class Notes:
         def changed(kept: list[StoredNote]) -> list[StoredNote]:
             return _fresh([replace(one, **changes) if one.id == note_id else one for one in kept], now)
 
-        return next((one for one in await self._lists.change(user_id, changed) if one.id == note_id), None)
-
-
-def checked_text(text: str) -> str:
-    """Return the text in the form it is kept in: one line. Raises `BadRequest`."""
-    line = " ".join(text.split())
-    if not line or len(line) > TEXT_LIMIT:
-        raise BadRequest(f"A note has 1 to {TEXT_LIMIT} characters.", hint="Say in short what to note.")
-    return line
+        return next((one for one in await self.change(user_id, changed) if one.id == note_id), None)
 
 
 def _alike(one: StoredNote, other: StoredNote) -> bool:
@@ -175,13 +153,8 @@ def _alike(one: StoredNote, other: StoredNote) -> bool:
     return one.open and (one.text.casefold(), one.due) == (other.text.casefold(), other.due)
 
 
-def _brought_up(one: StoredNote, conversation_id: str, now: float) -> StoredNote:
-    return replace(one, told=(*one.told, conversation_id)[-CONVERSATION_LIMIT:], touched=now)
-
-
-def _fresh(kept: Iterable[StoredNote], now: float) -> list[StoredNote]:
+def _fresh(kept: list[StoredNote], now: float) -> list[StoredNote]:
     """Return the notes without the resolved ones that are too old or too many."""
-    kept = list(kept)
     resolved = sorted((one.resolved for one in kept if one.resolved > now - RESOLVED_S), reverse=True)
     oldest = resolved[:RESOLVED_LIMIT][-1] if resolved else now
     return [one for one in kept if one.open or one.resolved >= oldest]

@@ -49,7 +49,7 @@ class Rig:
                 self.state,
                 FakeTasks(self.world, fate),
                 self.decider.decide,
-                FakeNotifier(self.world, fate),
+                FakeNotifier(self.world, fate).notify,
                 self._is_listening,
                 self._publish,
             ),

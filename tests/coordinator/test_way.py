@@ -57,7 +57,9 @@ async def test_a_digest_passes_the_documented_files() -> None:
         redis = connect(server.url)
         channels, state, decider = Channels(redis, "one"), CoordinatorState(redis), ScriptedDecider(fate, DECISION)
         tasks, notifier = RecordedTasks(world.ended(1)), FakeNotifier(world, fate)
-        dependencies = CoordinatorDependencies(channels, state, tasks, decider.decide, notifier, is_listening, publish)
+        dependencies = CoordinatorDependencies(
+            channels, state, tasks, decider.decide, notifier.notify, is_listening, publish
+        )
         coordinator = Coordinator(dependencies, options(gather_s=0, listener_after_s=0))
         with files_passed() as passed:
             pipe = redis.pipeline(transaction=True)

@@ -166,7 +166,7 @@ class Process:
             self.state,
             FakeTasks(world, self.fate),
             self.decider.decide,
-            FakeNotifier(world, self.fate),
+            FakeNotifier(world, self.fate).notify,
             self._is_listening,
             self._publish,
         )

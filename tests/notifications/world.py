@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from fakeredis import FakeServer
 
 from backend.conversation.page_events import NoticeChanged, PageEvent
-from backend.notifications.delivery import Outcome, ReminderDelivery, ReminderMetrics, Routes, Webhook
+from backend.notifications.delivery import Outcome, ReminderDelivery, ReminderMetrics, Routes
 from backend.notifications.notices import Notice
 from backend.notifications.reminders import Reminder
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.schedule import planned
 from backend.notifications.service import ReminderScheduler
-from backend.notifications.webhooks import WebhookFailed
+from backend.notifications.webhooks import WebhookClient, WebhookFailed
 from backend.settings.notifications import NotificationSettings
 from tests.support.crashing import Countdown, CrashingRedis
 
@@ -59,7 +59,7 @@ class World:
 
 @dataclass
 class FakeNotices:
-    """`NoticeService` that outlives the process, each notice once by its id."""
+    """A `NotificationDispatcher` whose notices outlive the process, each once by its id."""
 
     world: World
     fate: Countdown
@@ -110,16 +110,16 @@ class FakeWebhook:
 class Process:
     """One process that delivers reminders, and may die at any await."""
 
-    def __init__(self, world: World, dies_after: int | None = None, webhook: Webhook | None = None) -> None:
+    def __init__(self, world: World, dies_after: int | None = None, webhook: WebhookClient | None = None) -> None:
         self.world = world
         self.fate = Countdown(dies_after)
         self.redis = CrashingRedis(world.server, self.fate)
         self.reminders = ReminderRepository(self.redis, per_user=5, lease_s=LEASE_S)
         self.notices = FakeNotices(world, self.fate)
-        webhook = webhook or (FakeWebhook(world, self.fate) if world.webhook else None)
+        used: Any = webhook or (FakeWebhook(world, self.fate) if world.webhook else None)
         self.delivery = ReminderDelivery(
             self.reminders,
-            Routes(self.notices, self._show, self._has_page, webhook),
+            Routes(cast(Any, self.notices), self._show, self._has_page, used),
             ReminderMetrics(),
             SETTINGS,
             world.clock,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 from redis.asyncio import Redis
 
@@ -59,7 +60,8 @@ async def test_they_are_exported_and_erased() -> None:
     async with memories() as (store, client, _):
         one = await store.add("ada", "A secret.", ["x"])
         await store.add("bo", "Another.")
-        assert await store.export("ada") == [{"id": one.id, "text": "A secret.", "created": 1_000.0, "tags": ["x"]}]
+        exported = msgspec.json.decode(msgspec.json.encode(await store.export("ada")))
+        assert exported == [{"id": one.id, "text": "A secret.", "created": 1_000.0, "tags": ["x"]}]
         await store.erase("ada")
         assert await store.all("ada") == []
         assert await client.keys() == [b"user:bo:memories"]

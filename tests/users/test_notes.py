@@ -79,7 +79,7 @@ async def test_they_are_exported_and_erased() -> None:
     async with notes() as (store, client, _):
         one = await store.add("ada", "a secret", TOMORROW)
         await store.add("bo", "another")
-        [exported] = await store.export("ada")
+        [exported] = msgspec.to_builtins(await store.export("ada"))
         assert (exported["id"], exported["text"], exported["due"]) == (one.id, "a secret", TOMORROW)
         await store.erase("ada")
         assert await store.export("ada") == []
