@@ -13,6 +13,7 @@ import re
 import threading
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -119,6 +120,7 @@ def test_a_library_is_reached_inside_in_one_file(modules: str) -> None:
     assert reached == {INSIDE[modules]}
 
 
+@cache
 def modules_of(path: Path) -> set[str]:
     """The modules a file imports from."""
     nodes = [*ast.walk(ast.parse(path.read_text()))]

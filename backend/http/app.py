@@ -72,7 +72,7 @@ def build_app(
     )
     install(app)
     for module in ROUTES:
-        app.include_router(module.router)
+        app.router.routes += module.router.routes  # as they are: `include_router` would analyse each of them again
     for path, endpoint in services.endpoints.items():
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     page.serve_page(app, services.frontend)
