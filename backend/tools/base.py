@@ -136,6 +136,7 @@ class Tool:
 
 
 F = TypeVar("F", bound=Function)
+T = TypeVar("T")
 
 
 def tool(
@@ -222,7 +223,7 @@ class Clock:
         return datetime.fromtimestamp(self.time(), UTC)
 
 
-def fitting(entries: Sequence[Json]) -> list[Json]:
+def fitting(entries: Sequence[T]) -> list[T]:
     """Return the first entries of a list, as many as a result has room for (`LIST_CAP`)."""
     room = LIST_CAP
     chosen = []
@@ -274,7 +275,10 @@ def _split(name: str, function: Function) -> tuple[type[BaseModel], Json, Mappin
             services[parameter.name] = hint
     try:
         model = create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
-        schema = without_keywords(model.model_json_schema(), _is_title)
+        # pydantic generates titles, and they only cost tokens
+        schema = without_keywords(
+            model.model_json_schema(), lambda keyword, value: keyword == "title" and isinstance(value, str)
+        )
     except PydanticUserError as error:
         raise BadPlugin(f"Tool {name} has parameters without a JSON schema: {error}.") from error
     schema.setdefault("properties", {})
@@ -302,10 +306,6 @@ def _described(hint: Any) -> Any:
     base, *extras = get_args(hint)
     extras = [Field(description=extra) if isinstance(extra, str) else extra for extra in extras]
     return Annotated[(base, *extras)]
-
-
-def _is_title(keyword: str, value: Any) -> bool:
-    return keyword == "title" and isinstance(value, str)  # pydantic generates them, and they only cost tokens
 
 
 def without_keywords(schema: Any, unwanted: Callable[[str, Any], bool]) -> Any:

@@ -5,9 +5,8 @@ Times are read on the user's own clock. Changing and deleting needs the user's a
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -16,14 +15,12 @@ from pydantic import Field
 from backend.calendar.base import NOTES_LIMIT, TITLE_LIMIT, BadEvent, EventChanges, EventDraft, Moment, Occurrence
 from backend.calendar.calendars import Calendars
 from backend.calendar.edits import after
+from backend.calendar.events import as_datetime
 from backend.calendar.when import parse_when, settled
-from backend.errors import MemoryUnavailable
-from backend.storage.memory import Memory
-from backend.tools.base import OURS, Clock, Json, Principal, Result, fitting, tool
+from backend.storage.memory import Memory, briefly
+from backend.tools.base import OURS, Clock, Principal, Result, fitting, tool
 from backend.tools.fetch import refused
-from backend.users.profile import load_profile
-
-log = logging.getLogger(__name__)
+from backend.users.profile import UserProfile, load_profile
 
 MEMORY_WITHIN_S = 0.5
 """Seconds to wait for the user's time zone."""
@@ -56,16 +53,16 @@ SPAN = timedelta(days=7)
 """The time listed when no end is given."""
 SPAN_LIMIT = timedelta(days=366)
 
+private_tool = partial(tool, requires_auth=True, cache=False, clients=OURS | {"copilot"})
+"""Declares a tool on data of one user: they are signed in, and no answer from it is shared."""
 
-@tool(
+
+@private_tool(
     "calendar_list_events",
     "Lists what is in the user's calendar between two moments, repeating events included.",
-    requires_auth=True,
-    cache=False,
     guidance="Calendar: to change or delete an event, list it first and use its id, and the occurrence of a repeating "
     "one, exactly as given. Both ask the user first: nothing is done until they have agreed and the same call was made "
     "again.",
-    clients=OURS | {"copilot"},
     persistent=True,
 )
 async def calendar_list_events(
@@ -83,25 +80,20 @@ async def calendar_list_events(
     first, last = _span(start, end, clock.now(), zone)
     listing = await calendars.between(principal.user_id, first, last)
     found = [one for one in listing.occurrences if matches(f"{one.title} {one.location} {one.notes}", query)]
-    matching = [shown(one, zone) for one in found]
-    events = fitting(matching)
-    data: Json = {"events": events, "from": first.isoformat(), "to": last.isoformat()}
-    if len(events) < len(matching):
-        data["more"] = len(matching) - len(events)
-    if listing.unreadable:
-        data["left_out"] = f"{listing.unreadable} that cannot be read"
-    return Result(data | {"calendar": calendars.store.label}, note="" if zone else NO_ZONE)
+    events = fitting([shown(one, zone) for one in found])
+    more = {"more": len(found) - len(events)} if len(events) < len(found) else {}
+    left_out = {"left_out": f"{listing.unreadable} that cannot be read"} if listing.unreadable else {}
+    span = {"from": first.isoformat(), "to": last.isoformat()}
+    data = {"events": events, **span, **more, **left_out, "calendar": calendars.store.label}
+    return Result(data, note="" if zone else NO_ZONE)
 
 
-@tool(
+@private_tool(
     "calendar_create_event",
     "Puts an event, also an all-day or repeating one, into the user's calendar.",
-    requires_auth=True,
-    cache=False,
     deadline_s=10.0,
     guidance="Calendar: send moments on the user's clock as YYYY-MM-DDTHH:MM, or YYYY-MM-DD for a whole day. Never "
     "guess an hour: ask for it. After creating an event, say its day and time as the result gives them.",
-    clients=OURS | {"copilot"},
     persistent=True,
 )
 async def calendar_create_event(
@@ -127,15 +119,12 @@ async def calendar_create_event(
     return Result({"created": shown(made, zone), "calendar": calendars.store.label}, note="" if zone else NO_ZONE)
 
 
-@tool(
+@private_tool(
     "calendar_update_event",
     "Changes an event in the user's calendar: one occurrence of a repeating event, or all of it. What is left out "
     "stays as it is; an empty text removes location, notes, or the repeating.",
-    requires_auth=True,
     confirm=True,
-    cache=False,
     deadline_s=10.0,
-    clients=OURS | {"copilot"},
 )
 async def calendar_update_event(
     calendars: Calendars,
@@ -156,11 +145,11 @@ async def calendar_update_event(
     """Raise `BadEvent`, `NoSuchEvent`, `EventChanged`, `CalendarRefused`, or `CalendarUnavailable`."""
     zone = await zone_for(memory, principal.user_id, time_zone)
     now = clock.now()
-    begins: Moment | None = parse_when(start, now, zone) if start else None
+    begins = parse_when(start, now, zone) if start else None
     changes = EventChanges(
         title=title.strip() if title else None,
         start=begins,
-        end=read_end(end, begins if begins is not None else now, zone) if end else None,
+        end=read_end(end, begins or now, zone) if end else None,
         length=timedelta(minutes=duration_minutes) if duration_minutes and not end else None,
         location=location,
         notes=notes,
@@ -170,20 +159,17 @@ async def calendar_update_event(
         raise BadEvent("Nothing is to be changed.", hint="Send what is to be different.")
     await calendars.change(principal.user_id, id, changes, read_original(occurrence), now)
     changed = {"id": id, "what": "one occurrence" if occurrence else "the event"}
-    if begins is not None:
+    if begins:
         changed["when"] = words(begins, zone)
-    note = "" if zone or begins is None else NO_ZONE
+    note = NO_ZONE if begins and not zone else ""
     return Result({"changed": changed, "calendar": calendars.store.label}, note=note)
 
 
-@tool(
+@private_tool(
     "calendar_delete_event",
     "Deletes an event from the user's calendar: one occurrence of a repeating event, or all of it.",
-    requires_auth=True,
     confirm=True,
-    cache=False,
     deadline_s=10.0,
-    clients=OURS | {"copilot"},
 )
 async def calendar_delete_event(
     calendars: Calendars,
@@ -204,12 +190,9 @@ async def zone_for(memory: Memory, user_id: str, said: str) -> ZoneInfo | None:
         if (zone := _zone(said)) is None:
             raise refused("The time zone must be an IANA name, e.g. Europe/Oslo.")
         return zone
-    try:
-        async with asyncio.timeout(MEMORY_WITHIN_S):
-            profile = await load_profile(memory, user_id)
-    except (MemoryUnavailable, TimeoutError):
-        log.warning("the calendar continues without the user's time zone: memory does not answer")
-        return None
+    warning = "the calendar continues without the user's time zone"
+    loading = load_profile(memory, user_id)
+    profile = await briefly(loading, UserProfile(), within_s=MEMORY_WITHIN_S, warning=warning)
     return _zone(profile.preferences.time_zone) if profile.preferences.time_zone else None
 
 
@@ -226,9 +209,7 @@ def end_of(text: str, minutes: int | None, start: Moment, zone: ZoneInfo | None)
 
 def read_end(text: str, start: Moment, zone: ZoneInfo | None) -> Moment:
     """Return the end meant by `text`, relative to the start; for all-day events, people name the last day."""
-    place = zone or UTC
-    anchor = start if isinstance(start, datetime) else datetime.combine(start, datetime.min.time())
-    end = parse_when(text, anchor if anchor.tzinfo else anchor.replace(tzinfo=place), zone)
+    end = parse_when(text, as_datetime(start, zone), zone)
     return end if isinstance(end, datetime) else end + DAY
 
 
@@ -242,9 +223,9 @@ def read_original(text: str) -> Moment | None:
         raise BadEvent("There is no such occurrence.", hint="Give it exactly as the list of events does.") from None
 
 
-def shown(one: Occurrence, zone: ZoneInfo | None) -> Json:
+def shown(one: Occurrence, zone: ZoneInfo | None) -> dict[str, str | bool]:
     """Return an event as the model sees it, without empty fields. Days include the last one."""
-    event: Json = {"id": one.event_id, "title": one.title, "when": words(one.start, zone)}
+    event: dict[str, str | bool] = {"id": one.event_id, "title": one.title, "when": words(one.start, zone)}
     last = one.end if isinstance(one.end, datetime) else max(one.start, one.end - DAY)
     event |= {"start": written(one.start, zone), "end": written(last, zone)}
     if not isinstance(one.start, datetime):

@@ -11,10 +11,10 @@ from datetime import date
 from typing import Annotated, Literal
 
 from httpx2 import AsyncClient
-from pydantic import Field
+from pydantic import Field, PlainSerializer
 
 from backend.settings.settings import Settings
-from backend.tools.base import EVERYONE, Json, Result, tool
+from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, fetch_answer, refused
 
 SERVICE = "The weather service"
@@ -65,11 +65,9 @@ async def get_current_weather(
     try:
         place = await _find_place(http, settings, location)
         unit = _unit_for(unit, place.country_code)
-        forecast = await _forecast(http, settings, place, unit, days)
-        return Result(_report(place, forecast, unit), citations=("Open-Meteo (https://open-meteo.com)",))
+        return _report(place, await _forecast(http, settings, place, unit, days), unit)
     except ServiceUnreachable as error:
-        note = f"This is sample data, not real weather, because: {error} Say so to the user."
-        return Result(sample_report(location, _unit_for(unit, "")), sample=True, note=note)
+        return _sample(location, _unit_for(unit, ""), str(error))
 
 
 class Place(ServiceAnswer):
@@ -88,21 +86,25 @@ class _Places(ServiceAnswer):
     results: tuple[Place, ...] = ()
 
 
+Rounded = Annotated[float, PlainSerializer(round, return_type=int)]
+Conditions = Annotated[int, PlainSerializer(lambda code: CONDITIONS.get(code, "unknown conditions"), return_type=str)]
+
+
 class _Current(ServiceAnswer):
-    time: str
-    temperature_2m: float
-    apparent_temperature: float
-    relative_humidity_2m: float
+    local_time: str = Field(alias="time")
+    temperature: Rounded = Field(alias="temperature_2m")
+    feels_like: Rounded = Field(alias="apparent_temperature")
+    conditions: Conditions = Field(alias="weather_code")
+    humidity_percent: Rounded = Field(alias="relative_humidity_2m")
+    wind_speed: Rounded = Field(alias="wind_speed_10m")
     precipitation: float
-    weather_code: int
-    wind_speed_10m: float
 
 
 class _Daily(ServiceAnswer):
     time: list[date]
-    weather_code: list[int]
-    temperature_2m_max: list[float]
-    temperature_2m_min: list[float]
+    temperature_2m_max: list[Rounded]
+    temperature_2m_min: list[Rounded]
+    weather_code: list[Conditions]
     precipitation_probability_max: list[float | None]
 
 
@@ -140,52 +142,33 @@ def _unit_for(unit: str, country: str) -> Literal["celsius", "fahrenheit"]:
     return "fahrenheit" if unit == "fahrenheit" else "celsius"
 
 
-def _report(place: Place, forecast: _Forecast, unit: str) -> Json:
-    now, daily = forecast.current, forecast.daily
+def _report(place: Place, forecast: _Forecast, unit: str) -> Result:
     names = {"name": place.name, "region": place.admin1, "country": place.country}
-    days = zip(
-        daily.time,
-        daily.temperature_2m_max,
-        daily.temperature_2m_min,
-        daily.weather_code,
-        daily.precipitation_probability_max,
-        strict=False,
-    )
-    return {
+    days = zip(*forecast.daily.model_dump().values(), strict=False)
+    report = {
         "place": {key: value for key, value in names.items() if value},
         "unit": unit,
         "wind_unit": "miles per hour" if unit == "fahrenheit" else "kilometers per hour",
-        "current": {
-            "local_time": now.time,
-            "temperature": round(now.temperature_2m),
-            "feels_like": round(now.apparent_temperature),
-            "conditions": _conditions(now.weather_code),
-            "humidity_percent": round(now.relative_humidity_2m),
-            "wind_speed": round(now.wind_speed_10m),
-            "precipitation": now.precipitation,
-        },
+        "current": forecast.current.model_dump(),
         "daily": [
             {
                 "date": day.isoformat(),
                 "weekday": f"{day:%A}",
-                "high": round(high),
-                "low": round(low),
-                "conditions": _conditions(code),
+                "high": high,
+                "low": low,
+                "conditions": conditions,
                 "precipitation_chance_percent": chance,
             }
-            for day, high, low, code, chance in days
+            for day, high, low, conditions, chance in days
         ],
     }
+    return Result(report, citations=("Open-Meteo (https://open-meteo.com)",))
 
 
-def _conditions(code: int) -> str:
-    return CONDITIONS.get(code, "unknown conditions")
-
-
-def sample_report(location: str, unit: str) -> Json:
+def _sample(location: str, unit: str, reason: str) -> Result:
     """Return made-up weather for when there is no real one; without dates, so that it never looks current."""
     imperial = unit == "fahrenheit"
-    return {
+    report = {
         "place": {"name": location},
         "unit": unit,
         "wind_unit": "miles per hour" if imperial else "kilometers per hour",
@@ -198,6 +181,8 @@ def sample_report(location: str, unit: str) -> Json:
         },
         "daily": [],
     }
+    note = f"This is sample data, not real weather, because: {reason} Say so to the user."
+    return Result(report, sample=True, note=note)
 
 
 def readings(location: str) -> list[tuple[str, tuple[str, ...]]]:

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Json, Result, tool
+from backend.tools.base import OURS, Result, tool
 from backend.tools.fetch import A, ServiceAnswer, ServiceUnreachable, fetch_answer, refused
 
 SERVICE = "The stock service"
@@ -42,7 +42,7 @@ async def get_stock_price(
         return _sample(company, "no FINNHUB_API_KEY is set.")
     finnhub = _Finnhub(http, settings.finnhub_url, settings.finnhub_api_key.get_secret_value())
     try:
-        return Result(await _look_up(finnhub, company.strip()), citations=("Finnhub (https://finnhub.io)",))
+        return await _look_up(finnhub, company.strip())
     except ServiceUnreachable as error:
         return _sample(company, str(error))
 
@@ -105,7 +105,7 @@ class _Finnhub:
         return await fetch_answer(self.http, SERVICE, self.url.rstrip("/") + path, form, params, headers)
 
 
-async def _look_up(finnhub: _Finnhub, company: str) -> Json:
+async def _look_up(finnhub: _Finnhub, company: str) -> Result:
     """Return the report on the share that `company` means."""
     if TICKER.fullmatch(company):
         quote, profile = await asyncio.gather(finnhub.quote(company), finnhub.profile(company))
@@ -129,9 +129,9 @@ def best_share(found: list[Share], company: str) -> Share | None:
     return min(found, key=rank, default=None)
 
 
-def _report(symbol: str, name: str, quote: _Quote, profile: _Profile) -> Json:
+def _report(symbol: str, name: str, quote: _Quote, profile: _Profile) -> Result:
     change, percent = quote.change or 0, quote.percent or 0
-    report: Json = {
+    report = {
         "symbol": symbol,
         "company": profile.name or name.title() or symbol,
         "price": round(quote.price, 2),
@@ -145,7 +145,7 @@ def _report(symbol: str, name: str, quote: _Quote, profile: _Profile) -> Json:
         report["exchange"] = profile.exchange
     if quote.traded_at:
         report["as_of"] = datetime.fromtimestamp(quote.traded_at, UTC).isoformat(timespec="minutes")
-    return report
+    return Result(report, citations=("Finnhub (https://finnhub.io)",))
 
 
 def _sample(company: str, reason: str) -> Result:

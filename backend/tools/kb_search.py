@@ -72,14 +72,11 @@ class Section:
     path: str
 
 
+@dataclass(frozen=True, slots=True)
 class KnowledgeBase:
     """The index at `path`. Methods block; each opens a connection of its own, so any thread may call them."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __repr__(self) -> str:
-        return f"KnowledgeBase({self._path})"
+    path: Path
 
     def add(self, source: Path) -> int:
         """Index a file, or all of a folder; return the number of documents. Raise `SetupError`."""
@@ -89,7 +86,7 @@ class KnowledgeBase:
         files = sorted(_documents(source))
         if not files:
             raise SetupError(f"{source} holds no document.", hint=f"Documents end in {', '.join(sorted(SUFFIXES))}.")
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with closing(self._open()) as database, database:
             inside = f"{source}/"
             database.execute(
@@ -103,7 +100,7 @@ class KnowledgeBase:
     def search(self, query: str, limit: int) -> list[Section]:
         """Return the best sections for any of the query's words; none without an index. Raise `ToolFailed`."""
         words = list(dict.fromkeys(re.findall(r"\w+", query)))[:32]
-        if not words or not self._path.exists():
+        if not words or not self.path.exists():
             return []
         match = " OR ".join(f'"{word}"' for word in words)
         try:
@@ -118,7 +115,7 @@ class KnowledgeBase:
         return [Section(*row) for row in rows]
 
     def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, timeout=BUSY_S)
+        database = sqlite3.connect(self.path, timeout=BUSY_S)
         database.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS sections USING fts5("
             "document, heading, text, path UNINDEXED, tokenize = 'porter unicode61 remove_diacritics 2')"

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from backend.errors import BadRequest, NotFound
 from backend.models.embedding import Embedder
-from backend.tools.base import OURS, Json, Principal, Result, tool
+from backend.tools.base import OURS, Principal, Result, tool
 from backend.tools.fetch import refused
 from backend.users.memories import LIMIT, TAG_CHARS, TAG_LIMIT, TEXT_LIMIT, Memories, StoredMemory
 from backend.users.ranking import fitting
@@ -127,6 +127,6 @@ def _list(kept: list[StoredMemory], shown: list[StoredMemory]) -> Result:
     return Result({"memories": memories, "of": len(kept)})
 
 
-def _whole(one: StoredMemory) -> Json:
+def _whole(one: StoredMemory) -> dict[str, str | list[str]]:
     day = datetime.fromtimestamp(one.created, UTC).date().isoformat()
     return {"id": one.id, "text": one.text, **({"tags": list(one.tags)} if one.tags else {}), "since": day}

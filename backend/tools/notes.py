@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo
 from pydantic import Field
 
 from backend.calendar.base import BadEvent, Moment
+from backend.calendar.events import as_datetime
 from backend.calendar.when import parse_when
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
-from backend.tools.base import OURS, Clock, Json, Principal, Result, fitting, tool
+from backend.tools.base import OURS, Clock, Principal, Result, fitting, tool
 from backend.tools.calendar import NO_ZONE, When, Zone, matches, words, written, zone_for
 from backend.tools.fetch import refused
 from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
@@ -75,9 +76,9 @@ async def notes(
     return _result_of("snoozed" if action == "snooze" else "resolved", note, zone)
 
 
-def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) -> Json:
+def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) -> dict[str, str | bool]:
     """Return a note as the model sees it, without empty fields; with `now`, also whether it is due."""
-    data: Json = {"id": note.id, "text": note.text}
+    data: dict[str, str | bool] = {"id": note.id, "text": note.text}
     if note.due:
         moment = _moment(note.due)
         data |= {"due": written(moment, zone), "when": words(moment, zone)}
@@ -91,11 +92,10 @@ def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) 
 def _due(text: str, now: datetime, zone: ZoneInfo | None) -> str:
     """Return a future time as it is stored. Raise `BadEvent`."""
     moment = parse_when(text, now, zone)
-    here = now.astimezone(zone or UTC)
     if isinstance(moment, datetime):
-        past = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) < here.replace(second=0, microsecond=0)
+        past = as_datetime(moment) < now.replace(second=0, microsecond=0)
     else:
-        past = moment < here.date()
+        past = moment < now.astimezone(zone or UTC).date()
     if past:
         raise BadEvent(f"{words(moment, zone)} is past.", hint="Ask the user for a time to come.")
     return moment.isoformat()
@@ -110,10 +110,9 @@ async def _meant(kept: Notes, user_id: str, note_id: str, now: datetime) -> str:
         raise BadRequest("The user has no open notes.")
     latest = max(note.touched for note in open_ones)
     just_now = [note for note in open_ones if note.touched == latest and latest > now.timestamp() - SPOKEN_OF_S]
-    if len(just_now) == 1:
-        return just_now[0].id
-    if len(open_ones) == 1:
-        return open_ones[0].id
+    for candidates in (just_now, open_ones):
+        if len(candidates) == 1:
+            return candidates[0].id
     raise BadRequest("It is not clear which note is meant.", hint=LIST_FIRST)
 
 
@@ -121,11 +120,8 @@ def _listed(kept: Sequence[StoredNote], query: str, now: datetime, zone: ZoneInf
     """Return the notes: the soonest due first, then those without a time, the newest first."""
     wanted = [note for note in kept if (resolved or note.open) and matches(note.text, query)]
     wanted.sort(key=lambda note: (note.due_at(zone) or float("inf"), -note.created))
-    matching = [shown(note, zone, now) for note in wanted]
-    data: Json = {"notes": fitting(matching)}
-    if len(data["notes"]) < len(matching):
-        data["more"] = len(matching) - len(data["notes"])
-    return Result(data)
+    notes = fitting([shown(note, zone, now) for note in wanted])
+    return Result({"notes": notes, **({"more": len(wanted) - len(notes)} if len(notes) < len(wanted) else {})})
 
 
 def _result_of(done: str, note: StoredNote, zone: ZoneInfo | None) -> Result:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
-from backend.tools.base import EVERYONE, Json, Result, tool
+from backend.tools.base import EVERYONE, Result, tool
 from backend.tools.fetch import A, ServiceAnswer, fetch_answer, fetch_text
 
 SERVICE = "PubMed"
@@ -52,8 +52,8 @@ async def pubmed_search(
     if not ids:
         return Result({"articles": []})
     summaries, abstracts = await asyncio.gather(pubmed.summaries(ids), pubmed.abstracts(ids))
-    articles = [_article(id_, summaries[id_], abstracts.get(id_, "")) for id_ in ids if id_ in summaries]
-    return Result({"articles": articles}, citations=tuple(map(_citation, articles)))
+    articles = [_article(id_, summary, abstracts.get(id_, "")) for id_, summary in summaries.items()]
+    return Result({"articles": articles}, citations=tuple(_citation(*found) for found in summaries.items()))
 
 
 class _Ids(ServiceAnswer):
@@ -130,7 +130,7 @@ def _abstract(article: ElementTree.Element) -> tuple[str, str]:
     return article.findtext(".//PMID", ""), text
 
 
-def _article(id_: str, summary: _Summary, abstract: str) -> Json:
+def _article(id_: str, summary: _Summary, abstract: str) -> dict[str, str | list[str]]:
     authors = [author.name for author in summary.authors]
     return {
         "pmid": id_,
@@ -143,6 +143,6 @@ def _article(id_: str, summary: _Summary, abstract: str) -> Json:
     }
 
 
-def _citation(article: Json) -> str:
-    where = ", ".join(filter(None, (article["journal"], article["year"])))
-    return f"{article['title']}. {where} (https://pubmed.ncbi.nlm.nih.gov/{article['pmid']}/)"
+def _citation(id_: str, summary: _Summary) -> str:
+    where = ", ".join(filter(None, (summary.source, summary.pubdate[:4])))
+    return f"{summary.title.rstrip('.')}. {where} (https://pubmed.ncbi.nlm.nih.gov/{id_}/)"
