@@ -26,7 +26,7 @@ from backend.http.limits import Buckets
 from backend.mcp.endpoint import Tokens
 from backend.observability.call_metrics import CallMetrics
 from backend.runtime.json_objects import Json
-from backend.sessions.handles import LocalSessions
+from backend.sessions.handles import SessionLocator
 from backend.settings.settings import Settings
 from backend.transports.websocket import WebSocketTransport
 
@@ -66,7 +66,7 @@ async def open_http(settings: Settings, subsystems: Subsystems) -> AsyncIterator
         services = Services(
             settings=settings,
             registry=calls.registry,
-            sessions=calls.cluster or LocalSessions(calls.registry),
+            sessions=calls.cluster or SessionLocator(calls.registry),
             memory=stores.memory,
             chat=subsystems.chat,
             embedder=subsystems.models.embedder,

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from backend.conversation.page_events import ChatTurnFinished, ErrorShown, PageEvent
 from backend.errors import VoiceError
-from backend.sessions.event_log import EventLog, LoggedEvent
+from backend.sessions.event_log import EventLog
+from backend.sessions.page_json import LoggedEvent
 from backend.storage.messages import new_message_id
 
 EVENT_LIMIT = 8_000

@@ -27,9 +27,9 @@ from backend.notifications.service import ReminderService
 from backend.observability.call_metrics import CallMetrics
 from backend.reasoning.reasoner import Reasoner
 from backend.runtime.json_objects import Json
-from backend.sessions.handles import Handle, SessionLocator, no_session
+from backend.sessions.handles import SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import SessionRegistry
+from backend.sessions.registry import SessionRegistry, no_session
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
 from backend.tasks.model_call_log import ModelCallLog
@@ -57,7 +57,7 @@ class Context:
     now: Callable[[], float]
     heartbeat_s: float
 
-    async def session(self, session_id: str, *, user: str, token: str | None = None) -> Handle:
+    async def session(self, session_id: str, *, user: str, token: str | None = None) -> SessionHandle:
         """Return the session, if `user` owns it or `token` opens it. Raises the one `NotFound` otherwise.
 
         Raises `MemoryUnavailable` when only another process could know it, and the way there is closed.
@@ -86,13 +86,13 @@ def bearer(connection: HTTPConnection) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-async def own_session(request: Request, session_id: str) -> Handle:
+async def own_session(request: Request, session_id: str) -> SessionHandle:
     """Return the session in the path, for its owner or the bearer of its token. Raises `NotFound` for everyone else."""
     user = identity_of(request).user
     return await context_of(request).session(session_id, user=user, token=bearer(request))
 
 
-async def own_session_or_query(connection: HTTPConnection, session_id: str) -> Handle:
+async def own_session_or_query(connection: HTTPConnection, session_id: str) -> SessionHandle:
     """Return the session in the path; EventSource and WebSocket may put the token into the query."""
     token = bearer(connection) or connection.query_params.get("token")
     return await context_of(connection).session(session_id, user=identity_of(connection).user, token=token)
@@ -111,8 +111,8 @@ async def forgetting(failure: str) -> AsyncIterator[None]:
 
 Here = Annotated[Context, Depends(context_of)]
 Caller = Annotated[Identity, Depends(identity_of)]
-OwnSession = Annotated[Handle, Depends(own_session)]
-StreamedSession = Annotated[Handle, Depends(own_session_or_query)]
+OwnSession = Annotated[SessionHandle, Depends(own_session)]
+StreamedSession = Annotated[SessionHandle, Depends(own_session_or_query)]
 
 
 @dataclass(frozen=True, slots=True)

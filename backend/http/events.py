@@ -12,7 +12,7 @@ from fastapi import APIRouter, Header, Query, Response
 from backend.http.context import Here, StreamedSession
 from backend.http.sse import HEARTBEAT, RETRY, EventStream, encode_event, encode_events
 from backend.media.endpointing import Levels
-from backend.sessions.handles import Handle, session_here
+from backend.sessions.handles import SessionHandle, session_here
 from backend.sessions.registry import Session, SessionState
 
 LEVELS_EVERY_S = 0.2
@@ -54,7 +54,7 @@ async def levels(handle: StreamedSession) -> Response:
     return EventStream(_stream_levels(session, session.levels))
 
 
-async def _stream_events(session: Handle, after: int, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
+async def _stream_events(session: SessionHandle, after: int, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
     yield RETRY
     async with aclosing(session.follow(after, heartbeat_s)) as stream:
         async for batch in stream:

@@ -23,7 +23,7 @@ from backend.http.context import Caller, Context, Here
 from backend.http.page_streams import PageStream
 from backend.http.sse import RETRY, EventStream, encode_events
 from backend.runtime.json_objects import Json
-from backend.sessions.handles import Handle
+from backend.sessions.handles import SessionHandle
 from backend.users.profile import INSTRUCTION_CHARS, UserProfile, load_profile
 from backend.users.profile_updates import (
     FACT_CHARS,
@@ -181,7 +181,7 @@ def _shown(here: Context, known: UserProfile) -> Json:
     return empty | known.stored() | {"retention_days": here.services.settings.user_retention_days}
 
 
-async def _delete(session: Handle) -> None:
+async def _delete(session: SessionHandle) -> None:
     await session.end("deleted")
     await session.forget()
 

@@ -13,26 +13,14 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from itertools import takewhile
 
-from msgspec import Struct
-
 from backend.conversation.page_events import EventsMissed, PageEvent
-from backend.runtime.json_objects import Json
 from backend.runtime.timer import Alarm
-from backend.sessions.page_json import PageMessage, page_message
+from backend.sessions.page_json import LoggedEvent, PageMessage, page_message
 
 LOG_LIMIT = 2_000
 """Events kept of one session; an hour's call makes a few thousand, and a reader is seldom seconds behind."""
 AT_ONCE = 100
 """Events a reader gets together."""
-
-
-class LoggedEvent(Struct, frozen=True):
-    """One event as the page receives it: `id` counts from 1, `at` is Unix time in seconds."""
-
-    id: int
-    type: str
-    at: float
-    data: Json
 
 
 class EventLog:

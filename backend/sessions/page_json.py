@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from typing import NamedTuple, get_args
 
+from msgspec import Struct
+
 from backend.conversation import page_events as page
 from backend.runtime.json_objects import Json
 
@@ -59,6 +61,15 @@ class PageMessage(NamedTuple):
         return self.type == NAMES[page.SessionEnded]
 
 
+class LoggedEvent(Struct, frozen=True):
+    """One event of a session as the page receives it: `id` counts from 1, `at` is Unix time in seconds."""
+
+    id: int
+    type: str
+    at: float
+    data: Json
+
+
 def page_message(event: page.PageEvent) -> PageMessage:
     """Return the name and the JSON data under which the page receives `event`."""
     return PageMessage(NAMES[type(event)], _data(event))
@@ -88,15 +99,9 @@ def _data(event: page.PageEvent) -> Json:
         case page.ReminderChanged(reminder_id, change, way):
             return {"id": reminder_id, "event": change, **_if_any(way=way)}
         case page.TaskChanged(task_id, change, kind, instruction, detail, result):
-            found = (
-                {}
-                if result is None
-                else {
-                    "result": result.result,
-                    "source": result.source,
-                    "citations": list(result.citations),
-                }
-            )
+            found: Json = {}
+            if result is not None:
+                found = {"result": result.result, "source": result.source, "citations": list(result.citations)}
             about = {"task_id": task_id, "event": change, "kind": kind, "instruction": instruction}
             return {**about, **_if_any(detail=detail), **found}
         case page.ChatTurnFinished(reply):

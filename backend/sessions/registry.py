@@ -22,8 +22,8 @@ from backend.conversation.page_events import (
 )
 from backend.errors import BadRequest, NotFound, Overloaded, TooMany
 from backend.media.endpointing import Levels
-from backend.sessions.event_log import EventLog, LoggedEvent
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import EventLog
+from backend.sessions.page_json import LoggedEvent, PageMessage
 from backend.sessions.transcript import Transcript
 from backend.transports.base import Transport
 
@@ -90,8 +90,8 @@ class LiveCall(Protocol):
         """How full the call's queues are, by the names in `QUEUES`."""
 
 
-class Watcher(Protocol):
-    """Listens to what happens to sessions. It is called at once, and may neither wait nor fail."""
+class Watcher:
+    """Learns at once what happens to sessions, and may neither wait nor fail. This one ignores it."""
 
     def on_change(self, session: Session) -> None:
         """Note a session that is new, or whose state has changed."""
@@ -135,10 +135,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.id[:6]}… {self.state} {self.counts})"
-
-    def type_text(self, text: str) -> None:
-        """Typed input. Raises `BadRequest` unless the call is live."""
-        self.live_call().type_text(text)
 
     def live_call(self) -> LiveCall:
         """Return the live call. Raises `BadRequest` when there is none."""
@@ -197,14 +193,15 @@ class SessionRegistry:
         self._run_call = run_call
         self._on_lapse = on_lapse
         self._admit = admit
-        self.watcher: Watcher | None = None
-        """Listens to all sessions, when there is one."""
+        self.watcher = Watcher()
+        """Learns of all sessions."""
         self._cap = cap
         self._responder = responder
         self._sessions: dict[str, Session] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._closing = False
+        self.closing = False
+        """Whether no new session is opened any more."""
 
     def __repr__(self) -> str:
         return f"SessionRegistry({self.live} live, {len(self._sessions)} known)"
@@ -223,7 +220,7 @@ class SessionRegistry:
 
         Raises `TooMany` at the cap.
         """
-        if self._closing:
+        if self.closing:
             raise Overloaded(
                 "The server is shutting down.", retry_after_s=10, hint="Try again: another one may answer."
             )
@@ -237,7 +234,7 @@ class SessionRegistry:
         self._end_reservation(session)
         session.transport = kind
         session.state = SessionState.LIVE
-        self._changed(session)
+        self.watcher.on_change(session)
         self._tasks[session.id] = asyncio.create_task(self._run(session, transport), name=f"call {session.id[:6]}")
 
     def hand_over(self, session: Session) -> HandedOver:
@@ -259,7 +256,7 @@ class SessionRegistry:
         try:
             return self._sessions[session_id]
         except KeyError:
-            raise NotFound("No such session.", hint="It may have ended; connect again.") from None
+            raise no_session() from None
 
     def owned_by(self, owner: str) -> list[Session]:
         """Return the owner's sessions, newest first."""
@@ -275,10 +272,10 @@ class SessionRegistry:
             if session.state is SessionState.LIVE:
                 session.event_log.append(message)
 
-    def newest(self, count: int) -> list[Session]:
-        """Return the live sessions, then those lately ended, each newest first."""
+    def newest(self, count: int) -> list[SessionDescription]:
+        """Return descriptions, with `owner`, of the live sessions, then of those lately ended, each newest first."""
         ended_last = sorted(self._sessions.values(), key=lambda s: (s.state is SessionState.ENDED, -s.opened_at))
-        return ended_last[:count]
+        return [{**session.describe(), "owner": session.owner} for session in ended_last[:count]]
 
     async def end(self, session: Session, reason: str) -> None:
         """End a session in order, by force after 8 s. Does nothing to one already ended."""
@@ -307,20 +304,15 @@ class SessionRegistry:
                 timer.cancel()
             self._forget(session)
 
-    @property
-    def closing(self) -> bool:
-        """True once no new session is opened any more."""
-        return self._closing
-
     async def drain(self, within_s: float) -> None:
         """Open no new sessions, and wait `within_s` seconds for those there are to end by themselves."""
-        self._closing = True
+        self.closing = True
         if self._tasks and within_s:
             await asyncio.wait(self._tasks.values(), timeout=within_s)
 
     async def close(self, reason: str = "shutdown") -> None:
         """End every session, at the same time; then refuse new ones."""
-        self._closing = True
+        self.closing = True
         await asyncio.gather(*(self.end(session, reason) for session in list(self._sessions.values())))
         for timer in self._timers.values():
             timer.cancel()
@@ -329,7 +321,7 @@ class SessionRegistry:
     def _reserved(self, session: Session) -> Session:
         self._sessions[session.id] = session
         self._later(session, CONNECT_WITHIN_S, self._expire_reservation)
-        self._changed(session)
+        self.watcher.on_change(session)
         return session
 
     def _end_reservation(self, session: Session) -> None:
@@ -359,7 +351,7 @@ class SessionRegistry:
         session.ended_reason = reason
         session.event_log.publish(SessionEnded(reason))
         session.event_log.close()
-        self._changed(session)
+        self.watcher.on_change(session)
         self._later(session, KEEP_ENDED_S, self._forget)
 
     def _later(self, session: Session, seconds: float, then: Callable[[Session], None]) -> None:
@@ -374,13 +366,12 @@ class SessionRegistry:
     def _forget(self, session: Session) -> None:
         self._timers.pop(session.id, None)
         self._sessions.pop(session.id, None)
-        if self.watcher is not None:
-            self.watcher.on_removal(session)
-
-    def _changed(self, session: Session) -> None:
-        if self.watcher is not None:
-            self.watcher.on_change(session)
+        self.watcher.on_removal(session)
 
     def _on_event(self, session: Session, event: LoggedEvent) -> None:
-        if self.watcher is not None:
-            self.watcher.on_event(session, event)
+        self.watcher.on_event(session, event)
+
+
+def no_session() -> NotFound:
+    """Return the one answer to requests for sessions that do not exist, or belong to somebody else."""
+    return NotFound("No such session.", hint="It may have ended; connect again.")

@@ -57,7 +57,7 @@ async def play_out(call: PlacedCall, frames: int = 12) -> None:
 
 
 async def type_and_answer(call: PlacedCall, text: str = "hello") -> None:
-    call.session.type_text(text)
+    call.session.live_call().type_text(text)
     await begin_reply(call)
     await finish_reply(call)
     await play_out(call)
@@ -90,7 +90,7 @@ async def test_the_callers_voice_reaches_the_responder_before_it_is_committed(mo
 
 async def test_the_first_frame_of_speech_holds_the_reply_at_once() -> None:
     async with placed_call() as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await begin_reply(call)
         await play_out(call, 3)
         await call.speak(1)
@@ -101,7 +101,7 @@ async def test_the_first_frame_of_speech_holds_the_reply_at_once() -> None:
 
 async def test_a_cough_resumes_with_no_sample_lost() -> None:
     async with placed_call() as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await begin_reply(call)
         await finish_reply(call)
         await play_out(call, 3)
@@ -116,7 +116,7 @@ async def test_a_cough_resumes_with_no_sample_lost() -> None:
 
 async def test_taking_the_floor_cancels_flushes_and_tells_the_provider_what_was_heard() -> None:
     async with placed_call(limits=TurnLimits(interruption_min_ms=0)) as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await begin_reply(call)
         await play_out(call, 5)
         await call.speak(1)
@@ -132,7 +132,7 @@ async def test_taking_the_floor_cancels_flushes_and_tells_the_provider_what_was_
 
 async def test_a_tool_call_is_thought_about_submitted_and_spoken_of() -> None:
     async with placed_call(thinkers=thinkers(moon=think_at_once)) as call:
-        call.session.type_text("how far is the moon")
+        call.session.live_call().type_text("how far is the moon")
         request = call.responder.requests[-1].request
         arguments = json.dumps({"domain": "moon", "query": "how far"})
         call.responder.say(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", TOOL, arguments))
@@ -165,7 +165,7 @@ async def test_a_turns_time_is_measured_for_the_page_and_for_the_operator() -> N
 
 async def test_a_reply_that_does_not_fit_in_the_queue_is_cut_and_said_to_be() -> None:
     async with placed_call() as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await begin_reply(call, pcm=bytes(48 * 301_000))
         [error] = call.told("error")
     assert "too long" in error["message"]
@@ -177,7 +177,7 @@ async def test_a_reply_that_does_not_fit_in_the_queue_is_cut_and_said_to_be() ->
 async def test_what_is_typed_and_said_while_dialling_is_not_lost() -> None:
     line_is_free = asyncio.Event()
     async with placed_call(line_is_free) as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await call.speak(10, then_silent=3)
         line_is_free.set()
         await settle()
@@ -201,7 +201,7 @@ async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -
     async with placed_call(ScriptedResponder(), line_is_free) as call:
         call.responder.fail(ResponderUnavailable("broken"))
         await settle()
-        call.session.type_text("are you there")
+        call.session.live_call().type_text("are you there")
         line_is_free.set()
         await settle()
         assert call.histories[1] == []
@@ -211,7 +211,7 @@ async def test_what_is_typed_during_the_reconnection_is_told_to_the_new_line() -
 async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responder_link, "PAUSES_S", (0.3,))
     async with placed_call(ScriptedResponder(), ResponderUnavailable("busy")) as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await begin_reply(call)
         await finish_reply(call)
         call.responder.fail(ResponderUnavailable("broken"))
@@ -226,7 +226,7 @@ async def test_each_attempt_is_told_what_was_said_by_then(monkeypatch: pytest.Mo
 async def test_what_is_heard_during_the_reconnection_is_told_to_the_new_line() -> None:
     line_is_free = asyncio.Event()
     async with placed_call(ScriptedResponder(), line_is_free) as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await begin_reply(call)
         await finish_reply(call)
         call.responder.fail(ResponderUnavailable("broken"))
@@ -338,7 +338,7 @@ async def test_the_end_is_counted_and_summed_up() -> None:
 async def test_nothing_is_left_of_an_ended_call() -> None:
     before = holdings()
     async with placed_call(thinkers=thinkers(slow=_never)) as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         arguments = json.dumps({"domain": "slow", "query": "why"})
         request = call.responder.requests[-1].request
         call.responder.say(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", TOOL, arguments))
@@ -393,11 +393,11 @@ async def test_a_fault_that_a_request_brings_about_ends_the_call_and_not_the_req
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with placed_call() as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await begin_reply(call)
         await finish_reply(call)
         monkeypatch.setattr(call.responder, "send", broken)
-        call.session.type_text("again")
+        call.session.live_call().type_text("again")
         await crashed(call)
 
 
@@ -405,7 +405,7 @@ async def test_a_fault_that_the_transports_clock_brings_about_does_not_stop_that
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with placed_call() as call:
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await begin_reply(call)
         await finish_reply(call)
         monkeypatch.setattr(call.session.transcript, "_entry", broken)
@@ -422,7 +422,7 @@ async def test_a_fault_in_what_a_deadline_brings_ends_the_call_as_an_error(monke
 async def test_a_fault_in_naming_the_next_deadline_ends_the_call_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     async with placed_call() as call:
         monkeypatch.setattr(TurnMachine, "deadline", broken)
-        call.session.type_text("hello")
+        call.session.live_call().type_text("hello")
         await crashed(call)
 
 

@@ -20,7 +20,7 @@ from backend.media.segmenter import Segmenter
 from backend.models.base import ChatModel
 from backend.observability.call_metrics import CallMetrics
 from backend.responders.base import Briefing, PastMessage
-from backend.sessions.event_log import LoggedEvent
+from backend.sessions.page_json import LoggedEvent
 from backend.sessions.registry import Session
 from backend.settings.settings import load_settings
 from backend.storage.memory import MemoryJob

@@ -12,7 +12,7 @@ from typing import Any
 from backend.http.app import build_app
 from backend.media.frame import Frame
 from backend.models.embedding import NoEmbeddings
-from backend.sessions.handles import LocalSessions
+from backend.sessions.handles import SessionLocator
 from backend.sessions.page_json import PageMessage
 from backend.sessions.registry import Session, SessionRegistry
 from backend.settings.settings import Settings
@@ -93,7 +93,7 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
         chat=chat_over(settings, memory),
         embedder=NoEmbeddings(),
         registry=registry,
-        sessions=LocalSessions(registry),
+        sessions=SessionLocator(registry),
         memory=memory,
         accept_offer=partial(accept_offer, config=IceConfig()),
         attach_socket=WebSocketTransport,

@@ -17,7 +17,7 @@ from backend.observability.call_metrics import CallMetrics, merged
 from backend.sessions.cluster import cluster, replicator
 from backend.sessions.cluster.cluster import ClusterRedis
 from backend.sessions.page_json import PageMessage
-from backend.sessions.registry import SessionState
+from backend.sessions.registry import SessionState, Watcher
 from backend.storage.client import connect, connect_waiting
 from tests.http.world import World, message_of, place_call, world
 from tests.support.redis_server import RedisProcess, running_redis
@@ -173,8 +173,7 @@ async def test_readers_at_the_other_server_learn_when_a_server_dies(
         async with world(tmp_path, link=one) as here, here.browser() as browser:
             session_id = (await place_call(browser))["session_id"]
             cookie = browser.cookies["caller"]
-            assert here.registry.watcher is not None
-            here.dies, here.registry.watcher = True, None
+            here.dies, here.registry.watcher = True, Watcher()
         async with there.browser(cookies={"caller": cookie}) as elsewhere:
             assert await events_until(elsewhere, session_id, "session_ended") == ["session_ended"]
             shown = (await elsewhere.get(f"/api/sessions/{session_id}")).json()

@@ -52,10 +52,10 @@ def redis() -> Iterator[RedisProcess]:
         yield server
 
 
-async def answer(what: str, args: dict[str, Any]) -> Any:
+async def answer(what: str, args: msgspec.Raw) -> Any:
     if what == "fault":
         raise RuntimeError("a fault in the handling of one message")
-    return {"what": what, **args}
+    return {"what": what, **msgspec.json.decode(args)}
 
 
 @asynccontextmanager

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 import backend.errors
 from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
-from backend.sessions.cluster.rpc import Rpc, decode_error, encode_error
+from backend.sessions.cluster.rpc import Reply, Rpc, decode_error, encode_error
 from backend.storage.client import connect_waiting
 from tests.cluster.test_cluster import link_to
 from tests.http.world import Line, message_of, place_call, world
@@ -34,7 +35,8 @@ def facts(error: VoiceError) -> tuple[Any, ...]:
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.__name__ for kind in KINDS])
 def test_every_kind_arrives_as_it_was(kind: type[VoiceError]) -> None:
     error = made(kind)
-    assert facts(decode_error(json.loads(json.dumps(encode_error(error))))) == facts(error)
+    sent = msgspec.json.encode(encode_error(error))
+    assert facts(decode_error(msgspec.json.decode(sent, type=Reply))) == facts(error)
 
 
 def test_what_was_changed_in_one_arrives_too() -> None:
@@ -50,8 +52,8 @@ def test_a_kind_that_is_not_known_here_is_the_nearest_one() -> None:
         (PeerError("No."), PeerError),
         (VoiceError("No."), VoiceError),
     ):
-        assert type(decode_error(encode_error(error) | {"error": "Newfangled"})) is nearest
-    teapot = encode_error(CallerError("No.")) | {"error": "Newfangled", "status": 418}
+        assert type(decode_error(replace(encode_error(error), error="Newfangled"))) is nearest
+    teapot = replace(encode_error(CallerError("No.")), error="Newfangled", status=418)
     assert getattr(decode_error(teapot), "status", None) == 418
 
 
@@ -71,7 +73,7 @@ async def asked(redis: RedisProcess, answer: Any) -> AsyncIterator[Rpc]:
 
 
 async def test_they_travel_by_rpc_and_a_fault_reveals_nothing_of_itself() -> None:
-    async def answer(what: str, args: dict[str, Any]) -> Any:
+    async def answer(what: str, args: msgspec.Raw) -> Any:
         if what == "fault":
             raise RuntimeError("a user's words")
         raise BadOffer("There is no audio in it.")

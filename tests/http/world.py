@@ -26,7 +26,7 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
 from backend.observability.call_metrics import CallMetrics
 from backend.sessions.cluster.cluster import Cluster, ClusterRedis
-from backend.sessions.handles import LocalSessions
+from backend.sessions.handles import SessionLocator
 from backend.sessions.registry import Session, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
@@ -224,7 +224,7 @@ async def world(
     services = services_of(
         settings=here,
         registry=registry,
-        sessions=cluster or LocalSessions(registry),
+        sessions=cluster or SessionLocator(registry),
         memory=memory or own,
         chat=made.chat,
         embedder=embedder or NoEmbeddings(),

@@ -48,7 +48,7 @@ async def traced_call(
 
 async def begin_turn(call: PlacedCall, text: str = SPOKEN) -> None:
     """The caller asks."""
-    call.session.type_text(text)
+    call.session.live_call().type_text(text)
     await settle()
 
 

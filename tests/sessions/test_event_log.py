@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 
-from backend.sessions.event_log import AT_ONCE, EventLog, LoggedEvent
-from backend.sessions.page_json import PageMessage
+from backend.sessions.event_log import AT_ONCE, EventLog
+from backend.sessions.page_json import LoggedEvent, PageMessage
 
 
 def filled(count: int, limit: int = 2_000) -> EventLog:

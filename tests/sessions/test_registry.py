@@ -253,7 +253,7 @@ async def test_an_owner_sees_the_own_sessions_newest_first() -> None:
 async def test_typing_into_a_session_without_a_call_is_refused() -> None:
     registry, _ = a_directory()
     with pytest.raises(BadRequest):
-        registry.reserve("ada").type_text("hello")
+        registry.reserve("ada").live_call()
     await registry.close()
 
 

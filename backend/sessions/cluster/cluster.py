@@ -14,14 +14,21 @@ from redis.asyncio import Redis
 
 from backend.errors import CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.observability.call_metrics import merged
-from backend.runtime.supervisor import supervised
+from backend.runtime.supervisor import cancel_all, supervised
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
 from backend.sessions.cluster.remote import RemoteEventLog, RemoteHandle, RpcMethods
 from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
 from backend.sessions.cluster.rpc import Rpc
-from backend.sessions.handles import Handle, LocalHandle, PlacedCall, SessionLocator, here, newest_of, no_session
+from backend.sessions.handles import LocalHandle, PlacedCall, SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState
+from backend.sessions.registry import (
+    Session,
+    SessionDescription,
+    SessionRegistry,
+    SessionState,
+    Watcher,
+    no_session,
+)
 
 log = logging.getLogger(__name__)
 
@@ -57,10 +64,10 @@ class Cluster(SessionLocator):
         group: str | None = None,
     ) -> None:
         """`metrics` gives this process's page of metrics; `group` names the processes behind the same port."""
+        super().__init__(sessions)
         self.node = secrets.token_hex(8)
         """This process's name in the cluster, new at every start."""
         self._group = group or self.node
-        self._sessions = sessions
         self._load = load
         self._registry = ClusterRegistry(link.redis)
         self._rpc = Rpc(link.waiting, self.node, RpcMethods(sessions, accept_offer, self.announce, metrics))
@@ -77,19 +84,20 @@ class Cluster(SessionLocator):
         """The number of events that wait to be written for the other processes."""
         return self._replicator.depth
 
-    async def find(self, session_id: str) -> Handle:
-        """Return a handle to the session, wherever it is. Raises `NotFound`, or `MemoryUnavailable` without Redis."""
+    async def find(self, session_id: str) -> SessionHandle:
         with suppress(NotFound):
-            return self._local(self._sessions.find(session_id))
+            return await super().find(session_id)
         entry = await self._registry.entry(session_id)
         if entry is None or entry.node == self.node:
             raise no_session()
         return RemoteHandle(entry, self._rpc, self._registry, self._event_log)
 
-    async def owned_by(self, owner: str) -> list[Handle]:
+    async def owned_by(self, owner: str) -> list[SessionHandle]:
         """Return the owner's sessions, newest first; those of other processes are left out while Redis is away."""
         own = self._sessions.owned_by(owner)
-        known: list[tuple[float, Handle]] = [(session.opened_at, self._local(session)) for session in own]
+        known: list[tuple[float, SessionHandle]] = [
+            (session.opened_at, LocalHandle(self._sessions, session)) for session in own
+        ]
         here_ids = {session.id for session in own}
         try:
             entries = await self._registry.entries_of(owner)
@@ -110,10 +118,9 @@ class Cluster(SessionLocator):
         except (MemoryUnavailable, TimeoutError):
             log.warning("session %s is not known to other processes yet", session.id[:6])
 
-    async def take(self, handle: Handle) -> Session:
-        """Return the session itself, to connect it; one reserved in another process is handed over."""
+    async def take(self, handle: SessionHandle) -> Session:
         if not isinstance(handle, RemoteHandle):
-            return here(handle)
+            return await super().take(handle)
         session = self._sessions.adopt(await handle.ask("hand_over"))
         await self.announce(session)
         return session
@@ -136,13 +143,12 @@ class Cluster(SessionLocator):
 
     async def newest(self, count: int) -> list[SessionDescription]:
         """Return all sessions, live ones first; those of a process that does not answer are left out."""
-        found = newest_of(self._sessions, count)
+        found = self._sessions.newest(count)
         for _, theirs in await self._ask_all(await self._others(), "newest", count=count):
             found += theirs
         return sorted(found, key=lambda shown: (shown["state"] == SessionState.ENDED, -shown["since"]))[:count]
 
     async def metrics(self, own: str) -> str:
-        """Return the page of metrics, `own` and those of the processes behind the same port."""
         siblings = [state for state in await self._others() if state.group == self._group]
         if not siblings:
             return own
@@ -173,11 +179,8 @@ class Cluster(SessionLocator):
 
     async def stop(self) -> None:
         """Stop without a word to the other processes."""
-        self._sessions.watcher = None
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        self._sessions.watcher = Watcher()
+        await cancel_all(self._tasks)
 
     async def _others(self) -> list[NodeState]:
         try:
@@ -210,9 +213,6 @@ class Cluster(SessionLocator):
     def _state(self) -> NodeState:
         load, accepts = self._load()
         return NodeState(self.node, self._group, self._sessions.live, load, accepts)
-
-    def _local(self, session: Session) -> Handle:
-        return LocalHandle(self._sessions, session)
 
     def _event_log(self, session_id: str) -> RemoteEventLog:
         if session_id not in self._followed:

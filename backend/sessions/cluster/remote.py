@@ -6,18 +6,20 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from backend.conversation.page_events import SessionEnded
 from backend.errors import BadRequest, MemoryUnavailable, VoiceError
 from backend.runtime.faults import decode_or_skip
-from backend.runtime.json_objects import Json
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
-from backend.sessions.event_log import EventLog, LoggedEvent
-from backend.sessions.handles import Handle, LocalHandle, PlacedCall, newest_of
+from backend.sessions.event_log import EventLog
+from backend.sessions.handles import LocalHandle, PlacedCall, SessionHandle
 from backend.sessions.offers import AcceptOffer, connect_offer
-from backend.sessions.page_json import PageMessage
+from backend.sessions.page_json import LoggedEvent, PageMessage
 from backend.sessions.registry import END_WITHIN_S, Session, SessionDescription, SessionRegistry, SessionState
 from backend.sessions.transcript import TranscriptEntry
 
@@ -25,8 +27,6 @@ log = logging.getLogger(__name__)
 
 LOST = "server_lost"
 """The reason a session ended whose process died."""
-Announce = Callable[[Session], Awaitable[None]]
-"""Makes a session known to every process."""
 
 
 class RemoteEventLog:
@@ -82,7 +82,7 @@ class RemoteEventLog:
             self._log.close()
 
 
-class RemoteHandle(Handle):
+class RemoteHandle(SessionHandle):
     """A session whose call lives in another process."""
 
     def __init__(
@@ -92,17 +92,10 @@ class RemoteHandle(Handle):
         self._rpc = rpc
         self._registry = registry
         self._event_log = event_log
+        self.id, self.owner = entry.session_id, entry.owner
 
     def __repr__(self) -> str:
         return f"RemoteHandle({self.id[:6]}… at {self._entry.node[:6]}…)"
-
-    @property
-    def id(self) -> str:
-        return self._entry.session_id
-
-    @property
-    def owner(self) -> str:
-        return self._entry.owner
 
     async def describe(self) -> SessionDescription:
         """Return what `GET /api/sessions/{id}` shows; of a session whose process is gone, what was last known."""
@@ -111,7 +104,9 @@ class RemoteHandle(Handle):
         except MemoryUnavailable:
             if await self._registry.is_alive(self._entry.node):
                 raise
-            return self._last_known()
+            shown = self._entry.description.copy()
+            if shown["state"] != SessionState.ENDED:
+                shown.update({"state": SessionState.ENDED, "ended_reason": LOST, "ended_at": time.time()})
         return shown
 
     async def transcript(self) -> list[TranscriptEntry]:
@@ -154,63 +149,67 @@ class RemoteHandle(Handle):
         """Call a method of `RpcMethods` in its process. Raises what that raises, or `MemoryUnavailable`."""
         return await self._rpc.call(self._entry.node, what, {"session": self.id} | args, within_s=within_s)
 
-    def _last_known(self) -> SessionDescription:
-        shown = self._entry.description.copy()
-        if shown["state"] != SessionState.ENDED:
-            shown.update({"state": SessionState.ENDED, "ended_reason": LOST, "ended_at": time.time()})
-        return shown
+
+class _Arguments(msgspec.Struct, frozen=True):
+    """The arguments of all methods together. Those that only a newer version knows are ignored."""
+
+    session: str = ""
+    text: str = ""
+    call: str = ""
+    reason: str = ""
+    owner: str = ""
+    sdp: str = ""
+    conversation_id: str | None = None
+    count: int = 0
 
 
+_arguments = msgspec.json.Decoder(_Arguments)
+
+
+@dataclass(frozen=True)
 class RpcMethods:
-    """The methods that other processes may call here: an `Answer` of `rpc`. Raises `VoiceError` as a handle does.
+    """The methods that other processes may call here: an `Answer` of `rpc`. Raises `VoiceError` as a handle does."""
 
-    Arguments that only a newer version knows are ignored.
-    """
+    registry: SessionRegistry
+    accept_offer: AcceptOffer
+    announce: Callable[[Session], Awaitable[None]]
+    """Makes a session known to every process."""
+    metrics: Callable[[], str]
 
-    def __init__(
-        self, registry: SessionRegistry, accept_offer: AcceptOffer, announce: Announce, metrics: Callable[[], str]
-    ) -> None:
-        self._registry = registry
-        self._accept_offer = accept_offer
-        self._announce = announce
-        self._metrics = metrics
-
-    def __repr__(self) -> str:
-        return f"RpcMethods({self._registry!r})"
-
-    async def __call__(self, what: str, args: Json) -> Any:
+    async def __call__(self, what: str, raw: msgspec.Raw) -> Any:
         """Return the answer of the method `what` as JSON data."""
+        args = _arguments.decode(raw)
         match what:
             case "offer":
-                return await self._offer(args["owner"], args["sdp"], args.get("conversation_id"))
+                return await self._offer(args.owner, args.sdp, args.conversation_id)
             case "newest":
-                return newest_of(self._registry, args["count"])
+                return self.registry.newest(args.count)
             case "figures":
-                return self._metrics()
-        session = self._registry.find(args["session"])
-        handle = LocalHandle(self._registry, session)
+                return self.metrics()
+        session = self.registry.find(args.session)
+        handle = LocalHandle(self.registry, session)
         match what:
             case "describe":
                 return await handle.describe()
             case "transcript":
                 return await handle.transcript()
             case "type_text":
-                return await handle.type_text(args["text"])
+                return await handle.type_text(args.text)
             case "cancel_thinker":
-                return await handle.cancel_thinker(args["call"])
+                return await handle.cancel_thinker(args.call)
             case "say_answer":
-                return await handle.say_answer(args["call"])
+                return await handle.say_answer(args.call)
             case "end":
-                return await handle.end(args["reason"])
+                return await handle.end(args.reason)
             case "forget":
                 await handle.forget()
-                return await self._announce(session)  # writes what waits of it, so that all of it can be deleted
+                return await self.announce(session)  # writes what waits of it, so that all of it can be deleted
             case "hand_over":
-                return self._registry.hand_over(session)
+                return self.registry.hand_over(session)
         raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
 
     async def _offer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall:
-        session = self._registry.reserve(owner, conversation_id)
-        answer = await connect_offer(self._registry, session, self._accept_offer, sdp)
-        await self._announce(session)
+        session = self.registry.reserve(owner, conversation_id)
+        answer = await connect_offer(self.registry, session, self.accept_offer, sdp)
+        await self.announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}

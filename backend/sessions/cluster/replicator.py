@@ -32,8 +32,9 @@ from backend.sessions.cluster.cluster_registry import (
     node_key,
 )
 from backend.sessions.cluster.rpc import inbox_key
-from backend.sessions.event_log import LOG_LIMIT, LoggedEvent
-from backend.sessions.registry import KEEP_ENDED_S, Session, SessionState
+from backend.sessions.event_log import LOG_LIMIT
+from backend.sessions.page_json import LoggedEvent
+from backend.sessions.registry import KEEP_ENDED_S, Session, SessionState, Watcher
 from backend.storage.client import RedisClient
 
 log = logging.getLogger(__name__)
@@ -53,8 +54,8 @@ RETRY_S = 1.0
 """Seconds between attempts while Redis does not answer."""
 
 
-class SessionReplicator:
-    """The replicator of one process: it watches the sessions there (see `sessions.registry.Watcher`)."""
+class SessionReplicator(Watcher):
+    """The replicator of one process: it watches the sessions there."""
 
     def __init__(self, redis: Redis, node: str, state: Callable[[], NodeState]) -> None:
         self._client = RedisClient(redis)
@@ -80,18 +81,15 @@ class SessionReplicator:
         return len(self._events)
 
     def on_change(self, session: Session) -> None:
-        """Note a session that is new, or whose state has changed."""
         self._sessions[session.id] = session
         self._changed.add(session.id)
         self._pending.set()
 
     def on_event(self, session: Session, event: LoggedEvent) -> None:
-        """Note an event that a session published."""
         self._events.append((session.id, event))
         self._pending.set()
 
     def on_removal(self, session: Session) -> None:
-        """Forget a session that has moved to another process, or whose time is over."""
         self._sessions.pop(session.id, None)
         self._changed.discard(session.id)
         if session.state is SessionState.ENDED:  # and not one that goes on elsewhere

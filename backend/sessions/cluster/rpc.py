@@ -11,7 +11,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -19,9 +19,10 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_chain, wait_fixed
 
+from backend import errors
 from backend.errors import CallerError, MemoryUnavailable, PeerError, TooMany, VoiceError
 from backend.runtime.faults import call_listener, decode_or_skip
-from backend.runtime.json_objects import Json, decode_object
+from backend.runtime.supervisor import cancel_all
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +41,8 @@ BATCH = 500
 PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts while Redis does not answer; the last one for all that follow."""
 
-Answer = Callable[[str, Json], Awaitable[Any]]
-"""The name of a method and its arguments → JSON data. May raise a `VoiceError`, which the caller gets."""
+Answer = Callable[[str, msgspec.Raw], Awaitable[Any]]
+"""The name of a method and its arguments in JSON → JSON data. May raise a `VoiceError`, which the caller gets."""
 OnEntry = Callable[[int, bytes], None]
 """Called with the number and the content of each entry of a followed stream; returns at once."""
 AWAY = (RedisError, OSError, TimeoutError)
@@ -51,14 +52,28 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message of an inbox. Without `reply` it only wakes the read that waits."""
 
     what: str
-    args: Json = {}
+    args: msgspec.Raw = msgspec.Raw(b"{}")
     reply: str = ""
     """The key of the list to which the answer is pushed."""
     until: float = 0.0
     """When nobody waits for the answer any more, in Unix time."""
 
 
+class Reply(msgspec.Struct, omit_defaults=True):
+    """An answer: JSON data, or an error as its kind, its words, and the facts its handlers go by."""
+
+    ok: Any = None
+    error: str = ""
+    message: str = ""
+    hint: str = ""
+    status: int | None = None
+    retry_after_s: int | None = None
+    retryable: bool | None = None
+
+
 _decoder = msgspec.json.Decoder(Request)
+_reply_decoder = msgspec.json.Decoder(Reply)
+_ERRORS = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, VoiceError)}
 
 
 class Rpc:
@@ -79,21 +94,24 @@ class Rpc:
     def __repr__(self) -> str:
         return f"Rpc({self._node[:6]}…, {len(self._answering)} being answered, {len(self._listeners)} followed)"
 
-    async def call(self, node: str, what: str, args: Json | None = None, *, within_s: float = ANSWER_WITHIN_S) -> Any:
+    async def call(
+        self, node: str, what: str, args: Mapping[str, object] | None = None, *, within_s: float = ANSWER_WITHIN_S
+    ) -> Any:
         """Return the answer of `node`. Raises what it raised, or `MemoryUnavailable` when none comes."""
+        arguments = msgspec.Raw(msgspec.json.encode(args or {}))
         reply = f"fleet:reply:{secrets.token_hex(12)}"
         try:
             async with asyncio.timeout(within_s + 0.2):
-                await self._send(node, Request(what, args or {}, reply, time.time() + within_s))
+                await self._send(node, Request(what, arguments, reply, time.time() + within_s))
                 got = await cast(Awaitable[Any], self._redis.blpop([reply], timeout=within_s))
         except AWAY as error:
             raise _no_answer() from error
-        answer = None if got is None else decode_or_skip("RPC answer", got[1], decode_object)
+        answer = None if got is None else decode_or_skip("RPC answer", got[1], _reply_decoder.decode)
         if answer is None:
             raise _no_answer()
-        if "error" in answer:
+        if answer.error:
             raise decode_error(answer)
-        return answer.get("ok")
+        return answer.ok
 
     async def follow(self, key: str, after: int, listener: OnEntry) -> None:
         """Call `listener` with the entries of stream `key` numbered above `after`, until `unfollow`."""
@@ -112,10 +130,7 @@ class Rpc:
             while True:
                 await self._retrying(self._receive)
         finally:
-            for task in self._answering:
-                task.cancel()
-            if self._answering:
-                await asyncio.wait(self._answering, timeout=1)
+            await cancel_all(self._answering, within_s=1)
 
     async def _receive(self) -> None:
         reading = self._redis.xread(cast(Any, self._positions), count=BATCH, block=BLOCK_MS)
@@ -141,11 +156,10 @@ class Rpc:
         task.add_done_callback(self._answering.discard)
 
     async def _reply(self, request: Request) -> None:
-        answer: Json
         try:
             if len(self._answering) > AT_ONCE:
                 raise TooMany("Too many requests at once.", retry_after_s=1)
-            answer = {"ok": await self._answer(request.what, request.args)}
+            answer = Reply(ok=await self._answer(request.what, request.args))
         except VoiceError as error:
             answer = encode_error(error)
         except Exception:
@@ -172,44 +186,31 @@ def inbox_key(node: str) -> str:
     return f"fleet:{node}:inbox"
 
 
-def encode_error(error: VoiceError) -> Json:
-    """Return an error as JSON data: its kind, its words, and the facts its handlers go by."""
-    answer: Json = {"error": type(error).__name__, "message": str(error), "hint": error.hint}
-    if isinstance(error, CallerError):
-        answer["status"] = error.status
-    if isinstance(error, TooMany):
-        answer["retry_after_s"] = error.retry_after_s
-    if isinstance(error, PeerError):
-        answer["retryable"] = error.retryable
-    return answer
+def encode_error(error: VoiceError) -> Reply:
+    """Return an error as another process gets it."""
+    facts = {name: getattr(error, name, None) for name in ("status", "retry_after_s", "retryable")}
+    return Reply(error=type(error).__name__, message=str(error), hint=error.hint, **facts)
 
 
-def decode_error(answer: Mapping[str, Any]) -> VoiceError:
+def decode_error(reply: Reply) -> VoiceError:
     """Return the error that was encoded. A kind only a newer process knows becomes the nearest one known here."""
-    message, hint = str(answer.get("message", "")), str(answer.get("hint", ""))
-    kind = _ERRORS.get(answer["error"]) or _nearest(answer)
+    kind = _ERRORS.get(reply.error) or _nearest(reply)
     if issubclass(kind, TooMany):
-        return kind(message, retry_after_s=int(answer.get("retry_after_s", 1)), hint=hint)
-    error = kind(message, hint=hint)
-    if isinstance(error, CallerError) and "status" in answer:
-        error.status = int(answer["status"])
-    if isinstance(error, PeerError) and "retryable" in answer:
-        error.retryable = bool(answer["retryable"])
+        return kind(reply.message, retry_after_s=reply.retry_after_s or 1, hint=reply.hint)
+    error = kind(reply.message, hint=reply.hint)
+    if isinstance(error, CallerError) and reply.status is not None:
+        error.status = reply.status
+    if isinstance(error, PeerError) and reply.retryable is not None:
+        error.retryable = reply.retryable
     return error
 
 
-def _nearest(answer: Mapping[str, Any]) -> type[VoiceError]:
-    if "retry_after_s" in answer:
+def _nearest(reply: Reply) -> type[VoiceError]:
+    if reply.retry_after_s is not None:
         return TooMany
-    if "status" in answer:
+    if reply.status is not None:
         return CallerError
-    return PeerError if "retryable" in answer else VoiceError
-
-
-def _kinds_of(kind: type[VoiceError]) -> Iterator[type[VoiceError]]:
-    yield kind
-    for one in kind.__subclasses__():
-        yield from _kinds_of(one)
+    return VoiceError if reply.retryable is None else PeerError
 
 
 def _no_answer() -> VoiceError:
@@ -221,6 +222,3 @@ def _log_outage(state: RetryCallState) -> None:
         log.warning(
             "calls between processes pause: Redis does not answer (%s)", type(state.outcome.exception()).__name__
         )
-
-
-_ERRORS = {kind.__name__: kind for kind in _kinds_of(VoiceError) if kind.__module__ == VoiceError.__module__}
