@@ -80,7 +80,8 @@ class Notices:
 
     def __init__(self) -> None:
         self._waiting: dict[str, Pending] = {}
-        self._parked: dict[str, Pending] = {}
+        self.parked: dict[str, Pending] = {}
+        """The notices that are not tried again in this call, by id."""
         self._done: dict[str, None] = {}
         self._cut_short = ""
         self._count = 0
@@ -88,23 +89,18 @@ class Notices:
 
     def __repr__(self) -> str:
         reply = f", {len(self.reply.notices)} being spoken" if self.reply else ""
-        return f"Notices({len(self._waiting)} waiting{reply}, {len(self._parked)} for the next call)"
+        return f"Notices({len(self._waiting)} waiting{reply}, {len(self.parked)} for the next call)"
 
     @property
     def waiting(self) -> bool:
         """True when notices wait and none are being spoken."""
         return bool(self._waiting) and self.reply is None
 
-    @property
-    def parked(self) -> tuple[str, ...]:
-        """The ids of notices that are not tried again in this call."""
-        return tuple(self._parked)
-
     def arrive(self, notice: str, text: str) -> list[Command]:
         """Accept a notice, unless it is known already; one that was withdrawn is accepted again."""
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = False
-        if spoken or notice in self._waiting or notice in self._parked or notice in self._done:
+        if spoken or notice in self._waiting or notice in self.parked or notice in self._done:
             return []
         self._count += 1
         self._waiting[notice] = Pending(notice, text, self._count)
@@ -113,7 +109,7 @@ class Notices:
     def withdraw(self, notice: str) -> None:
         """Speak a notice here no more; one that is being spoken is spoken to its end."""
         self._waiting.pop(notice, None)
-        self._parked.pop(notice, None)
+        self.parked.pop(notice, None)
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = True
 
@@ -162,11 +158,8 @@ class Notices:
 
     def on_connection_lost(self) -> None:
         """Forget which notes the Responder has: a new connection knows none."""
-        for pending in (
-            *self._waiting.values(),
-            *self._parked.values(),
-            *(self.reply.notices if self.reply else ()),
-        ):
+        spoken = self.reply.notices if self.reply else ()
+        for pending in (*self._waiting.values(), *self.parked.values(), *spoken):
             pending.noted = False
 
     def _delivered(self, pending: Pending) -> list[Command]:
@@ -184,7 +177,7 @@ class Notices:
         else:
             pending.vain += 1
         enough_tried = pending.cuts >= MAX_CUTS or pending.vain >= MAX_VAIN
-        (self._parked if enough_tried else self._waiting)[pending.notice] = pending
+        (self.parked if enough_tried else self._waiting)[pending.notice] = pending
         return [_shown(pending.notice, "waiting")]
 
     def _being_spoken(self, notice: str) -> Pending | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from backend.conversation.commands import Purpose
 
@@ -27,7 +28,7 @@ class SpokenItem:
         return self.audio_bytes // BYTES_PER_MS
 
     def heard(self, played_ms: int) -> str:
-        """The words that fit into `played_ms`, cut back to a whole word.
+        """Return the words that fit into `played_ms`, cut back to a whole word.
 
         Words and audio come in separate streams without timestamps, so this is a proportion: right to about a
         word for a reply received whole (replies come faster than they play), early for one still coming.
@@ -72,12 +73,8 @@ class SpokenItems:
         """Remove and return the items older than `item`: it began to play, so they are over."""
         if item not in self._items:
             return []
-        over = []
-        for name in list(self._items):
-            if name == item:
-                break
-            over.append(self._items.pop(name))
-        return over
+        older = list(takewhile(lambda name: name != item, self._items))
+        return [self._items.pop(name) for name in older]
 
     def take_finished(self) -> list[SpokenItem]:
         """Remove and return the items of which all has been received."""
@@ -85,6 +82,5 @@ class SpokenItems:
 
     def take_all(self) -> list[SpokenItem]:
         """Remove and return everything."""
-        everything = list(self._items.values())
-        self._items.clear()
-        return everything
+        items, self._items = self._items, {}
+        return list(items.values())

@@ -59,6 +59,7 @@ from backend.conversation.commands import Command
 from backend.conversation.limits import TurnLimits
 from backend.conversation.machine import connection, moves, playback, replies, silence, speech, thinkers
 from backend.conversation.machine.state import Act, Deadlines, Floor, State
+from backend.conversation.notices import Notices
 from backend.conversation.page_events import ErrorShown
 
 __all__ = ["Floor", "TurnMachine"]
@@ -117,15 +118,9 @@ class TurnMachine:
         return self._state.turn
 
     @property
-    def speaking_notices(self) -> tuple[str, ...]:
-        """The ids of the notices that are being spoken."""
-        reply = self._state.notices.reply
-        return tuple(pending.notice for pending in reply.notices) if reply else ()
-
-    @property
-    def left_for_next_call(self) -> tuple[str, ...]:
-        """The ids of the notices that were tried in vain in this call."""
-        return self._state.notices.parked
+    def notices(self) -> Notices:
+        """The notices of this conversation."""
+        return self._state.notices
 
     def turn_age_ms(self, now: float) -> int:
         """Return the milliseconds since the caller's last sound of this turn; of a typed one, since it came."""
@@ -140,9 +135,9 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.SpeechStarted():
             speech.on_started(s, now)
         case ev.SpeechPaused(voiced_ms):
-            speech.on_paused(s, voiced_ms)
+            speech.on_voiced(s, voiced_ms, None)
         case ev.SpeechResumed(voiced_ms):
-            speech.on_resumed(s, voiced_ms, now)
+            speech.on_voiced(s, voiced_ms, now)
         case ev.SpeechStopped():
             speech.on_stopped(s, event, now)
         case ev.InputCommitted():

@@ -173,7 +173,7 @@ class World:
         if purpose is Purpose.NOTICE:
             self._check_unasked()
         self.made += 1
-        tells = self.machine.speaking_notices if purpose is Purpose.NOTICE else ()
+        tells = self._being_told() if purpose is Purpose.NOTICE else ()
         self.replies.append(ProviderReply(request, f"resp-{self.made}", tells=tells))
 
     def _check_unasked(self) -> None:
@@ -183,10 +183,13 @@ class World:
         assert self.owed_since is None, "a notice was told before an answer"
         assert self.machine.turn not in self.thinkers.values(), "a notice was told while a Thinker worked"
         assert self.machine.turn or self.heard_anything, "a notice was told before anything else"
-        assert self.machine.speaking_notices, "a reply that tells nothing"
-        assert not set(self.machine.speaking_notices) & {*self.told, *self.withdrawn}, (
-            "told it twice, or what was taken back"
-        )
+        told = self._being_told()
+        assert told, "a reply that tells nothing"
+        assert not set(told) & {*self.told, *self.withdrawn}, "told it twice, or what was taken back"
+
+    def _being_told(self) -> tuple[str, ...]:
+        reply = self.machine.notices.reply
+        return tuple(pending.notice for pending in reply.notices) if reply else ()
 
     def _note_told(self, notice: str) -> None:
         assert notice not in self.told, "a notice was told twice"
@@ -476,7 +479,7 @@ class World:
 
     def is_all_told(self) -> bool:
         """Whether no notice is left, except those that were tried in vain and wait for the next call."""
-        parked = set(self.machine.left_for_next_call)
+        parked = set(self.machine.notices.parked)
         assert not parked & {*self.told, *self.withdrawn}
         return {*self.noticed} == {*self.told, *self.withdrawn, *parked}
 

@@ -22,7 +22,8 @@ def on_lost(s: State, now: float) -> None:
     s.moment_said = False
     s.publish(page.ErrorShown("The connection to the Responder broke.", "Reconnecting; the call goes on."))
     broken_off = finish_items(s)
-    s.calls.orphan_all()
+    for call in s.calls.entries.values():
+        call.orphaned = True
     s.notices.on_connection_lost()
     _save_reply(s, broken_off)
     if s.floor in (Floor.USER, Floor.HELD) and s.limits.endpointing == "provider":

@@ -8,7 +8,7 @@ from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.moves import apologise, cancel_reply, finish_items, play_clip
 from backend.conversation.machine.playback import heard_out
-from backend.conversation.machine.state import Deadlines, Floor, Phase, Reply, State
+from backend.conversation.machine.state import Deadlines, Floor, Phase, Reply, State, ToolCallState
 from backend.conversation.machine.thinkers import hand_in_asked_for
 
 ALLOWED = {Floor.LISTENING: tuple(Purpose), Floor.ASSISTANT: (Purpose.ANSWER, Purpose.RESULT)}
@@ -46,7 +46,7 @@ def ask_next(s: State, now: float) -> None:
         s.wanted.pop(lesser, None)
     if purpose in (Purpose.ANSWER, Purpose.RESULT):
         s.wanted.pop(Purpose.RESULT, None)
-        s.calls.settle_answered()
+        s.calls.move_answered(ToolCallState.SETTLED)
     if purpose is Purpose.RESULT:
         hand_in_asked_for(s)
     s.requests += 1

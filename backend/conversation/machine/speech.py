@@ -26,16 +26,10 @@ def on_started(s: State, now: float) -> None:
         _take_over(s, now)
 
 
-def on_paused(s: State, voiced_ms: int) -> None:
-    """Stop counting voiced time: the voice fell silent, perhaps for a breath."""
+def on_voiced(s: State, voiced_ms: int, since: float | None) -> None:
+    """Note how long the voice has sounded, and since when it goes on; None: it fell silent, perhaps for a breath."""
     if s.utterance:
-        s.utterance.pause(voiced_ms)
-
-
-def on_resumed(s: State, voiced_ms: int, now: float) -> None:
-    """Count voiced time again: the voice goes on."""
-    if s.utterance:
-        s.utterance.resume(voiced_ms, now)
+        s.utterance = Utterance(since, voiced_ms)
 
 
 def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:

@@ -54,33 +54,20 @@ class Reply:
         return self.phase is not Phase.CANCELLING
 
 
+@dataclass(frozen=True, slots=True)
 class Utterance:
     """One stretch of the caller's speech; only voiced time counts, and a pause within the hangover does not end it."""
 
-    __slots__ = ("_running_since", "_voiced_ms")
-
-    def __init__(self, now: float) -> None:
-        self._voiced_ms = 0
-        self._running_since: float | None = now
-
-    def __repr__(self) -> str:
-        return f"Utterance({self._voiced_ms} ms{', running' if self._running_since is not None else ', paused'})"
-
-    def pause(self, voiced_ms: int) -> None:
-        """Stop counting after `voiced_ms` of speech in all."""
-        self._voiced_ms = voiced_ms
-        self._running_since = None
-
-    def resume(self, voiced_ms: int, now: float) -> None:
-        """Count voiced time from now on; `voiced_ms` were voiced before."""
-        self._voiced_ms = voiced_ms
-        self._running_since = now
+    running_since: float | None
+    """When the voice last began; None while it is paused."""
+    voiced_ms: int = 0
+    """The speech before that."""
 
     def reaches(self, needed_ms: int) -> float | None:
         """Return when it will have lasted `needed_ms` if it keeps on; None while it is paused."""
-        if self._running_since is None:
+        if self.running_since is None:
             return None
-        return self._running_since + max(0, needed_ms - self._voiced_ms) / 1000
+        return self.running_since + max(0, needed_ms - self.voiced_ms) / 1000
 
 
 class ToolCallState(StrEnum):
@@ -119,22 +106,22 @@ class ToolCallLedger:
     """The tool calls of one conversation: each is answered exactly once, and spoken only while it is still wanted."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, ToolCallEntry] = {}
+        self.entries: dict[str, ToolCallEntry] = {}
 
     def __repr__(self) -> str:
-        return f"ToolCallLedger({', '.join(f'{c.call}:{c.state}' for c in self._calls.values())})"
+        return f"ToolCallLedger({', '.join(f'{c.call}:{c.state}' for c in self.entries.values())})"
 
     def open(self, call: str, group: str, turn: int, now: float) -> ToolCallEntry | None:
         """Enter a new call and return it; None when this id was seen before."""
-        if call in self._calls:
+        if call in self.entries:
             return None
         self._prune()
-        self._calls[call] = ToolCallEntry(call, group, turn, now)
-        return self._calls[call]
+        self.entries[call] = ToolCallEntry(call, group, turn, now)
+        return self.entries[call]
 
     def answer(self, call: str) -> ToolCallEntry | None:
         """Mark it answered and return it; None when it is unknown or was answered before."""
-        entry = self._calls.get(call)
+        entry = self.entries.get(call)
         if entry is None or entry.state is not ToolCallState.RUNNING:
             return None
         entry.state = ToolCallState.ANSWERED
@@ -142,51 +129,23 @@ class ToolCallLedger:
 
     def running(self, turn: int | None = None) -> list[ToolCallEntry]:
         """Return the calls still worked on, of one turn or of all."""
-        return [c for c in self._calls.values() if c.state is ToolCallState.RUNNING and turn in (None, c.turn)]
+        return [c for c in self.entries.values() if c.state is ToolCallState.RUNNING and turn in (None, c.turn)]
 
-    def group_done(self, group: str) -> bool:
-        """Return whether every call of that reply has its answer."""
-        return all(c.state is not ToolCallState.RUNNING for c in self._calls.values() if c.group == group)
+    def states_of(self, group: str) -> set[ToolCallState]:
+        """Return the states of all calls of that reply."""
+        return {entry.state for entry in self.entries.values() if entry.group == group}
 
-    def settle_answered(self) -> list[str]:
-        """Settle the answered calls, which are being spoken now; return their ids."""
-        return self._move_answered(ToolCallState.SETTLED)
-
-    def lapse_answered(self) -> list[str]:
-        """Mark the answered calls stale, since nobody has heard them; return their ids."""
-        return self._move_answered(ToolCallState.STALE)
-
-    def lapse(self, call: str) -> None:
-        """Mark one call stale."""
-        self._calls[call].state = ToolCallState.STALE
-
-    def is_stale(self, call: str) -> bool:
-        """Return whether a call was answered and nobody has heard the answer."""
-        return call in self._calls and self._calls[call].state is ToolCallState.STALE
-
-    def has_answers(self, group: str) -> bool:
-        """Return whether a call of that reply has an answer that is still to be spoken."""
-        return any(c.state is ToolCallState.ANSWERED for c in self._calls.values() if c.group == group)
-
-    def settle(self, call: str) -> None:
-        """Settle one call."""
-        self._calls[call].state = ToolCallState.SETTLED
-
-    def orphan_all(self) -> None:
-        """Mark all calls as orphans: the connection that knew them is gone."""
-        for entry in self._calls.values():
-            entry.orphaned = True
-
-    def _move_answered(self, state: ToolCallState) -> list[str]:
-        moved = [c for c in self._calls.values() if c.state is ToolCallState.ANSWERED]
+    def move_answered(self, state: ToolCallState) -> list[str]:
+        """Move the answered calls on: they are being spoken now (SETTLED), or nobody has heard them (STALE)."""
+        moved = [c for c in self.entries.values() if c.state is ToolCallState.ANSWERED]
         for entry in moved:
             entry.state = state
         return [entry.call for entry in moved]
 
     def _prune(self) -> None:
-        over = [c.call for c in self._calls.values() if c.state in OVER]
+        over = [c.call for c in self.entries.values() if c.state in OVER]
         for call in over[: max(0, len(over) - OVER_KEPT)]:
-            del self._calls[call]
+            del self.entries[call]
 
 
 @dataclass(slots=True)

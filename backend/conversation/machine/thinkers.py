@@ -8,7 +8,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
-from backend.conversation.machine.state import IDLE, Floor, State, ToolCallEntry
+from backend.conversation.machine.state import IDLE, Floor, State, ToolCallEntry, ToolCallState
 
 DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
 """The result the Responder is given for a dismissed call."""
@@ -23,8 +23,7 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
         return
     reply = s.streaming(event.reply)
     if reply is None:
-        s.calls.answer(event.call)
-        s.calls.settle(event.call)
+        call.state = ToolCallState.SETTLED
         s.commands.append(do.SubmitResult(event.call, OVERTAKEN))
         return
     reply.called = True
@@ -47,21 +46,24 @@ def on_dismissed(s: State, call_id: str, now: float) -> None:
     call = s.calls.answer(call_id)
     if call is None:
         return
-    s.calls.settle(call_id)
+    call.state = ToolCallState.SETTLED
     s.commands.append(do.CancelThinker(call_id))
     if not call.orphaned:
         s.commands.append(do.SubmitResult(call_id, DISMISSED))
     s.publish(page.ThinkerChanged(call_id, "cancelled"))
     s.note_caller(now)
     silent = s.owed_since is not None and not s.calls.running(s.turn)
-    group_over = call.turn == s.turn and s.calls.group_done(call.group)
-    if group_over and (silent or s.calls.has_answers(call.group)):
+    states = s.calls.states_of(call.group)
+    group_over = call.turn == s.turn and ToolCallState.RUNNING not in states
+    if group_over and (silent or ToolCallState.ANSWERED in states):
         s.want(Purpose.RESULT)
 
 
 def on_late_answer_wanted(s: State, call_id: str, output: str, now: float) -> None:
     """Speak an answer that came too late; while the caller speaks, after the answer to that."""
-    if s.leaving not in (None, IDLE) or call_id in s.asked_for or not s.calls.is_stale(call_id):
+    call = s.calls.entries.get(call_id)
+    is_stale = call is not None and call.state is ToolCallState.STALE
+    if s.leaving not in (None, IDLE) or call_id in s.asked_for or not is_stale:
         return
     speaking = s.floor in (Floor.USER, Floor.HELD)
     s.asked_for[call_id] = output, s.turn + speaking
@@ -73,7 +75,7 @@ def hand_in_asked_for(s: State) -> None:
     """Submit the late answers the caller asked for, right before the reply that speaks them."""
     for call, (output, _) in s.asked_for.items():
         s.commands.append(do.AddNote(output))
-        s.calls.settle(call)
+        s.calls.entries[call].state = ToolCallState.SETTLED
     s.asked_for.clear()
 
 
@@ -82,7 +84,7 @@ def overtake(s: State) -> None:
     overtaken = [call for call, (_, turn) in s.asked_for.items() if turn < s.turn]
     for call in overtaken:
         del s.asked_for[call]
-    for call in (*s.calls.lapse_answered(), *overtaken):
+    for call in (*s.calls.move_answered(ToolCallState.STALE), *overtaken):
         s.publish(page.ThinkerChanged(call, "stale"))
 
 
@@ -92,11 +94,11 @@ def _answered(s: State, call_id: str, output: str, outcome: page.ThinkerStage) -
         return
     _submit(s, call, output)
     if call.turn != s.turn:
-        s.calls.lapse(call_id)
+        call.state = ToolCallState.STALE
         s.publish(page.ThinkerChanged(call_id, "stale"))
         return
     s.publish(page.ThinkerChanged(call_id, outcome))
-    if s.calls.group_done(call.group):
+    if ToolCallState.RUNNING not in s.calls.states_of(call.group):
         s.want(Purpose.RESULT)
 
 
