@@ -47,17 +47,12 @@ class ChatModel(Protocol):
     """A text model that streams its answers."""
 
     def stream(
-        self,
-        messages: Sequence[Json],
-        *,
-        model: str,
-        tools: Sequence[Json] = (),
+        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Yield deltas as the model produces them, `Finished` last.
 
         Closing the iterator closes the HTTP stream. Raise `ModelUnavailable`.
         """
-        ...
 
 
 def quoted(value: Any) -> str:

@@ -82,11 +82,7 @@ class ChatCompletions:
         return f"ChatCompletions({self._client.base_url})"
 
     async def stream(
-        self,
-        messages: Sequence[Json],
-        *,
-        model: str,
-        tools: Sequence[Json] = (),
+        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         request: Json = {"messages": list(messages)}
         if tools:

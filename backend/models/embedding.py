@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 import httpx2
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, wait_fixed
 
 from backend.errors import EmbeddingUnavailable
-from backend.runtime.json_objects import Json
 
 WITHIN_S = 10.0
 """Seconds a request may take, including its one retry."""
@@ -31,7 +31,6 @@ HINT = (
     "Set OPENAI_API_KEY; or, to stay offline, install the extra with a bundled model "
     "(.venv/bin/pip install -e '.[embeddings]'), or set EMBEDDING_BASE_URL and EMBEDDING_MODEL to a local server."
 )
-LOCAL_MODEL = "wordllama-l2-supercat-256"
 LOAD_WITHIN_S = 30.0
 """Seconds that loading the model may take, once; two or three are usual."""
 
@@ -44,24 +43,19 @@ class Embedder(Protocol):
     @property
     def model(self) -> str:
         """The model's name."""
-        ...
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return one vector for each text, in their order, all of one length. Raise `EmbeddingUnavailable`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingsAPI:
     """One endpoint and model."""
 
-    http: httpx2.AsyncClient
+    http: httpx2.AsyncClient = field(repr=False)
     base_url: str
-    api_key: str
+    api_key: str = field(repr=False)
     model: str
-
-    def __repr__(self) -> str:
-        return f"EmbeddingsAPI({self.base_url}, {self.model})"
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         try:
@@ -76,7 +70,7 @@ class EmbeddingsAPI:
             raise EmbeddingUnavailable(f"The embedding model does not answer ({type(error).__name__}).") from error
         if response.status_code != httpx2.codes.OK:
             raise EmbeddingUnavailable(f"The embedding model answered with HTTP {response.status_code}.", hint=HINT)
-        return _vectors(response, len(texts))
+        return _vectors(response.content, len(texts))
 
     async def _post(self, texts: list[str]) -> httpx2.Response:
         return await self.http.post(
@@ -91,9 +85,6 @@ class NoEmbeddings:
 
     model = ""
 
-    def __repr__(self) -> str:
-        return "NoEmbeddings()"
-
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         raise EmbeddingUnavailable("No embedding model is configured.", hint=HINT)
 
@@ -101,14 +92,11 @@ class NoEmbeddings:
 class LocalEmbeddings:
     """The bundled model, loaded on first use. It embeds one text at a time, so that other threads get their turn."""
 
-    model = LOCAL_MODEL
+    model = "wordllama-l2-supercat-256"
 
     def __init__(self) -> None:
         self._lookup: _Lookup | None = None
         self._loading = asyncio.Lock()
-
-    def __repr__(self) -> str:
-        return f"LocalEmbeddings({LOCAL_MODEL})"
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return 256 numbers for each text, of length 1; all 0 for a text without a word. Raise
@@ -149,12 +137,21 @@ def _vector(lookup: _Lookup, text: str) -> list[float]:
     return cast(list[float], (vector / length).tolist())
 
 
-def _vectors(response: httpx2.Response, count: int) -> list[list[float]]:
+class _Entry(msgspec.Struct):
+    index: int
+    embedding: list[float]
+
+
+class _Embeddings(msgspec.Struct):
+    data: list[_Entry]
+
+
+def _vectors(answer: bytes, count: int) -> list[list[float]]:
     """Return the vectors of an answer, by their index. Raise `EmbeddingUnavailable` when it holds none."""
     try:
-        entries: list[Json] = sorted(response.json()["data"], key=lambda entry: int(entry["index"]))
-        vectors = [[float(value) for value in entry["embedding"]] for entry in entries]
-    except (ValueError, TypeError, KeyError) as error:
+        entries = msgspec.json.decode(answer, type=_Embeddings).data
+        vectors = [entry.embedding for entry in sorted(entries, key=lambda entry: entry.index)]
+    except msgspec.DecodeError as error:
         raise EmbeddingUnavailable("The embedding model's answer cannot be read.") from error
     if len(vectors) != count or not vectors[0] or len({len(vector) for vector in vectors}) != 1:
         raise EmbeddingUnavailable("The embedding model's answer does not fit the question.")

@@ -42,11 +42,7 @@ class TaggedChatModel:
         return f"TaggedChatModel({self._inner!r})"
 
     async def stream(
-        self,
-        messages: Sequence[Json],
-        *,
-        model: str,
-        tools: Sequence[Json] = (),
+        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Yield the deltas of an answer as `ChatModel.stream` does; output after a call is dropped."""
         tagged = self._models is None or model in self._models

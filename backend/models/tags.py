@@ -19,6 +19,7 @@ that follow each other with only white space between them are all made. A call t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -77,6 +78,8 @@ class ReaderState(Enum):
 
 
 OPENERS = (CALL, RESULT, THINK, FENCE)
+_MARKS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}]|' + CALL_END, re.DOTALL)
+"""Strings, the braces outside them, and the tag that ends a call."""
 
 
 class TagReader:
@@ -91,7 +94,6 @@ class TagReader:
         self._behind = ReaderState.WORDS
         """The state to return to after a hidden part."""
         self._fenced = False
-        self._scan = _ObjectScan()
 
     def __repr__(self) -> str:
         return f"TagReader({self._state.name}, {len(self._buffer)} characters held back)"
@@ -103,15 +105,11 @@ class TagReader:
 
     def feed(self, text: str) -> list[Piece]:
         """Return the pieces that are certain by now."""
-        if self.over:
-            return []
         self._buffer += text
         return _joined(self._pieces(last=False))
 
     def finish(self) -> list[Piece]:
         """Return the remaining pieces at the end of the output."""
-        if self.over:
-            return []
         pieces = _joined(self._pieces(last=True))
         self._state, self._buffer = ReaderState.OVER, ""
         return pieces
@@ -174,7 +172,6 @@ class TagReader:
 
     def _begin_call(self) -> None:
         self._buffer = self._buffer[len(CALL) :]
-        self._scan = _ObjectScan()
         self._state = ReaderState.CALL
 
     def _call(self, *, last: bool) -> Iterator[Piece]:
@@ -184,7 +181,7 @@ class TagReader:
         start = _after_fence(body)
         if start is None and not last:
             return  # it cannot be told yet
-        end = self._scan.end(body, start or 0, CALL_END)
+        end = _object_end(body, start or 0)
         if end is None and not last:
             return
         if end is None or end <= 0:
@@ -212,7 +209,7 @@ class TagReader:
         if start is None or body[start : start + 1] != "{" or not self._tools:
             yield from self._code()
             return
-        end = self._scan.end(body, start, CALL_END)
+        end = _object_end(body, start)
         if end is None and not last:
             return
         call = read_call(body[start:end], strict=True) if end and end > 0 else None
@@ -223,7 +220,6 @@ class TagReader:
         self._buffer, self._fenced, self._state = self._buffer[end:], True, ReaderState.AFTER
 
     def _code(self) -> Iterator[Piece]:
-        self._scan = _ObjectScan()
         self._state = ReaderState.CODE
         yield from self._released(len(FENCE))
 
@@ -241,40 +237,22 @@ class TagReader:
             self._state = ReaderState.OVER
 
 
-class _ObjectScan:
-    """A scan for the end of a JSON object by its braces and strings; it continues when more text comes."""
+def _object_end(text: str, start: int) -> int | None:
+    """Return the position after the JSON object, or minus that of `CALL_END` when it comes first; None without either.
 
-    def __init__(self) -> None:
-        self._at = -1
-        self._depth = 0
-        self._quoted = False
-        self._escaped = False
-
-    def end(self, text: str, start: int, closer: str) -> int | None:
-        """Return the position after the object, or minus that of `closer` when it comes first; None without either.
-
-        A text that does not begin with an object ends at its closer.
-        """
-        if self._at < 0:
-            self._at = start
-        if text[start : start + 1] != "{":
-            found = text.find(closer, start)
-            return -found if found > 0 else 0 if found == 0 else None
-        while self._at < len(text):
-            sign = text[self._at]
-            if self._quoted:
-                self._quoted = self._escaped or sign != '"'
-                self._escaped = sign == "\\" and not self._escaped
-            elif sign == '"':
-                self._quoted = True
-            elif sign == "<" and text.startswith(closer, self._at):
-                return -self._at
-            elif sign in "{}":
-                self._depth += 1 if sign == "{" else -1
-                if self._depth == 0:
-                    return self._at + 1
-            self._at += 1
-        return None
+    A text that does not begin with an object ends at its closing tag.
+    """
+    if text[start : start + 1] != "{":
+        found = text.find(CALL_END, start)
+        return -found if found >= 0 else None
+    depth = 0
+    for mark in _MARKS.finditer(text, start):
+        if mark[0] == CALL_END:
+            return -mark.start()
+        depth += {"{": 1, "}": -1}.get(mark[0], 0)
+        if depth == 0:
+            return mark.end()
+    return None
 
 
 def read_call(text: str, *, strict: bool = False) -> ParsedCall | None:

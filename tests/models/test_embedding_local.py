@@ -34,7 +34,7 @@ async def test_vectors_are_served_without_key_or_network(tmp_path: Path) -> None
     assert is_installed()
     async with world(tmp_path, embedder=LocalEmbeddings()) as here, here.browser() as browser:
         answer = (await browser.post("/embedding", json={"input": [SISTER, CAR]})).json()
-    assert (answer["model"], answer["dimensions"], len(answer["embeddings"])) == (embedding.LOCAL_MODEL, 256, 2)
+    assert (answer["model"], answer["dimensions"], len(answer["embeddings"])) == (LocalEmbeddings.model, 256, 2)
 
 
 async def test_a_model_that_cannot_be_read_is_said_to_be(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
