@@ -11,7 +11,6 @@ gets its whole reply.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
@@ -22,6 +21,7 @@ from backend.chat.peer_turns import PeerTurns
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
 from backend.chat.turn_runner import ChatDependencies, TurnRunner
 from backend.errors import BadRequest, Conflict, NoAnswer, TooMany, VoiceError
+from backend.runtime.faults import decode_or_skip
 from backend.runtime.supervisor import cancel_all
 from backend.storage.memory import HISTORY_TTL_S, briefly
 from backend.users.modes import Modes
@@ -43,6 +43,14 @@ AGAIN = "Send the message again."
 BROKEN = "The answer failed for a reason of its own."
 
 Key = tuple[str, str]
+
+
+class _StoredReply(msgspec.Struct):
+    question: str
+    reply: ChatReply
+
+
+_stored_decoder = msgspec.json.Decoder(_StoredReply)
 
 
 class Chat:
@@ -132,17 +140,11 @@ class Chat:
         """Return an ended turn with the reply that memory has for this message."""
         loading = self._dependencies.memory.cache_get(request.user_id, _key(request))
         raw = await briefly(loading, None, within_s=MEMORY_WITHIN_S)
-        if raw is None:
+        if raw is None or (stored := decode_or_skip("typed turn's reply", raw, _stored_decoder.decode)) is None:
             return None
-        try:
-            kept = json.loads(raw)
-            question, reply = str(kept["question"]), msgspec.convert(kept["reply"], ChatReply)
-        except (ValueError, TypeError, KeyError):
-            log.warning("a stored reply cannot be read; its message is answered anew")
-            return None
-        _check_same(request, question, reply.conversation_id)
+        _check_same(request, stored.question, stored.reply.conversation_id)
         turn = ChatTurn(request)
-        turn.finish(reply)
+        turn.finish(stored.reply)
         return turn
 
     def _check_room(self, request: ChatRequest) -> None:
@@ -212,7 +214,7 @@ class Chat:
             del self._by_message[oldest]
 
     async def _store(self, request: ChatRequest, reply: ChatReply) -> None:
-        value = json.dumps({"question": request.text, "reply": reply.shown()}, ensure_ascii=False)
+        value = msgspec.json.encode(_StoredReply(request.text, reply)).decode()
         storing = self._dependencies.memory.cache_put(request.user_id, _key(request), value, HISTORY_TTL_S)
         warning = "a reply could not be stored, so a retry after a restart is answered anew"
         await briefly(storing, None, within_s=MEMORY_WITHIN_S, warning=warning)

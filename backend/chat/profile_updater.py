@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from backend.chat.turn import ChatReply, ChatRequest
 from backend.responders.base import PastMessage
-from backend.storage.memory import Memory
 from backend.storage.outbox import Enqueue
 from backend.users.extraction import stated
 from backend.users.profile_learner import SUMMARY_EVERY, SUMMARY_TURNS, IngestUtterance
@@ -46,29 +45,21 @@ class ChatProfileUpdater:
             return
         if self._ingest and request.user_id:
             self._ingest(request.user_id, request.text, "chat")
-        topics = tuple(CountTopic(domain, time.time()) for domain in reply.thinkers)
+        topics = (CountTopic(domain, time.time()) for domain in reply.thinkers)
         updates: tuple[ProfileUpdate, ...] = (*stated(request.text), *topics)
         if updates:
-            self._learn(request.user_id, updates)
-        self._count(request.user_id, request.conversation_id, request.text, reply.text)
+            self._keep(lambda memory: update_profile(memory, request.user_id, *updates))
+        key = (request.user_id, request.conversation_id)
+        recent = self._recent.setdefault(key, _Recent())
+        self._recent.move_to_end(key)
+        while len(self._recent) > CONVERSATIONS:
+            self._recent.popitem(last=False)
+        recent.turns += 1
+        recent.messages += [PastMessage("user", request.text), PastMessage("assistant", reply.text)]
+        if recent.turns % SUMMARY_EVERY == 0:
+            self._summaries.request(request.conversation_id, request.user_id, tuple(recent.messages))
 
     def forget(self, user_id: str, conversation_id: str | None = None) -> None:
         """Drop the messages held of a user's conversations, or of one."""
         for key in [key for key in self._recent if key[0] == user_id and conversation_id in (None, key[1])]:
             del self._recent[key]
-
-    def _learn(self, user_id: str, updates: tuple[ProfileUpdate, ...]) -> None:
-        async def learn(memory: Memory) -> None:
-            await update_profile(memory, user_id, *updates)
-
-        self._keep(learn)
-
-    def _count(self, user_id: str, conversation_id: str, question: str, answer: str) -> None:
-        recent = self._recent.setdefault((user_id, conversation_id), _Recent())
-        self._recent.move_to_end((user_id, conversation_id))
-        while len(self._recent) > CONVERSATIONS:
-            self._recent.popitem(last=False)
-        recent.turns += 1
-        recent.messages += [PastMessage("user", question), PastMessage("assistant", answer)]
-        if recent.turns % SUMMARY_EVERY == 0:
-            self._summaries.request(conversation_id, user_id, tuple(recent.messages))

@@ -11,9 +11,9 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
-from backend.conversation.page_events import ChatTurnFinished, ErrorShown, PageEvent
+from backend.conversation.page_events import ChatTurnFinished, ErrorShown
 from backend.errors import VoiceError
 from backend.sessions.event_log import EventLog
 from backend.sessions.page_json import LoggedEvent
@@ -67,11 +67,6 @@ class ChatReply:
     tokens: int = 0
     latency_ms: int = 0
 
-    def shown(self) -> dict[str, object]:
-        """Return the reply as JSON data."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
-
 
 class ChatTurn:
     """A turn under way, shared by the task that answers and the clients that wait for it."""
@@ -79,6 +74,7 @@ class ChatTurn:
     def __init__(self, request: ChatRequest) -> None:
         self.request = request
         self.event_log = EventLog(EVENT_LIMIT)
+        self.publish = self.event_log.publish
         self.began = time.perf_counter()
         self.stop: Callable[[], object] = lambda: None
         """Ends the turn in order, within 100 ms; set by the task that runs it."""
@@ -102,14 +98,10 @@ class ChatTurn:
         """True once it has ended with a whole reply; cancelled and failed turns are tried again when sent again."""
         return self.over and self._end.exception() is None and self._end.result().state == "complete"
 
-    def publish(self, event: PageEvent) -> None:
-        """Show `event` to all readers."""
-        self.event_log.publish(event)
-
     def finish(self, reply: ChatReply) -> None:
         """End the turn with its reply."""
         if not self.over:
-            self.publish(ChatTurnFinished(reply.shown()))
+            self.publish(ChatTurnFinished(asdict(reply)))
             self._end.set_result(reply)
             self.event_log.close()
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from backend.agent.context import Situation
 from backend.agent.events import AgentEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.session import ThinkerSession
-from backend.chat.history import ChatHistory, MemoryConversations
+from backend.chat.history import ChatHistory
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.routing import ThinkerRouting
 from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
@@ -95,7 +95,7 @@ class TurnRunner:
         self._prepared: Prepared | None = None
         self._routing: ThinkerRouting | None = None
         self._mode = Mode()
-        memory = MemoryConversations(dependencies.memory) if turn.request.conversation_id is not None else None
+        memory = dependencies.memory if turn.request.conversation_id is not None else None
         self._history = ChatHistory(memory, turn.request.earlier)
 
     def __repr__(self) -> str:

@@ -205,7 +205,7 @@ def _take(request: Request, here: Context) -> None:
 async def _answered(here: Context, turn: ChatTurn, *, stream: bool) -> Response:
     if stream:
         return EventStream(_stream(turn, here.heartbeat_s))
-    return JSONResponse((await turn.wait()).shown())
+    return JSONResponse(asdict(await turn.wait()))
 
 
 async def _stream(turn: ChatTurn, heartbeat_s: float) -> AsyncGenerator[bytes, None]:

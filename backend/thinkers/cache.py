@@ -10,23 +10,25 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import logging
 import re
 import time
 import unicodedata
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
+import msgspec
+
 from backend.agent.context import Exchange, Note, Situation
 from backend.observability.tracing import current_span
+from backend.runtime.faults import decode_or_skip
 from backend.storage.memory import Memory, briefly
 from backend.thinkers.base import Answer, Manifest, Question, ThinkerProgress
-
-log = logging.getLogger(__name__)
 
 CACHE_WITHIN_S = 0.2
 """Seconds the cache may take; a slower one is passed over."""
 SHARED = "shared"
+
+_stored_decoder = msgspec.json.Decoder(tuple[str, tuple[str, ...]])
 
 OnProgress = Callable[[ThinkerProgress], None]
 Compute = Callable[[OnProgress], Awaitable[tuple[Answer, bool]]]
@@ -43,8 +45,6 @@ class Slot:
 
 def slot_for(manifest: Manifest, question: Question, situation: Situation, day: str) -> Slot | None:
     """Return the slot of a question; None: its answer is not kept. `day` is today: 'tomorrow' shifts with it."""
-    if not manifest.cache_ttl_s:
-        return None
     findings: list[Note | Exchange] = [*situation.notes, *situation.exchanges]
     own = [finding for finding in findings if finding.personal]
     personal = [situation.profile.stored(), list(situation.history), [_material(finding) for finding in own]]
@@ -128,8 +128,15 @@ class AnswerCache:
             for listener in listeners:
                 listener(progress)
 
-        running = _Computation(asyncio.create_task(self._compute(slot, ttl_s, compute, show_all)), listeners)
-        self._running[slot] = running
+        async def work() -> Answer:
+            answer, keep = await compute(show_all)
+            if keep:
+                value = msgspec.json.encode((answer.text, answer.citations)).decode()
+                storing = self._memory.cache_put(slot.scope, slot.key, value, ttl_s)
+                await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
+            return answer
+
+        running = self._running[slot] = _Computation(asyncio.create_task(work()), listeners)
         running.task.add_done_callback(lambda _: self._on_end(slot, running))
         return running
 
@@ -139,25 +146,10 @@ class AnswerCache:
         if not running.task.cancelled():
             running.task.exception()  # retrieved: everybody who waited may be gone
 
-    async def _compute(self, slot: Slot, ttl_s: int, compute: Compute, on_progress: OnProgress) -> Answer:
-        answer, keep = await compute(on_progress)
-        if keep:
-            await self._keep(slot, ttl_s, answer)
-        return answer
-
     async def _kept(self, slot: Slot) -> Answer | None:
         loading = self._memory.cache_get(slot.scope, slot.key)
         stored = await briefly(loading, None, within_s=CACHE_WITHIN_S)
-        if stored is None:
+        if stored is None or (found := decode_or_skip("cached answer", stored, _stored_decoder.decode)) is None:
             return None
-        try:
-            text, citations = json.loads(stored)
-            return Answer(str(text), "cache", tuple(map(str, citations)))
-        except (ValueError, TypeError):
-            log.warning("a cached answer cannot be read; working it out again")
-            return None
-
-    async def _keep(self, slot: Slot, ttl_s: int, answer: Answer) -> None:
-        value = json.dumps([answer.text, list(answer.citations)], ensure_ascii=False)
-        storing = self._memory.cache_put(slot.scope, slot.key, value, ttl_s)
-        await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
+        text, citations = found
+        return Answer(text, "cache", citations)

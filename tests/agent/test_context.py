@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.agent.context import ConversationContext, estimate_tokens
-from backend.chat.history import MemoryConversations
+from backend.chat.history import ChatHistory
 from backend.storage.memory import HISTORY_LIMIT
 from backend.storage.messages import Message, StoredCall
 from backend.testing.memory import FakeMemory
@@ -63,7 +63,7 @@ def test_budgets_hold_and_nothing_is_orphaned_and_the_newest_stays(
 @given(st.lists(units(), max_size=10))
 def test_what_is_stored_reads_back_the_same(conversation: list[tuple[Message, ...]]) -> None:
     async def through_memory() -> list[Message]:
-        store = MemoryConversations(FakeMemory())
+        store = ChatHistory(FakeMemory())
         for unit in conversation:
             await store.append("c", "ada", unit)
         return await store.load("c", "ada")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backend.agent.session import Agent
-from backend.chat.history import MemoryConversations
+from backend.chat.history import ChatHistory
 from backend.errors import ModelUnavailable
 from backend.models.base import Delta
 from backend.storage.embedded import open_memory
@@ -28,7 +28,7 @@ async def echo(text: str) -> Result:
 
 
 def agent(model: ScriptedModel, memory: Any) -> Agent:
-    return Agent(model, toolbox(echo), "m", store=MemoryConversations(memory))
+    return Agent(model, toolbox(echo), "m", store=ChatHistory(memory))
 
 
 def told(model: ScriptedModel) -> list[str]:
@@ -64,11 +64,11 @@ async def test_another_user_or_nobody_who_names_it_finds_nothing() -> None:
     for user in ("ada", "bob", ""):
         await agent(model, memory).create_session("c", user_id=user).think(f"I am {user}.")
         assert told(model) == [f"I am {user}."]
-    assert await MemoryConversations(memory).load("c", "") == []
+    assert await ChatHistory(memory).load("c", "") == []
 
 
 async def test_forgetting_the_user_forgets_it() -> None:
-    store = MemoryConversations(memory := FakeMemory())
+    store = ChatHistory(memory := FakeMemory())
     await store.append("c", "ada", (Message("user", "x", 1.0),))
     await memory.forget_user("ada")
     assert await store.load("c", "ada") == []
