@@ -65,15 +65,8 @@ def estimate_tokens(text: str) -> int:
 class ConversationContext:
     """The messages of one conversation, oldest first, always valid to send."""
 
-    def __init__(
-        self,
-        messages: Sequence[Message] = (),
-        *,
-        message_limit: int = MESSAGE_LIMIT,
-        token_limit: int = TOKEN_LIMIT,
-    ) -> None:
+    def __init__(self, messages: Sequence[Message] = (), *, message_limit: int = MESSAGE_LIMIT) -> None:
         self._message_limit = message_limit
-        self._token_limit = token_limit
         self._messages: list[Message] = []
         for unit in _units(messages):
             self.add(*unit)
@@ -108,10 +101,6 @@ class ConversationContext:
         self._trim()
         return message
 
-    def as_api(self) -> list[Json]:
-        """Return the messages in the chat completions API's form."""
-        return [as_api(message) for message in self._messages]
-
     def _trim(self) -> None:
         units = _units(self._messages)
         questions = [index for index, unit in enumerate(units) if unit[0].role == "user"]
@@ -123,12 +112,12 @@ class ConversationContext:
                 continue
             count += len(units[index])
             tokens += _tokens(units[index])
-            if count > self._message_limit or tokens > self._token_limit:
+            if count > self._message_limit or tokens > TOKEN_LIMIT:
                 break  # and everything older goes with it: a conversation with holes misleads
             kept.add(index)
         self._messages = [message for index in sorted(kept) for message in units[index]]
-        if self.tokens > self._token_limit:
-            self._messages = _shortened(self._messages, self._token_limit)
+        if self.tokens > TOKEN_LIMIT:
+            self._messages = _shortened(self._messages)
 
 
 def without_calls(messages: Sequence[Message], passing: Mapping[str, Collection[str]]) -> list[Message]:
@@ -166,12 +155,12 @@ def _tokens(unit: Sequence[Message]) -> int:
     return sum(tokens_of(message) for message in unit)
 
 
-def _shortened(messages: list[Message], limit: int) -> list[Message]:
-    """Cut the longest texts until `limit` tokens hold."""
-    room = limit
+def _shortened(messages: list[Message]) -> list[Message]:
+    """Cut the longest texts until they are within `TOKEN_LIMIT`."""
+    room = TOKEN_LIMIT
     while True:
         cut = [_cut(message, room) for message in messages]
-        if sum(tokens_of(message) for message in cut) <= limit or room == 0:
+        if sum(tokens_of(message) for message in cut) <= TOKEN_LIMIT or room == 0:
             return cut
         room //= 2
 
@@ -275,19 +264,14 @@ def system_prompt(
     task: str,
     *,
     now: float,
-    mode: Literal["voice", "chat"],
+    mode: SourceMode,
     situation: Situation | None = None,
     guidance: Sequence[str] = (),
 ) -> str:
     """Return the whole system prompt; `now` is Unix time in seconds."""
     situation = situation or Situation()
-    parts = [
-        task.strip(),
-        VOICE_STYLE if mode == "voice" else CHAT_STYLE,
-        HONESTY,
-        *guidance,
-        today(now, situation.zone),
-    ]
+    style = VOICE_STYLE if mode == "voice" else CHAT_STYLE
+    parts = [task.strip(), style, HONESTY, *guidance, today(now, situation.zone)]
     if situation.profile.instructions:
         parts.append(standing(situation.profile.instructions))
     if situation.profile != STRANGER and (shown := situation.profile.shown()):

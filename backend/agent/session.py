@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
-from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Situation, system_prompt
+from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Situation, SourceMode, system_prompt
 from backend.agent.events import AgentEvent, Final, StateChanged, ThinkerResponse, TurnState
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import AgentTrace
@@ -143,9 +143,7 @@ class ThinkerSession:
     def __repr__(self) -> str:
         return f"ThinkerSession({self._conversation_id[:6]}… {self.state}, {self._turns} turns)"
 
-    async def think(
-        self, text: str, source_mode: Literal["voice", "chat"] = "voice", *, message_id: str = ""
-    ) -> ThinkerResponse:
+    async def think(self, text: str, source_mode: SourceMode = "voice", *, message_id: str = "") -> ThinkerResponse:
         """Answer `text`. After `cancel()` it returns with state `cancelled` and the words so far.
 
         `message_id` names the question in the conversation; one is made where none is given.
@@ -184,48 +182,29 @@ class ThinkerSession:
         """Return the tokens and calls of all turns, and the times of the last."""
         return replace(self._metrics)
 
-    def _turn(self, context: ConversationContext, mode: Literal["voice", "chat"]) -> Turn:
-        client = self._options.client or mode
-        return Turn(
-            model=self._agent.model,
-            model_name=self._agent.model_name,
-            toolbox=self._agent.toolbox,
-            context=context,
-            principal=Principal(
-                self._options.user_id,
-                self._conversation_id,
-                f"{self._turns}@{time.time_ns()}",
-                client,
-                self._agent.profile,
-            ),
-            system=self._system(self._agent.toolbox, mode, client),
-            mode=mode,
-            emit=self._emit,
-            metrics=self._metrics,
-            rounds=self._agent.rounds,
-            exchanges=self._options.situation.exchanges if self._options.situation else (),
-        )
-
-    def _system(self, box: Toolbox, mode: Literal["voice", "chat"], client: Client) -> str:
-        return system_prompt(
-            self._options.task,
-            now=self._agent.clock(),
-            mode=mode,
-            situation=self._options.situation,
-            guidance=box.guidance(client),
-        )
+    def _turn(self, context: ConversationContext, mode: SourceMode) -> Turn:
+        client, turn_id = self._options.client or mode, f"{self._turns}@{time.time_ns()}"
+        principal = Principal(self._options.user_id, self._conversation_id, turn_id, client, self._agent.profile)
+        return Turn(self._agent, context, principal, mode, self._emit, self._metrics)
 
     async def _run(self, turn: Turn, text: str, message_id: str) -> ThinkerResponse:
         """Run the turn with the tools that its words call for."""
+        client, situation, box = turn.principal.client, self._options.situation, self._agent.toolbox
         if self._agent.router is not None:
-            client, earlier = turn.principal.client, turn.context.messages
-            routing = self._agent.router.route(text, turn.toolbox, client, earlier=earlier, emit=self._emit)
-            turn.toolbox, turn.tokens = await routing
+            earlier = turn.context.messages
+            box, turn.tokens = await self._agent.router.route(text, box, client, earlier=earlier, emit=self._emit)
+            turn.agent = replace(self._agent, toolbox=box)
             self._metrics.total_tokens += turn.tokens
-            turn.system = self._system(turn.toolbox, turn.mode, client)
-        return await turn.run(text, message_id)
+        turn.system = system_prompt(
+            self._options.task,
+            now=self._agent.clock(),
+            mode=turn.mode,
+            situation=situation,
+            guidance=box.guidance(client),
+        )
+        return await turn.run(text, message_id, situation.exchanges if situation else ())
 
-    async def _think(self, text: str, mode: Literal["voice", "chat"], message_id: str) -> ThinkerResponse:
+    async def _think(self, text: str, mode: SourceMode, message_id: str) -> ThinkerResponse:
         self._cancelled = self._metrics.cancelled = False
         self._metrics.first_token_ms = self._metrics.result_to_token_ms = None
         self._turns += 1

@@ -18,17 +18,20 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING
 
-from backend.agent.context import CALLS_LIMIT, ConversationContext, Exchange, without_calls
+from backend.agent.context import CALLS_LIMIT, ConversationContext, Exchange, SourceMode, as_api, without_calls
 from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, StateChanged, ThinkerResponse, TurnState
 from backend.agent.speech import speakable
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
-from backend.models.base import ChatModel, Finished, TextDelta, ToolCall
+from backend.models.base import Finished, TextDelta, ToolCall
 from backend.storage.messages import Message, StoredCall
 from backend.tools.base import Principal
-from backend.tools.runner import Toolbox, ToolResult, failure
+from backend.tools.runner import ToolResult, failure
+
+if TYPE_CHECKING:
+    from backend.agent.session import Agent
 
 ROUND_LIMIT = 10
 """Rounds of tool calls in one turn."""
@@ -79,49 +82,50 @@ class TurnMetrics:
 class Turn:
     """One turn under way; `run` is called once."""
 
-    model: ChatModel
-    model_name: str
-    toolbox: Toolbox
+    agent: Agent
+    """The model, and the tools it is offered."""
     context: ConversationContext
     principal: Principal
-    system: str
-    mode: Literal["voice", "chat"]
+    mode: SourceMode
     emit: Callable[[AgentEvent], None]
-    metrics: TurnMetrics = field(default_factory=TurnMetrics)
-    exchanges: Sequence[Exchange] = ()
-    """Tool calls that were made before the model is asked."""
-    rounds: int = ROUND_LIMIT
-    partial: str = ""
+    metrics: TurnMetrics
+    system: str = field(default="", init=False)
+    """The system prompt, which depends on the tools that are offered."""
+    partial: str = field(default="", init=False)
     """Words already shown in this round."""
-    tokens: int = 0
-    results: list[ToolResult] = field(default_factory=list)
-    added: list[Message] = field(default_factory=list)
+    tokens: int = field(default=0, init=False)
+    results: list[ToolResult] = field(default_factory=list, init=False)
+    added: list[Message] = field(default_factory=list, init=False)
     """The messages this turn has added to the conversation, in order."""
-    _alone: bool = True
+    _alone: bool = field(default=True, init=False)
     """Whether the conversation began with this turn, so that the answer rests on the question alone."""
-    _passing: dict[str, set[str]] = field(default_factory=dict)
+    _passing: dict[str, set[str]] = field(default_factory=dict, init=False)
     """Message id → ids of its calls that are dropped when the turn is over."""
-    _began: float = field(default_factory=time.perf_counter)
-    _made: dict[tuple[str, str], int] = field(default_factory=dict)
-    _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
-    _results_at: float | None = None
-    _spoke_at: float | None = None
+    _began: float = field(default=0.0, init=False)
+    _made: dict[tuple[str, str], int] = field(default_factory=dict, init=False)
+    _last: dict[tuple[str, str], ToolResult] = field(default_factory=dict, init=False)
+    _results_at: float | None = field(default=None, init=False)
+    _spoke_at: float | None = field(default=None, init=False)
 
-    def __repr__(self) -> str:
-        return f"Turn({self.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"  # without anybody's words
+    def __repr__(self) -> str:  # without anybody's words
+        return f"Turn({self.agent.model_name}, {self.metrics.rounds} rounds, {self.tokens} tokens)"
 
-    async def run(self, text: str, message_id: str = "") -> ThinkerResponse:
-        """Answer `text`. Raises `ModelUnavailable`, or `NoAnswer` when the model stays silent."""
+    async def run(self, text: str, message_id: str, exchanges: Sequence[Exchange]) -> ThinkerResponse:
+        """Answer `text`, after `exchanges`: the tool calls made before the model is asked.
+
+        `message_id` names the question; empty: an id is made. Raises `ModelUnavailable`, or `NoAnswer` when the model
+        stays silent.
+        """
         self._began = time.perf_counter()
         self._alone = not self.context.messages
-        question = self._message("user", text)
+        question = Message("user", text, time.time(), self.mode)
         self._add(replace(question, message_id=message_id) if message_id else question)
-        for exchange in self.exchanges:
+        for exchange in exchanges:
             asked, result = exchange.unit(time.time(), self.mode)
             self._passing[asked.message_id] = {call.id for call in asked.tool_calls}  # made anew in every turn
             self.context.add(asked, result)
         repeated = 0
-        for _ in range(self.rounds):
+        for _ in range(self.agent.rounds):
             reply = await self._ask(tools=True)
             if not reply.calls:
                 return await self._answered(reply)
@@ -135,11 +139,11 @@ class Turn:
         self.emit(StateChanged(TurnState.PROCESSING))
         self.partial, calls, end = "", [], Finished("stop")
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
-        messages = [{"role": "system", "content": system}, *self.context.as_api()]
-        schemas = self.toolbox.schemas(self.principal.client) if tools else []
-        self.emit(ModelAsked(self.model_name, messages, len(schemas)))
+        messages = [{"role": "system", "content": system}, *map(as_api, self.context.messages)]
+        schemas = self.agent.toolbox.schemas(self.principal.client) if tools else []
+        self.emit(ModelAsked(self.agent.model_name, messages, len(schemas)))
         asked_at = time.perf_counter()
-        stream = self.model.stream(messages, model=self.model_name, tools=schemas)
+        stream = self.agent.model.stream(messages, model=self.agent.model_name, tools=schemas)
         async with aclosing(stream) as deltas:
             async for delta in deltas:
                 match delta:
@@ -153,7 +157,7 @@ class Turn:
         self.metrics.total_tokens += end.tokens_in + end.tokens_out
         names = tuple(call.name for call in calls)
         first = (self._spoke_at - asked_at) * 1000 if self.partial and self._spoke_at else None
-        model = end.model or self.model_name
+        model = end.model or self.agent.model_name
         self.emit(ModelAnswered(model, self.partial, names, end.reason, end.tokens_in, end.tokens_out, first))
         return ModelReply(self.partial, tuple(calls) if tools else (), end.reason)
 
@@ -179,7 +183,7 @@ class Turn:
             tasks = [group.create_task(self._made_call(*made)) for made in zip(calls, refused, strict=True)]
         results = {call.id: task.result() for call, task in zip(calls, tasks, strict=True)}
         now = time.time()
-        asked = self._message("assistant", reply.text, tool_calls=tuple(map(_kept, calls)))
+        asked = Message("assistant", reply.text, now, self.mode, tool_calls=tuple(map(_kept, calls)))
         self._passing[asked.message_id] = {id_ for id_, result in results.items() if not result.persistent}
         answers = (
             Message("tool", result.content, now, self.mode, tool_call_id=id_, citations=result.citations)
@@ -205,7 +209,7 @@ class Turn:
 
     async def _made_call(self, call: ToolCall, refusal: ToolResult | None) -> ToolResult:
         self.emit(ToolCallStarted(call.id, call.name, call.arguments))
-        result = refusal or await self.toolbox.run(call.name, call.arguments, self.principal)
+        result = refusal or await self.agent.toolbox.run(call.name, call.arguments, self.principal)
         if refusal is None:
             self.metrics.tool_calls += 1
             self.results.append(result)
@@ -229,7 +233,7 @@ class Turn:
         if incomplete:
             text = f"{text} {CUT_SHORT}" if reply.reason == "length" else f"{INCOMPLETE} {text}"
         citations = tuple(dict.fromkeys(citation for result in self.results for citation in result.citations))
-        message = self._message("assistant", reply.text, citations=citations)
+        message = Message("assistant", reply.text, time.time(), self.mode, citations=citations)
         self._add(message)
         self.partial = ""
         return ThinkerResponse(
@@ -249,7 +253,7 @@ class Turn:
     def keep_partial(self) -> None:
         """Keep the words a broken-off turn has already shown: they were seen, so they belong to the conversation."""
         if self.partial.strip():
-            self._add(self._message("assistant", self.partial))
+            self._add(Message("assistant", self.partial, time.time(), self.mode))
             self.partial = ""
 
     def settle(self) -> None:
@@ -265,16 +269,6 @@ class Turn:
     def _add(self, *unit: Message) -> None:
         self.context.add(*unit)
         self.added += unit
-
-    def _message(
-        self,
-        role: Literal["user", "assistant"],
-        content: str,
-        *,
-        tool_calls: tuple[StoredCall, ...] = (),
-        citations: tuple[str, ...] = (),
-    ) -> Message:
-        return Message(role, content, time.time(), self.mode, tool_calls=tool_calls, citations=citations)
 
 
 def say_sample(text: str) -> str:
