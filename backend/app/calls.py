@@ -13,11 +13,9 @@ from functools import partial
 from aiortc import RTCIceServer
 from prometheus_client import generate_latest
 
+from backend.app.foundation import Foundation
 from backend.app.models import api_key
-from backend.app.observability import open_load
-from backend.app.stores import Stores
 from backend.app.tasks import TaskSubsystem
-from backend.app.thinkers import ThinkerSubsystem
 from backend.call.engine import CallDependencies, ResponderInfo, run_call
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
@@ -25,19 +23,20 @@ from backend.conversation.page_events import PageEvent
 from backend.errors import ResponderUnavailable
 from backend.http.page_streams import PageStreams
 from backend.media.endpointing import choose_engine, open_endpointing
-from backend.observability.call_metrics import CallMetrics
-from backend.observability.tracing import Tracer
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
+from backend.runtime.supervisor import supervising
 from backend.sessions.cluster.cluster import Cluster, ClusterRedis
-from backend.sessions.load import Load
+from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
 from backend.sessions.registry import QUEUES, SessionRegistry
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly, following_changes
 from backend.storage.messages import Message
+from backend.tasks.broadcaster import TaskBroadcaster
+from backend.tasks.repository import EVENTS
 from backend.tasks.service import TaskQueries
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.transport import accept_offer
@@ -89,51 +88,49 @@ class CallSubsystem:
 
 
 @asynccontextmanager
-async def open_calls(
-    settings: Settings,
-    stores: Stores,
-    thinkers: ThinkerSubsystem,
-    tasks: TaskSubsystem,
-    metrics: CallMetrics,
-    tracer: Tracer,
-) -> AsyncIterator[CallSubsystem]:
+async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterator[CallSubsystem]:
     """Open the calls. At the end of the block calls are ended first; then the other processes hear of it."""
+    settings, metrics = foundation.settings, foundation.metrics
     async with AsyncExitStack() as stack:
         responder = ResponderEndpoint(settings)
-        dependencies = _dependencies(settings, stores, thinkers, tasks, responder, metrics, tracer)
-        load = await stack.enter_async_context(open_load(settings))
-        registry = _registry(settings, dependencies, load, metrics)
+        dependencies = _dependencies(foundation, tasks, responder)
+        load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
+        await stack.enter_async_context(supervising("load watch", partial(watch, load)))
+        registry = SessionRegistry(
+            partial(run_call, dependencies),
+            cap=settings.session_cap,
+            responder=dependencies.about.responder,
+            on_lapse=partial(metrics.session_ended, "never_connected"),
+            admit=load.admit,
+        )
+        for queue in QUEUES:
+            metrics.watch_queue(queue, partial(registry.depth, queue))
         offers = partial(accept_offer, config=_ice_config(settings))
-        cluster = await _cluster(settings, stores, registry, offers, load, metrics, stack)
+        cluster = _cluster(foundation, registry, offers, load)
+        if cluster:  # closed after its calls, so that all processes learn of their end
+            await stack.enter_async_context(cluster)
+            metrics.watch_queue("fleet_events", lambda: cluster.depth)
         stack.push_async_callback(registry.close)
-        pages = PageStreams(tasks.notifications.presence)
+        pages = PageStreams(foundation.notifications.presence)
         metrics.watch_queue("open_pages", lambda: pages.count)
-        await _listen(stores, tasks, registry, pages, stack)
+        await _listen(foundation, tasks, registry, pages, stack)
         yield CallSubsystem(registry, responder, dependencies.about, offers, pages, cluster)
 
 
-def _dependencies(
-    settings: Settings,
-    stores: Stores,
-    thinkers: ThinkerSubsystem,
-    tasks: TaskSubsystem,
-    responder: ResponderEndpoint,
-    metrics: CallMetrics,
-    tracer: Tracer,
-) -> CallDependencies:
-    registry, modes = thinkers.registry, thinkers.registry.dependencies.modes
-    limits = _limits(settings)
+def _dependencies(foundation: Foundation, tasks: TaskSubsystem, responder: ResponderEndpoint) -> CallDependencies:
+    settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
+    modes, limits = thinkers.registry.dependencies.modes, _limits(settings)
     return CallDependencies(
         connect=responder.dial,
         brief=lambda caller: brief(
-            registry,
+            thinkers.registry,
             caller,
             mode=modes.chosen(caller.profile),
             endpointing=limits.endpointing,
             greeting=settings.greeting,
         ),
         mode=modes.chosen,
-        background=partial(_background, stores.memory, tasks.store.queries),
+        background=partial(_background, stores.memory, foundation.task_store.queries),
         earlier=partial(_earlier, stores.memory),
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
         keep=stores.outbox.enqueue,
@@ -148,9 +145,9 @@ def _dependencies(
             if settings.offline
             else ResponderInfo("OpenAI Realtime API", settings.realtime_model, offline=False)
         ),
-        metrics=metrics,
-        tracer=tracer,
-        subscribe=tasks.notifications.dispatcher.subscribe,
+        metrics=foundation.metrics,
+        tracer=foundation.tracer,
+        subscribe=foundation.notifications.dispatcher.subscribe,
     )
 
 
@@ -178,21 +175,8 @@ async def _earlier(memory: Memory, user_id: str, conversation_id: str) -> list[M
     return await briefly(asked, None, within_s=MEMORY_WITHIN_S)
 
 
-def _registry(settings: Settings, dependencies: CallDependencies, load: Load, metrics: CallMetrics) -> SessionRegistry:
-    registry = SessionRegistry(
-        partial(run_call, dependencies),
-        cap=settings.session_cap,
-        responder=dependencies.about.responder,
-        on_lapse=partial(metrics.session_ended, "never_connected"),
-        admit=load.admit,
-    )
-    for queue in QUEUES:
-        metrics.watch_queue(queue, partial(registry.depth, queue))
-    return registry
-
-
 async def _listen(
-    stores: Stores, tasks: TaskSubsystem, registry: SessionRegistry, pages: PageStreams, stack: AsyncExitStack
+    foundation: Foundation, tasks: TaskSubsystem, registry: SessionRegistry, pages: PageStreams, stack: AsyncExitStack
 ) -> None:
     """Pass on what other processes publish for the calls and pages of this one."""
 
@@ -206,40 +190,30 @@ async def _listen(
     def publish(owner: str, event: PageEvent) -> None:
         show(owner, page_message(event))
 
-    pubsub = stores.pubsub
-    await stack.enter_async_context(following_changes(pubsub, stores.opened.memory))
-    await stack.enter_async_context(tasks.broadcasting(pubsub, here, publish))
+    pubsub = foundation.stores.pubsub
+    await stack.enter_async_context(following_changes(pubsub, foundation.stores.memory))
+    broadcaster = TaskBroadcaster(foundation.task_store.repository, tasks.metrics, is_here=here, publish=publish)
+    pubsub.subscribe(EVENTS, broadcaster.on_message)
+    await stack.enter_async_context(supervising("task broadcaster", broadcaster.run))
     pubsub.on_page_event(lambda owner, type_, data: show(owner, PageMessage(type_, data)))
     pubsub.start()
     stack.push_async_callback(pubsub.close)
     await pubsub.wait_until_open(LISTENING_WITHIN_S)
 
 
-async def _cluster(
-    settings: Settings,
-    stores: Stores,
-    registry: SessionRegistry,
-    offers: AcceptOffer,
-    load: Load,
-    metrics: CallMetrics,
-    stack: AsyncExitStack,
-) -> Cluster | None:
-    """The other processes this one serves with, if any. Closed after its calls, so that all learn of their end."""
+def _cluster(foundation: Foundation, registry: SessionRegistry, offers: AcceptOffer, load: Load) -> Cluster | None:
+    """Return the other processes this one serves with, if any."""
+    settings, opened = foundation.settings, foundation.stores.opened
     if not settings.share_sessions:
         return None
-    opened = stores.opened
-    cluster = await stack.enter_async_context(
-        Cluster(
-            ClusterRedis(opened.redis, opened.waiting),
-            registry,
-            offers,
-            lambda: (load.fullness, not (load.is_full or registry.closing)),
-            metrics=lambda: generate_latest(metrics.registry).decode(),
-            group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
-        )
+    return Cluster(
+        ClusterRedis(opened.redis, opened.waiting),
+        registry,
+        offers,
+        lambda: (load.fullness, not (load.is_full or registry.closing)),
+        metrics=lambda: generate_latest(foundation.metrics.registry).decode(),
+        group=f"{socket.gethostname()}:{os.getppid()}" if settings.workers > 1 else None,
     )
-    metrics.watch_queue("fleet_events", lambda: cluster.depth)
-    return cluster
 
 
 def _ice_config(settings: Settings) -> IceConfig:

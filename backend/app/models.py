@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import httpx2
 
 from backend.app.demo import Demo
-from backend.app.stores import Stores
+from backend.app.stores import DAY_S, Stores
 from backend.models.chat_completions import ChatCompletions
 from backend.models.embedding import Embedder, EmbeddingsAPI, LocalEmbeddings, NoEmbeddings, is_installed
 from backend.models.tagged import TaggedChatModel
@@ -17,7 +17,6 @@ from backend.settings.settings import Settings
 from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import LoggedModel, ModelCallLog
 
-DAY_S = 86_400
 MODEL_CALLS_WAITING = 200
 """Model calls that may wait to be logged; of more, the oldest are dropped."""
 DRAIN_WITHIN_S = 1.0

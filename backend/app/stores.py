@@ -7,12 +7,18 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from backend.coordinator.store import Channels
+from backend.notifications.dispatcher import NotificationDispatcher
 from backend.settings.settings import Settings
+from backend.settings.tasks import BackgroundSettings
 from backend.storage.embedded import OpenedMemory
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
 from backend.storage.turn_claims import TurnClaims
+from backend.tasks.queue import DocketQueue, open_queue
+from backend.tasks.repository import TaskRepository
+from backend.tasks.service import TaskQueries, TaskService
 from backend.users.memories import Memories
 from backend.users.notes import Notes
 
@@ -50,6 +56,30 @@ async def open_stores(opened: OpenedMemory, settings: Settings) -> AsyncIterator
         pubsub = PubSub(opened.redis, opened.waiting)
         turns = TurnClaims(opened.redis, secrets.token_hex(8), pubsub)
         yield Stores(opened, opened.memory, outbox, memories, notes, turns, pubsub)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStore:
+    """The records and the queue of background tasks."""
+
+    repository: TaskRepository
+    queue: DocketQueue
+    queries: TaskQueries
+    """A user's tasks, for conversations."""
+    is_shared: bool
+    """True where other processes reach the queue; else tasks end with this process."""
+
+
+@asynccontextmanager
+async def open_task_store(
+    settings: BackgroundSettings, opened: OpenedMemory, notices: NotificationDispatcher
+) -> AsyncIterator[TaskStore]:
+    """Open the records and the queue; the results of tasks go into their owners' channels."""
+    keep_s = round(settings.keep_days * DAY_S)
+    repository = TaskRepository(opened.redis, Channels(opened.redis, "tasks").add_result, keep_s=keep_s)
+    async with open_queue(opened.url) as queue:
+        queries = TaskQueries(TaskService(repository, queue, kinds=()), notices)
+        yield TaskStore(repository, queue, queries, opened.url is not None)
 
 
 def retention_s(settings: Settings) -> int | None:

@@ -8,18 +8,16 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 
 from rich.console import Console
 
-from backend.app.models import open_models, with_demo
-from backend.app.notifications import open_notifications
-from backend.app.stores import open_stores, retention_s
-from backend.app.tasks import make_worker, open_task_store
-from backend.app.thinkers import open_thinkers
+from backend.app.foundation import open_foundation
+from backend.app.stores import retention_s
+from backend.app.tasks import make_worker
 from backend.settings.settings import Settings
 from backend.storage.embedded import join_memory
-from backend.tasks.worker import Worker, background_kinds
+from backend.tasks.worker import background_kinds
 
 
 async def work(settings: Settings, concurrency: int | None = None) -> None:
@@ -39,22 +37,11 @@ async def work(settings: Settings, concurrency: int | None = None) -> None:
 @asynccontextmanager
 async def open_worker(settings: Settings, concurrency: int | None = None) -> AsyncIterator[tuple[str, ...]]:
     """Open a working worker; yields the operator's lines. Raises `SetupError`."""
-    async with AsyncExitStack() as stack:
-        enter = stack.enter_async_context
-        opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
-        stores = await enter(open_stores(opened, settings))
-        notifications = await enter(
-            open_notifications(settings.notifications, opened.redis, stores.pubsub, stores.memory, delivers=False)
-        )
-        settings, _ = await with_demo(settings, stack)
-        models = await enter(open_models(settings, stores))
+    opened = await join_memory(settings.redis_url, settings.data_dir, user_ttl_s=retention_s(settings))
+    async with open_foundation(settings, opened, serves=False) as foundation:
         background = settings.background.model_copy(update={"concurrency": concurrency} if concurrency else {})
-        store = await enter(open_task_store(background, opened, notifications.dispatcher))
-        thinkers = await enter(open_thinkers(settings, stores, notifications, models, user_tasks=store.queries))
-        worker = make_worker(background, store, thinkers.dispatcher, models.model_calls)
-        await enter(worker.working())
-        yield _lines(worker, opened.label, background_kinds(thinkers.registry.manifests))
-
-
-def _lines(worker: Worker, memory: str, kinds: frozenset[str]) -> tuple[str, ...]:
-    return (f"Worker     {worker!r}", f"Memory     {memory}", f"Kinds      {', '.join(sorted(kinds))}")
+        thinkers = foundation.thinkers.dispatcher
+        worker = make_worker(background, foundation.task_store, thinkers, foundation.models.model_calls)
+        async with worker.working():
+            kinds = ", ".join(sorted(background_kinds(thinkers.registry.manifests)))
+            yield f"Worker     {worker!r}", f"Memory     {opened.label}", f"Kinds      {kinds}"

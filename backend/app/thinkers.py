@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -24,7 +24,7 @@ from backend.middleware.plan import discover, steps_of
 from backend.models.base import ChatModel
 from backend.models.embedding import Embedder, EmbeddingsAPI
 from backend.notifications.webhooks import WebhookClient
-from backend.observability.tracing import NO_TRACER, Tracer
+from backend.observability.tracing import Tracer
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import Memory
@@ -74,13 +74,14 @@ async def open_thinkers(
     stores: Stores,
     notifications: Notifications,
     models: Models,
-    tracer: Tracer = NO_TRACER,
-    *,
+    tracer: Tracer,
     user_tasks: UserTasks,
 ) -> AsyncIterator[ThinkerSubsystem]:
     """Open the Thinkers; they are ended after the block. Raises `BadPlugin`."""
     async with AsyncExitStack() as stack:
-        folders, services = settings.plugin_folders, _services(stores, models)
+        services: dict[Any, Any] = {Memories: stores.memories, Notes: stores.notes}
+        if isinstance(models.embedder, EmbeddingsAPI):  # the bundled model is no better at memories than words are
+            services[Embedder] = models.embedder
         pipeline = _open_pipeline(settings, stores, models, services, stack)
         others = await stack.enter_async_context(other_servers(settings.mcp))
         dispatcher = build_thinkers(
@@ -88,12 +89,9 @@ async def open_thinkers(
             model=models.model,
             memory=stores.memory,
             http=models.http,
-            folders=folders,
             pipeline=pipeline,
             tool_sources=[others] if others else [],
-            modes_file=settings.modes_file,
-            user_tasks=user_tasks,
-            services=services | {UserReminders: notifications.reminders},
+            services=services | {UserTasks: user_tasks, UserReminders: notifications.reminders},
         )
         summaries = Summaries(models.model, settings.thinker_model, stores.memory, tracer)
         stack.push_async_callback(summaries.close, SUMMARIES_WITHIN_S)
@@ -106,41 +104,39 @@ def build_thinkers(
     model: ChatModel,
     memory: Memory,
     http: httpx2.AsyncClient,
-    folders: Iterable[Path] = (),
     pipeline: Pipeline = NO_STEPS,
     tool_sources: Iterable[ToolSource] = (),
-    modes_file: Path | None = None,
-    user_tasks: UserTasks | None = None,
-    services: Mapping[Any, Any] | None = None,
+    services: Mapping[Any, Any] = MappingProxyType({}),
     clock: Callable[[], float] = time.time,
 ) -> ThinkerDispatcher:
-    """Return all Thinkers with their tools and services. `folders` hold further Thinker and tool files.
+    """Return all Thinkers with their tools and services.
 
     `tool_sources` have the tools of other servers; `services` are further ones for tools, by type.
     The caller keeps ownership of `model`, `memory` and `http`. Raises `BadPlugin`.
     """
-    folders = tuple(folders)
-    _check_plugins(folders)
-    modes = load_modes(modes_file, check_steps=pipeline.check_names)
+    folders = settings.plugin_folders
+    for module in (module for folder in folders for module in folder_modules(folder)):
+        if not hasattr(module, "MANIFEST") and not tools.tools_of(module) and not steps_of(module):
+            raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step.")
+    modes = load_modes(settings.modes_file, check_steps=pipeline.check_names)
     known: dict[Any, Any] = {
         httpx2.AsyncClient: http,
         Settings: settings,
         Memory: memory,
         Clock: Clock(clock),
         Calendars: open_calendars(settings, http),
-        UserTasks: user_tasks,
         Modes: modes,
-        **(services or {}),
+        **services,
     }
     toolbox = tools.discover(known, folders, tool_sources)
-    agent = Agent(model, toolbox, settings.thinker_model, clock=clock)
-    # Refuses a mode with a tool that does not exist; those of other servers count, which are not there yet.
-    load_modes(modes_file, has_tool=lambda name: name == ROUTE_TOOL or name in toolbox)
     fast, advanced = settings.thinker_model, settings.thinker_model_advanced
+    agent = Agent(model, toolbox, fast, clock=clock)
+    # Refuses a mode with a tool that does not exist; those of other servers count, which are not there yet.
+    load_modes(settings.modes_file, has_tool=lambda name: name == ROUTE_TOOL or name in toolbox)
     reasoner = Reasoner(agent, settings.reasoning, fast=fast, advanced=advanced)
-    chosen = settings.tools
+    routing = settings.tools
     router = ToolRouter(
-        model, chosen.router_model or fast, above=chosen.router_above, deadline_s=chosen.router_deadline_s
+        model, routing.router_model or fast, above=routing.router_above, deadline_s=routing.router_deadline_s
     )
     dependencies = ThinkerDependencies(agent, toolbox, memory, settings, pipeline, reasoner, clock, modes, router)
     return ThinkerDispatcher(ThinkerRegistry.discover(dependencies, folders=folders))
@@ -165,18 +161,3 @@ def _open_pipeline(
     pipeline = Pipeline(discover(settings.plugin_folders), known, options=settings.pipeline.options, models=tiers)
     stack.push_async_callback(pipeline.close, POST_STEPS_WITHIN_S)
     return pipeline
-
-
-def _services(stores: Stores, models: Models) -> dict[Any, Any]:
-    """Return further services for steps and tools; a plugin that needs vectors is refused when there are none."""
-    services: dict[Any, Any] = {Memories: stores.memories, Notes: stores.notes}
-    if isinstance(models.embedder, EmbeddingsAPI):  # the bundled model is no better at memories than words are
-        services[Embedder] = models.embedder
-    return services
-
-
-def _check_plugins(folders: Iterable[Path]) -> None:
-    """A file in a plugin folder that holds no plugin is a mistake: better reported than skipped."""
-    for module in (module for folder in folders for module in folder_modules(folder)):
-        if not hasattr(module, "MANIFEST") and not tools.tools_of(module) and not steps_of(module):
-            raise BadPlugin(f"{module.__file__} holds neither a MANIFEST, nor a tool, nor a step.")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Protocol
 
 from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
@@ -22,18 +22,18 @@ from backend.http.limits import Buckets
 from backend.http.page_streams import PageStreams
 from backend.mcp.endpoint import Bearer
 from backend.models.embedding import Embedder
-from backend.notifications.notices import Notice
+from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.service import ReminderService
 from backend.observability.call_metrics import CallMetrics
 from backend.reasoning.reasoner import Reasoner
-from backend.runtime.json_objects import Json
 from backend.sessions.handles import SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.registry import SessionRegistry, no_session
-from backend.settings.settings import Settings
+from backend.settings.settings import IceServerEntry, Settings
 from backend.storage.memory import Memory
 from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.service import TaskService
+from backend.tools.registry import Registry
 from backend.transports.base import Transport
 
 SESSION_ID_LIMIT = 64
@@ -115,15 +115,28 @@ OwnSession = Annotated[SessionHandle, Depends(own_session)]
 StreamedSession = Annotated[SessionHandle, Depends(own_session_or_query)]
 
 
-@dataclass(frozen=True, slots=True)
-class UserDataStore:
-    """A store of user data, to be exported and erased. Both may raise a `PeerError`."""
+class UserDataStore(Protocol):
+    """A store of user data. Both methods may raise a `PeerError`."""
 
-    name: str
-    export: Callable[[str], Awaitable[Any]]
-    """User id → everything kept of that user, as JSON data or records that msgspec encodes."""
-    erase: Callable[[str], Awaitable[None]]
-    """User id → nothing of that user is left."""
+    async def export(self, user_id: str, /) -> object:
+        """Return everything stored of that user: records that msgspec encodes."""
+
+    async def erase(self, user_id: str, /) -> None:
+        """Erase everything stored of that user."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageConfig:
+    """The answer of `GET /api/config`. It holds no secret but what browsers need for TURN."""
+
+    responder: dict[str, str | bool]
+    """Its `name`, its `model`, and whether it is `offline`."""
+    memory: dict[str, str]
+    """Its `label`, without the path of its file."""
+    ice_servers: list[IceServerEntry]
+    thinkers: list[dict[str, str]]
+    """The `domain`, `label`, `description` and `example` of each."""
+    limits: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +155,11 @@ class Services:
     accept_offer: AcceptOffer
     attach_socket: Callable[[WebSocket], Transport]
     """An accepted WebSocket → its transport."""
-    page_config: Callable[[], Json]
-    """The answer of `GET /api/config`."""
+    page_config: PageConfig
     readiness: Callable[[], Awaitable[dict[str, str]]]
     """Name of each check → `ok`, or what is wrong."""
-    user_data: tuple[UserDataStore, ...]
-    """Every store of user data, in the order of erasure."""
+    user_data: Mapping[str, UserDataStore]
+    """Every store of user data by name, in the order of erasure."""
     frontend: Path
     """The folder of the page; when it is missing only the API is served."""
     tasks: TaskService
@@ -155,17 +167,15 @@ class Services:
     model_calls: ModelCallLog
     """The log of model calls made for background tasks."""
     coordinator: CoordinatorService
-    notices: Callable[[str], Awaitable[list[Notice]]]
-    """User id → the notices that wait to be delivered, oldest first."""
-    mark_seen: Callable[[str, str], Awaitable[bool]]
-    """User id and notice id of a notice that a page shows → whether it still waited."""
+    notices: NotificationDispatcher
     pages: PageStreams
     """The event streams of open pages, outside of calls."""
     reminders: ReminderService
     bearers: Callable[[str], Bearer | None]
     """A token → the program that shows it; None for a stranger's."""
-    tools: Callable[[Literal["voice", "chat"]], Json]
-    """The kind of client → the answer of `GET /api/tools`."""
+    toolbox: Registry
+    tool_servers: Callable[[], dict[str, str]]
+    """Name of each other MCP server whose tools are used → `ok`, or what is wrong."""
     endpoints: Mapping[str, ASGIApp]
     """The MCP endpoints, by path."""
     metrics: CallMetrics

@@ -36,7 +36,7 @@ async def readyz(response: Response, here: Here) -> Json:
     ready = all(found == "ok" for found in checks.values())
     response.status_code = 200 if ready else 503
     answer: Json = {"status": "ready" if ready else "not ready", "checks": checks}
-    if servers := here.services.tools("chat")["servers"]:
+    if servers := here.services.tool_servers():
         answer["tool_servers"] = servers
     if failing := failing_loops():
         answer["failing_loops"] = failing

@@ -13,7 +13,6 @@ from typing import Annotated, Literal
 
 import msgspec
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from backend.conversation.page_events import NoticeChanged, NoticeContent, UserContextChanged
@@ -145,19 +144,17 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
 
 
 @router.get("/api/me/export")
-async def export_me(here: Here, caller: Caller) -> JSONResponse:
+async def export_me(here: Here, caller: Caller) -> Response:
     """Return everything that is kept of the caller, by store, as a file."""
-    everything = {store.name: await store.export(caller.user) for store in here.services.user_data}
-    return JSONResponse(
-        msgspec.to_builtins(everything),
-        headers={"content-disposition": 'attachment; filename="what-is-known-of-me.json"'},
-    )
+    everything = {name: await store.export(caller.user) for name, store in here.services.user_data.items()}
+    headers = {"content-disposition": 'attachment; filename="what-is-known-of-me.json"'}
+    return Response(msgspec.json.encode(everything), headers=headers, media_type="application/json")
 
 
 @router.get("/api/me/notices")
 async def show_notices(here: Here, caller: Caller) -> Json:
     """List the notices that wait to be delivered to the caller, oldest first. 503 when memory is out of reach."""
-    return {"notices": [msgspec.to_builtins(notice) for notice in await here.services.notices(caller.user)]}
+    return {"notices": [msgspec.to_builtins(notice) for notice in await here.services.notices.waiting(caller.user)]}
 
 
 @router.delete("/api/me")
@@ -166,7 +163,7 @@ async def forget_me(here: Here, caller: Caller) -> Json:
     own = await here.services.sessions.owned_by(caller.user)
     ended = await asyncio.gather(*map(_delete, own), return_exceptions=True)
     failure = next((error for error in ended if isinstance(error, VoiceError)), None)
-    for store in here.services.user_data:  # every one, whatever becomes of the one before it
+    for store in here.services.user_data.values():  # every one, whatever becomes of the one before it
         try:
             await store.erase(caller.user)
         except VoiceError as error:
@@ -214,7 +211,7 @@ async def my_events(here: Here, caller: Caller) -> Response:
 async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bool]:
     """Note that the caller sees a notice: it need not be delivered. `still_waited`: false if it was delivered."""
     here.messages.take(f"seen {caller.user}", here.now())
-    return {"still_waited": await here.services.mark_seen(caller.user, notice_id[:200])}
+    return {"still_waited": await here.services.notices.mark_seen(caller.user, notice_id[:200])}
 
 
 async def _stream(page: PageStream, here: Context) -> AsyncGenerator[bytes, None]:
@@ -237,7 +234,7 @@ async def _stream(page: PageStream, here: Context) -> AsyncGenerator[bytes, None
 
 async def _waiting(page: PageStream, here: Context) -> list[NoticeChanged]:
     try:
-        waiting = await here.services.notices(page.user_id)
+        waiting = await here.services.notices.waiting(page.user_id)
     except MemoryUnavailable:
         return []
     return [

@@ -8,7 +8,7 @@ from typing import Literal
 
 from fastapi import APIRouter, FastAPI
 
-from backend.http.context import Here
+from backend.http.context import Here, PageConfig
 from backend.runtime.json_objects import Json
 
 log = logging.getLogger(__name__)
@@ -16,10 +16,10 @@ log = logging.getLogger(__name__)
 router = APIRouter(tags=["page"])
 
 
-@router.get("/api/config")
-async def config(here: Here) -> Json:
+@router.get("/api/config", response_model_exclude_none=True)
+async def config(here: Here) -> PageConfig:
     """Return the Responder, the memory, the ICE servers, the Thinkers and the limits of this server."""
-    return here.services.page_config()
+    return here.services.page_config
 
 
 def serve_page(app: FastAPI, frontend: Path) -> None:
@@ -33,4 +33,4 @@ def serve_page(app: FastAPI, frontend: Path) -> None:
 @router.get("/api/tools")
 async def tools(here: Here, client: Literal["voice", "chat"] = "chat") -> Json:
     """List the caller's tools with parameters, flags and source; `client`: in a call, or in a typed conversation."""
-    return here.services.tools(client)
+    return {"tools": here.services.toolbox.described(client), "servers": here.services.tool_servers()}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.http.app import build_app
+from backend.http.context import PageConfig
 from backend.media.frame import Frame
 from backend.models.embedding import NoEmbeddings
 from backend.sessions.handles import SessionLocator
@@ -97,9 +98,9 @@ async def parrot_server(folder: Path, run_call: RunCall = parrot, cap: int = 0) 
         memory=memory,
         accept_offer=partial(accept_offer, config=IceConfig()),
         attach_socket=WebSocketTransport,
-        page_config=lambda: {"ice_servers": []},
+        page_config=PageConfig({}, {}, [], [], {}),
         readiness=all_well,
-        user_data=(),
+        user_data={},
         frontend=folder / "none",
     )
     async with serve(build_app(services)) as url:

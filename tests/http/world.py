@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -20,7 +21,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from backend.chat.chat import Chat
 from backend.conversation.events import Heard
 from backend.http.app import build_app
-from backend.http.context import UserDataStore
+from backend.http.context import PageConfig
 from backend.media.frame import Frame
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
@@ -185,7 +186,6 @@ async def world(
     server: dict[str, Any] | None = None,
     link: ClusterRedis | None = None,
     scenes: Sequence[Any] = (),
-    folders: tuple[Path, ...] = (),
     pipeline: Pipeline = NO_STEPS,
     memory: Memory | None = None,
     claims: TurnClaims | None = None,
@@ -210,7 +210,7 @@ async def world(
     calls: dict[str, FakeCall] = {}
     registry = SessionRegistry(lambda s, t: _run_call(calls, s, t), cap=here.session_cap, responder="fake")
     own, model = FakeMemory(), ScriptedModel(*scenes)
-    chat = chat_over(here, memory or own, model, pipeline=pipeline, folders=folders, claims=claims)
+    chat = chat_over(here, memory or own, model, pipeline=pipeline, claims=claims)
     made = World("", here, registry, own, CallMetrics(["weather"]), [], calls, model, chat)
 
     async def accept_offer(sdp: str) -> tuple[str, Transport]:
@@ -230,13 +230,13 @@ async def world(
         embedder=embedder or NoEmbeddings(),
         accept_offer=accept_offer,
         attach_socket=SocketLine,
-        page_config=lambda: {"responder": {"name": "fake", "model": "none", "offline": True}},
+        page_config=PageConfig({"name": "fake", "model": "none", "offline": True}, {}, [], [], {}),
         readiness=readiness,
         frontend=frontend,
         tasks=tasks,
         model_calls=model_calls,
         metrics=made.metrics,
-        **{"user_data": (UserDataStore("memory", made.memory.everything_of, made.memory.forget_user),)}
+        **{"user_data": {"memory": SimpleNamespace(export=made.memory.everything_of, erase=made.memory.forget_user)}}
         | (services_with or {}),
     )
     app = build_app(services, heartbeat_s=heartbeat_s, now=lambda: made.now[0])

@@ -15,7 +15,6 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.app.notifications import Notifications, open_notifications
-from backend.http.context import UserDataStore
 from backend.http.page_streams import PageStreams
 from backend.mcp.endpoint import Tokens
 from backend.notifications.notices import Notice
@@ -52,14 +51,13 @@ async def server_with_reminders(folder: Path, **settings: Any) -> AsyncIterator[
     async with open_notifications(chosen, redis, pubsub, memory, clock=lambda: now[0]) as notifications:
         pages = PageStreams(notifications.presence)
         pubsub.on_page_event(lambda user, type_, data: pages.show(user, PageMessage(type_, data)))
-        reminders, dispatcher = notifications.reminders, notifications.dispatcher
+        reminders = notifications.reminders
         services = {
             "reminders": reminders,
             "bearers": Tokens(TOKENS).bearer,
-            "notices": dispatcher.waiting,
-            "mark_seen": dispatcher.mark_seen,
+            "notices": notifications.dispatcher,
             "pages": pages,
-            "user_data": (UserDataStore("reminders", reminders.export, reminders.erase),),
+            "user_data": {"reminders": reminders},
         }
         async with world(folder, services_with=services) as here:
             yield Server(here, memory, notifications, now)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import httpx2
 
 from backend.app.thinkers import build_thinkers
@@ -28,20 +26,12 @@ def chat_over(
     model: ChatModel | None = None,
     *,
     pipeline: Pipeline = NO_STEPS,
-    folders: tuple[Path, ...] = (),
     tracer: Tracer = NO_TRACER,
     claims: TurnClaims | None = None,
     profiles: ChatProfileUpdater | None = None,
 ) -> Chat:
     """A chat with all Thinkers, whose only model is `model`."""
-    thinkers = build_thinkers(
-        settings,
-        model=model or ScriptedModel(),
-        memory=memory,
-        http=NO_HTTP,
-        folders=folders,
-        pipeline=pipeline,
-        modes_file=settings.modes_file,
-    )
+    chosen = model or ScriptedModel()
+    thinkers = build_thinkers(settings, model=chosen, memory=memory, http=NO_HTTP, pipeline=pipeline)
     deadline_s = settings.chat_deadline_s
     return Chat(ChatDependencies(thinkers, pipeline, memory, deadline_s, profiles, tracer, claims))

@@ -30,8 +30,7 @@ async def page_world(folder: Path, **settings: Any) -> AsyncIterator[World]:
         pages = PageStreams(notifications.presence)
         services = {
             "reminders": notifications.reminders,
-            "notices": notifications.dispatcher.waiting,
-            "mark_seen": notifications.dispatcher.mark_seen,
+            "notices": notifications.dispatcher,
             "pages": pages,
         }
         async with world(folder, page=False, services_with=services, **settings) as here:

@@ -7,19 +7,22 @@ from typing import Any
 from backend.http.context import Services
 from backend.notifications.notices import Notice
 from backend.observability.call_metrics import CallMetrics
+from backend.tools.registry import Registry
 
 
-async def _no_notices(user_id: str) -> list[Notice]:
-    return []
+class _NoNotices:
+    async def waiting(self, user_id: str) -> list[Notice]:
+        return []
 
 
 def services_of(**given: Any) -> Services:
     """Return services of which those that are not given are missing, or idle; a route that needs one fails."""
-    missing = ("tasks", "model_calls", "coordinator", "mark_seen", "pages", "reminders", "reasoner")
+    missing = ("tasks", "model_calls", "coordinator", "pages", "reminders", "reasoner")
     idle: dict[str, Any] = {
-        "notices": _no_notices,
+        "notices": _NoNotices(),
         "bearers": lambda token: None,
-        "tools": lambda client: {"tools": [], "servers": {}},
+        "toolbox": Registry([], {}),
+        "tool_servers": dict,
         "endpoints": {},
         "metrics": CallMetrics(),
     }

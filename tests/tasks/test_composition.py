@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from backend.app.tasks import make_worker, open_background, open_task_store
+from backend.app.stores import open_task_store
+from backend.app.tasks import make_worker, open_background
 from backend.errors import SettingsError
 from backend.settings.tasks import BackgroundSettings
 from backend.storage import embedded

@@ -12,7 +12,8 @@ import pytest
 from fakeredis import FakeAsyncRedis
 from pydantic import ValidationError
 
-from backend.app.tasks import TaskStore, make_worker
+from backend.app.stores import TaskStore
+from backend.app.tasks import make_worker
 from backend.coordinator.coordinator import Decision, Digest, DigestItem
 from backend.coordinator.decider import (
     ACTION_TOOLS,

@@ -59,15 +59,7 @@ async def world(
     """Thinkers whose model plays `scenes`; without `settings`, no service can be reached."""
     model = model or ScriptedModel(*scenes)
     memory = memory or FakeMemory()
-    settings = settings or load_settings(_env_file=None, **NOWHERE)
+    settings = settings or load_settings(_env_file=None, plugin_folders=list(folders), **NOWHERE)
     async with httpx2.AsyncClient(verify=False) as http:
-        thinkers = build_thinkers(
-            settings,
-            model=model,
-            memory=memory,
-            http=http,
-            folders=folders,
-            clock=lambda: SATURDAY_NOON,
-            modes_file=settings.modes_file,
-        )
+        thinkers = build_thinkers(settings, model=model, memory=memory, http=http, clock=lambda: SATURDAY_NOON)
         yield World(thinkers, model, memory)
