@@ -49,18 +49,11 @@ class EventChanges:
     repeats: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Occurrence:
-    """One occurrence of an event."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence(EventDraft):
+    """One occurrence of an event; `repeats` is the rule of its whole series."""
 
     event_id: str
-    title: str
-    start: Moment
-    end: Moment
-    location: str = ""
-    notes: str = ""
-    repeats: str = ""
-    """The series' RRULE; empty for an event that happens once."""
     original: Moment | None = None
     """Names this occurrence within its series: when the rule puts it, wherever it may have been moved to."""
 

@@ -60,7 +60,8 @@ class Calendars:
         except EventChanged:
             if not once:
                 raise
-        return Occurrence(f"{name}.ics", **asdict(draft), original=draft.start if draft.repeats else None)
+        original = draft.start if draft.repeats else None
+        return Occurrence(**asdict(draft), event_id=f"{name}.ics", original=original)
 
     async def between(self, user_id: str, start: datetime, end: datetime) -> Listing:
         """Return all that happens between two aware moments of the reader's zone, in order."""

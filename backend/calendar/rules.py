@@ -44,9 +44,10 @@ _HINT = "Send an RRULE such as FREQ=WEEKLY;BYDAY=MO or FREQ=DAILY;COUNT=5, or on
 def checked(rule: str, start: Moment) -> tuple[str, Moment]:
     """Return the rule in its plain form, and the first time from `start` on that it happens. Raises `BadEvent`."""
     parts = _parts(rule)
+    last = datetime.max
     if until := parts.get("UNTIL"):
-        parts["UNTIL"] = _until(until, start)
-    first = _first(parts, start)
+        parts["UNTIL"], last = _until(until, start)
+    first = _first(parts, start, last)
     return ";".join(f"{name}={value}" for name, value in parts.items()), first
 
 
@@ -97,27 +98,30 @@ def _happens(parts: dict[str, str]) -> bool:
     return not re.search(r"\d", weekdays) and any(abs(int(day)) <= longest for day in days.split(","))
 
 
-def _until(value: str, start: Moment) -> str:
-    """Return UNTIL in the form of RFC 5545: of the kind of the start, in UTC where the start has a zone."""
+def _until(value: str, start: Moment) -> tuple[str, datetime]:
+    """Return UNTIL in the form of RFC 5545, and on the start's wall clock.
+
+    By the RFC it is of the kind of the start, and in UTC where the start has a zone.
+    """
     figures = re.sub(r"[-:]", "", value)
     day, _, clock = figures.partition("T")
     try:
         last = date(int(day[:4]), int(day[4:6]), int(day[6:]))
         if not isinstance(start, datetime):
-            return f"{last:%Y%m%d}"
+            return f"{last:%Y%m%d}", datetime.combine(last, time())
         at = time(int(clock[:2]), int(clock[2:4])) if clock else time(23, 59, 59)
     except ValueError:
         raise BadEvent("The rule ends on a day that does not exist.", hint=_HINT) from None
     moment = datetime.combine(last, at, UTC if value.endswith("Z") else start.tzinfo)
     if start.tzinfo is None:
-        return f"{moment:%Y%m%dT%H%M%S}"
-    return f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        return f"{moment:%Y%m%dT%H%M%S}", moment.replace(tzinfo=None)
+    return f"{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}", moment.astimezone(start.tzinfo).replace(tzinfo=None)
 
 
-def _first(parts: dict[str, str], start: Moment) -> Moment:
+def _first(parts: dict[str, str], start: Moment, until: datetime) -> Moment:
     """Return the first time, on the wall clock and within the horizon: some rules would be searched for ever."""
     wall = start.replace(tzinfo=None) if isinstance(start, datetime) else datetime.combine(start, time())
-    last = min(wall + HORIZON, _wall_until(parts.get("UNTIL"), start) or datetime.max)
+    last = min(wall + HORIZON, until)
     open_ended = ";".join(f"{name}={value}" for name, value in parts.items() if name not in ("UNTIL", "COUNT"))
     try:
         first: datetime | None = next(iter(rrulestr(f"{open_ended};UNTIL={last:%Y%m%dT%H%M%S}", dtstart=wall)), None)
@@ -126,15 +130,3 @@ def _first(parts: dict[str, str], start: Moment) -> Moment:
     if first is None:
         raise BadEvent("By this rule the event would never happen.", hint=_HINT)
     return first.replace(tzinfo=start.tzinfo) if isinstance(start, datetime) else first.date()
-
-
-def _wall_until(until: str | None, start: Moment) -> datetime | None:
-    """Return UNTIL on the start's wall clock."""
-    if until is None:
-        return None
-    if not isinstance(start, datetime):
-        return datetime.combine(datetime.strptime(until, "%Y%m%d").date(), time())
-    if start.tzinfo is None:
-        return datetime.strptime(until, "%Y%m%dT%H%M%S")
-    moment = datetime.strptime(until, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
-    return moment.astimezone(start.tzinfo).replace(tzinfo=None)

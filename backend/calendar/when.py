@@ -31,7 +31,12 @@ _NAMES = {
 }
 _ONES, _ORDINALS, _DAYS, _MONTHS = (names.split() for names in _NAMES.values())
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}
-_TENTHS = {"twentieth": 20, "thirtieth": 30}
+_FIGURES = {
+    **{word: str(number) for number, word in enumerate(_ONES)},
+    **{word: f"{number}th" for number, word in enumerate(_ORDINALS, 1)},
+    "twentieth": "20th",
+    "thirtieth": "30th",
+}
 
 WEEKDAYS = {name: number for number, day in enumerate(_DAYS) for name in (day, day[:3])}
 WEEKDAYS |= {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
@@ -266,14 +271,6 @@ def _figures(words: list[str]) -> list[str]:
         elif tens and word in _ORDINALS[:9]:
             figures[-1] = f"{tens + _ORDINALS.index(word) + 1}th"
         else:
-            figures.append(_figure(word))
+            figures.append(_FIGURES.get(word, word))
         tens = 0
     return figures
-
-
-def _figure(word: str) -> str:
-    if word in _ONES:
-        return str(_ONES.index(word))
-    if word in _ORDINALS:
-        return f"{_ORDINALS.index(word) + 1}th"
-    return f"{_TENTHS[word]}th" if word in _TENTHS else word

@@ -52,13 +52,10 @@ class Tokens:
     """The tokens of each kind of client."""
 
     def __init__(self, settings: McpSettings) -> None:
-        each: list[tuple[Client, str, str]] = [
-            *(("internal", *pair) for pair in pairs(settings.internal_tokens)),
-            *(("copilot", *pair) for pair in pairs(settings.copilot_tokens)),
-            *(("external", *pair) for pair in pairs(settings.external_tokens)),
-        ]
         self._known = [
-            (_digest(token), Bearer(client, _digest(token).hex()[:12], user)) for client, user, token in each
+            (_digest(token), Bearer(client, _digest(token).hex()[:12], user))
+            for client in PATHS
+            for user, token in pairs(getattr(settings, f"{client}_tokens"))
         ]
 
     def __repr__(self) -> str:

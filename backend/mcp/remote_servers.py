@@ -32,7 +32,7 @@ from backend.errors import ToolFailed
 from backend.mcp.remote_tools import ERROR_LIMIT, Origin, tools_of
 from backend.runtime.supervisor import supervised
 from backend.settings.mcp import McpServerEntry
-from backend.tools.base import Json, Tool
+from backend.tools.base import Tool
 
 log = logging.getLogger(__name__)
 
@@ -114,12 +114,14 @@ class RemoteServer:
         if not self._starting:
             self._scope.cancel()
 
-    async def call(self, tool: str, values: Json) -> CallToolResult:
+    async def call(self, tool: str, values: Mapping[str, Any]) -> CallToolResult:
         """Call a tool by the server's own name for it. Raise `ToolFailed`."""
         if self._client is None:
             raise ToolFailed(f"{self.name} is not connected.", hint="Answer without it, or try again later.")
         try:
-            return await self._client.call_tool(tool, values, read_timeout_seconds=self._entry.deadline_s + SLACK_S)
+            return await self._client.call_tool(
+                tool, dict(values), read_timeout_seconds=self._entry.deadline_s + SLACK_S
+            )
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
                 self._changed.set()

@@ -13,7 +13,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -26,7 +25,7 @@ from referencing.exceptions import Unresolvable
 
 from backend.errors import BadRequest
 from backend.settings.mcp import McpServerEntry
-from backend.tools.base import Json, Result, Tool, without_keywords
+from backend.tools.base import Json, ReadArguments, Result, Tool, without_keywords
 from backend.tools.fetch import refused
 
 log = logging.getLogger(__name__)
@@ -44,7 +43,7 @@ NOT_CHECKED = frozenset({"pattern", "patternProperties", "format", "$dynamicRef"
 """Keywords left to the tool's own server: a foreign regular expression could block this one for minutes."""
 PROBLEMS_LIMIT = 5
 
-CallRemote = Callable[[str, Json], Awaitable[CallToolResult]]
+CallRemote = Callable[[str, Mapping[str, Any]], Awaitable[CallToolResult]]
 """(The server's own name for the tool, arguments) → its result. Raises `ToolFailed`."""
 
 
@@ -103,7 +102,7 @@ def _tool(origin: Origin, name: str, listed: Listed) -> Tool:
         name=name,
         description=(listed.description or listed.title or listed.name)[:DESCRIPTION_LIMIT],
         function=function,
-        read_arguments=SchemaArguments(listed.input_schema).read,
+        read_arguments=argument_reader(listed.input_schema),
         parameters={"properties": {}} | listed.input_schema,
         requires_auth=entry.requires_auth,
         confirm=named or destructive,
@@ -137,13 +136,12 @@ def _object(text: str) -> Json:
     return value if isinstance(value, dict) else {"text": text}
 
 
-@dataclass(frozen=True)
-class SchemaArguments:
-    """Arguments described by a foreign JSON Schema: nothing is fetched for it, and no regular expression is run."""
+def argument_reader(schema: Mapping[str, Any]) -> ReadArguments:
+    """Return a check by a foreign JSON Schema: nothing is fetched for it, and no regular expression is run."""
+    checked = without_keywords(schema, lambda keyword, _: keyword in NOT_CHECKED)
+    validator = Draft202012Validator(checked, registry=Registry())
 
-    schema: Json
-
-    def read(self, text: str) -> Json:
+    def read(text: str) -> Json:
         try:
             values = json.loads(text.strip() or "{}")
         except (ValueError, RecursionError):
@@ -151,17 +149,14 @@ class SchemaArguments:
         if not isinstance(values, dict):
             raise BadRequest("arguments: must be a JSON object")
         try:
-            problems = [_described(problem) for problem in self._validator.iter_errors(values)]
+            problems = [_described(problem) for problem in validator.iter_errors(values)]
         except (Unresolvable, RecursionError):
             return values  # a schema we cannot follow: its own server checks
         if problems:
             raise BadRequest("; ".join(problems[:PROBLEMS_LIMIT]))
         return values
 
-    @cached_property
-    def _validator(self) -> Draft202012Validator:
-        schema = without_keywords(self.schema, lambda key, _: key in NOT_CHECKED)
-        return Draft202012Validator(schema, registry=Registry())
+    return read
 
 
 def _described(problem: SchemaViolation) -> str:

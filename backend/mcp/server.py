@@ -30,7 +30,7 @@ from mcp_types import (
 from starlette.requests import Request
 
 from backend.mcp.endpoint import BEARER, Bearer
-from backend.tools.base import Json, Principal
+from backend.tools.base import Principal
 from backend.tools.registry import Registry
 
 NAME = "responder-thinker"
@@ -48,10 +48,16 @@ def tool_server(registry: Registry) -> Server[Any]:
     """Return the SDK's server over `registry`."""
 
     async def list_tools(context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[Tool.model_validate(shown) for shown in visible(registry, _bearer(context))])
+        bearer = _bearer(context)  # tools that need a user are hidden from a client without one
+        hidden = {tool.name for tool in registry.offered() if tool.requires_auth and not bearer.user_id}
+        shown = registry.get_mcp_tools(bearer.client)
+        return ListToolsResult(tools=[Tool.model_validate(each) for each in shown if each["name"] not in hidden])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        result = await registry.call_tool(params.name, params.arguments or {}, principal(_bearer(context)))
+        bearer = _bearer(context)
+        # each call is a turn of its own: asking the user in between is the client's part
+        principal = Principal(bearer.user_id, f"mcp:{bearer.id}", secrets.token_hex(8), bearer.client)
+        result = await registry.call_tool(params.name, params.arguments or {}, principal)
         return CallToolResult(
             content=[TextContent(text=result.content)],
             structured_content=json.loads(result.content),
@@ -59,20 +65,6 @@ def tool_server(registry: Registry) -> Server[Any]:
         )
 
     return Server(NAME, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool)
-
-
-def visible(registry: Registry, bearer: Bearer) -> list[Json]:
-    """Return the tools the bearer may use; those that need a user are hidden from one without a user."""
-    shown = registry.get_mcp_tools(bearer.client)
-    if bearer.user_id:
-        return shown
-    return [each for each in shown if (tool := registry.get_tool(each["name"])) and not tool.requires_auth]
-
-
-def principal(bearer: Bearer) -> Principal:
-    """Return the principal of a call. Each call is a turn of its own: asking the user in between is the client's
-    part."""
-    return Principal(bearer.user_id, f"mcp:{bearer.id}", secrets.token_hex(8), bearer.client)
 
 
 def session_manager(server: Server[Any], hosts: Sequence[str], origins: Sequence[str]) -> StreamableHTTPSessionManager:

@@ -19,8 +19,8 @@ T = TypeVar("T")
 def package_modules(package: str) -> list[ModuleType]:
     """Return every module of an importable package, by name. Raise `BadPlugin` when one cannot be imported."""
     home = importlib.import_module(package)
-    names = sorted(info.name for info in pkgutil.iter_modules(home.__path__))
-    return [_imported(f"{package}.{name}") for name in names]
+    names = sorted(info.name for info in pkgutil.iter_modules(home.__path__, f"{package}."))
+    return [_imported(name) for name in names]
 
 
 def folder_modules(folder: Path) -> list[ModuleType]:

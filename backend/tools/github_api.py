@@ -10,7 +10,7 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -53,44 +53,37 @@ class Unknown(ToolFailed):
     retryable = False
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class Answered:
     """An answer of GitHub: JSON, and the response it came in."""
 
     response: httpx2.Response
-    data: Any
-
-    def __repr__(self) -> str:
-        return f"Answered({self.response.status_code})"
+    data: Any = field(repr=False)
 
     def link(self, rel: str) -> str:
         """Return the address of the `next`, `prev` or `last` page of a list; empty: there is none."""
         return self.response.links.get(rel, {}).get("url", "")
 
 
+@dataclass(frozen=True, slots=True)
 class GitHubAPI:
     """The API with the operator's token. The HTTP client's owner closes it."""
 
-    def __init__(self, http: httpx2.AsyncClient, settings: GitHubSettings, clock: Clock) -> None:
-        self._http = http
-        self._base = settings.base_url
-        self._token = settings.token
-        self._clock = clock
-        self._twice = AsyncRetrying(
+    http: httpx2.AsyncClient
+    settings: GitHubSettings
+    clock: Clock
+
+    async def get(self, path: str, params: Mapping[str, Any] | None = None, *, what: str) -> Answered:
+        """Read; `what` names the object in errors. Raise `ServiceUnreachable`, or `ToolFailed` for a refusal."""
+        twice = AsyncRetrying(
             retry=retry_if_exception_type((ServiceUnreachable, Unknown)),
             stop=stop_after_attempt(2),
             wait=wait_fixed(RETRY_AFTER_S),
             reraise=True,
         )
-
-    def __repr__(self) -> str:
-        return f"GitHubAPI({self._base})"
-
-    async def get(self, path: str, params: Mapping[str, Any] | None = None, *, what: str) -> Answered:
-        """Read; `what` names the object in errors. Raise `ServiceUnreachable`, or `ToolFailed` for a refusal."""
         try:
             async with asyncio.timeout(LOOK_WITHIN_S):
-                return await self._twice(self._sent, "GET", self._url(path), what, params=params)
+                return await twice(self._sent, "GET", self._url(path), what, params=params)
         except (TimeoutError, Unknown) as error:
             raise ServiceUnreachable(f"{SERVICE} does not answer.") from error
 
@@ -130,9 +123,17 @@ class GitHubAPI:
         body: Mapping[str, Any] | None = None,
     ) -> Answered:
         content = None if body is None else json.dumps(body).encode()
-        headers = self._headers(content)
+        headers = {
+            "accept": "application/vnd.github+json",
+            "x-github-api-version": VERSION,
+            "user-agent": "responder-thinker",
+        }
+        if (token := self.settings.token) is not None:
+            headers["authorization"] = f"Bearer {token.get_secret_value()}"
+        if content is not None:
+            headers["content-type"] = "application/json"
         try:
-            async with self._http.stream(
+            async with self.http.stream(
                 method, url, params=params, content=content, headers=headers, follow_redirects=False
             ) as response:
                 raw = await read_body(SERVICE, response)
@@ -144,26 +145,14 @@ class GitHubAPI:
             raise Unknown(f"The connection to {SERVICE} was lost.") from error
         answered = Answered(response, _json(raw))
         if response.status_code >= 300 or answered.data is None:
-            raise trouble(answered, what, self._clock.time())
+            raise trouble(answered, what, self.clock.time())
         return answered
-
-    def _headers(self, content: bytes | None) -> dict[str, str]:
-        headers = {
-            "accept": "application/vnd.github+json",
-            "x-github-api-version": VERSION,
-            "user-agent": "responder-thinker",
-        }
-        if self._token is not None:
-            headers["authorization"] = f"Bearer {self._token.get_secret_value()}"
-        if content is not None:
-            headers["content-type"] = "application/json"
-        return headers
 
     def _url(self, path: str) -> str:
         """Return the address of a path or of another page; the token is never sent anywhere else."""
         if not path.startswith(("http://", "https://")):
-            return self._base + path
-        if urlsplit(path)[:2] != urlsplit(self._base)[:2]:
+            return self.settings.base_url + path
+        if urlsplit(path)[:2] != urlsplit(self.settings.base_url)[:2]:
             raise refused(f"{SERVICE} names another server for the next page.")
         return path
 
@@ -172,7 +161,8 @@ def trouble(answered: Answered, what: str, now: float) -> ToolFailed:
     """Return the failure of a request, in words for the user; `now` is Unix time in seconds."""
     status, said = answered.response.status_code, _said(answered)
     if status in (403, 429) and (wait_s := _limited_for_s(answered, now)) is not None:
-        return refused(f"{SERVICE} accepts no more requests from us for {_duration(wait_s)}.")
+        duration = f"{max(1, math.ceil(wait_s))} seconds" if wait_s < 90 else f"{math.ceil(wait_s / 60)} minutes"
+        return refused(f"{SERVICE} accepts no more requests from us for about {duration}.")
     if status in REFUSALS:
         return refused(REFUSALS[status].format(what=what, said=said))
     if status >= 500:
@@ -192,12 +182,6 @@ def _limited_for_s(answered: Answered, now: float) -> float | None:
         return max(1.0, reset - now) if reset is not None else 60.0
     limited = answered.response.status_code == 429 or "rate limit" in _message(answered).lower()
     return 60.0 if limited else None  # as documented for when nothing is said
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"about {max(1, math.ceil(seconds))} seconds"
-    return f"about {math.ceil(seconds / 60)} minutes"
 
 
 def _said(answered: Answered) -> str:

@@ -62,7 +62,7 @@ async def github_issue(
 ) -> Result:
     """Raise `BadRequest` for a call that lacks something, `ServiceUnreachable`, `ToolFailed` for a refusal."""
     name = _repository(settings.github, repo)
-    issues = _Issues(GitHubAPI(http, settings.github, clock), name, clock)
+    issues = _Issues(GitHubAPI(http, settings.github, clock), name)
     match action:
         case "list":
             return await issues.list(state, count)
@@ -85,11 +85,10 @@ Look = Callable[[], Awaitable[Json | None]]
 class _Issues:
     """The issues of one repository."""
 
-    def __init__(self, api: GitHubAPI, repo: str, clock: Clock) -> None:
+    def __init__(self, api: GitHubAPI, repo: str) -> None:
         self._api = api
         self._repo = repo
         self._path = f"/repos/{repo}/issues"
-        self._clock = clock
 
     async def list(self, state: str, count: int) -> Result:
         """List the newest issues, without the pull requests that GitHub lists among them."""
@@ -122,7 +121,15 @@ class _Issues:
             if len(latest) < count and earlier:
                 page = await self._api.get(earlier, what=self._what(number))
                 latest, earlier = [*_objects(page.data), *latest], page.link("prev")
-        shown = fitting([_comment(each) for each in latest[-count:]][::-1])[::-1]
+        comments = [
+            {
+                "author": _author(each),
+                "created": each.get("created_at"),
+                "text": _cut(each.get("body"), EXCERPT // 3),
+            }
+            for each in latest[-count:]
+        ]
+        shown = fitting(comments[::-1])[::-1]
         data: Json = {"repo": self._repo, "number": number, "comments": shown}
         return Result(data | ({"earlier_ones": True} if earlier or len(shown) < len(latest) else {}))
 
@@ -143,7 +150,7 @@ class _Issues:
         path, what = f"{self._path}/{number}/comments", self._what(number)
 
         async def look() -> Json | None:
-            since = (self._clock.now() - SAME_WITHIN).strftime("%Y-%m-%dT%H:%M:%SZ")
+            since = (self._api.clock.now() - SAME_WITHIN).strftime("%Y-%m-%dT%H:%M:%SZ")
             page = await self._api.get(path, {"since": since, "per_page": 100}, what=what)
             same = self._same(page.data, body=text)
             return same if same is None or await self._is_ours(same) else None
@@ -181,7 +188,7 @@ class _Issues:
 
     def _same(self, found: Any, **said: str) -> Json | None:
         """Return the object of the last hour with the same texts."""
-        since = self._clock.now() - SAME_WITHIN
+        since = self._api.clock.now() - SAME_WITHIN
         for each in _objects(found):
             fresh = (created := _moment(each.get("created_at"))) is not None and created >= since
             if fresh and all(_plain(each.get(name)) == _plain(text) for name, text in said.items()):
@@ -255,11 +262,6 @@ def _whole(issue: Any) -> Json:
     if issue.get("state") == "closed":
         shown |= {"closed": issue.get("closed_at"), "reason": issue.get("state_reason")}
     return {name: value for name, value in shown.items() if value}
-
-
-def _comment(comment: Mapping[str, Any]) -> Json:
-    text = _cut(comment.get("body"), EXCERPT // 3)
-    return {"author": _author(comment), "created": comment.get("created_at"), "text": text}
 
 
 def _author(written: Mapping[str, Any]) -> str:

@@ -17,6 +17,8 @@ from backend.tools.fetch import refused
 
 Value = float | bool | str
 Values = Mapping[str, Any]
+Compute = Callable[[Values], tuple[float, str]]
+"""Returns the number and its meaning, from values that were checked."""
 
 
 class BadInput(ValueError):
@@ -28,12 +30,12 @@ class Input:
     """One input of a score: a number with unit and range, a yes or no, or one of some words."""
 
     name: str
-    kind: Literal["number", "yes_no", "choice"]
     unit: str = ""
     low: float = 0.0
     high: float = 0.0
     whole: bool = False
     choices: tuple[str, ...] = ()
+    kind: Literal["number", "yes_no", "choice"] = "number"
 
     def checked(self, value: Any) -> Value:
         """Return `value` converted and checked for this input. Raise `BadInput`."""
@@ -59,28 +61,26 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One score. `compute` receives checked values and returns the number and its meaning."""
+    """One score."""
 
     name: str
     title: str
     unit: str
     inputs: tuple[Input, ...]
-    compute: Callable[[Values], tuple[float, str]]
+    compute: Compute
     source: str
 
     def calculate(self, values: Values) -> tuple[float, str]:
         """Return number and meaning. Raise `BadInput` for values that are missing, unknown or out of range."""
-        known = {one.name for one in self.inputs}
         if missing := [f"{one.name} ({one.wanted})" for one in self.inputs if values.get(one.name) is None]:
             raise BadInput(f"missing: {', '.join(missing)}")
-        if unknown := sorted(set(values) - known):
+        if unknown := sorted(set(values) - {one.name for one in self.inputs}):
             raise BadInput(f"not an input of {self.title}: {', '.join(unknown)}")
         return self.compute({one.name: one.checked(values[one.name]) for one in self.inputs})
 
 
 SCORES: dict[str, Score] = {}
 """All scores by name."""
-Compute = Callable[[Values], tuple[float, str]]
 
 
 def _score(name: str, title: str, unit: str, *inputs: Input, source: str) -> Callable[[Compute], Compute]:
@@ -93,12 +93,8 @@ def _score(name: str, title: str, unit: str, *inputs: Input, source: str) -> Cal
     return declare
 
 
-def _number(name: str, unit: str, low: float, high: float, *, whole: bool = False) -> Input:
-    return Input(name, "number", unit, low, high, whole)
-
-
 def _yes_no(*names: str) -> tuple[Input, ...]:
-    return tuple(Input(name, "yes_no") for name in names)
+    return tuple(Input(name, kind="yes_no") for name in names)
 
 
 def _band(value: float, bands: tuple[tuple[float, str], ...], beyond: str) -> str:
@@ -110,15 +106,15 @@ def _points(points: Mapping[str, float], v: Values) -> float:
     return sum(worth for name, worth in points.items() if v[name])
 
 
-AGE = _number("age_years", "years", 18, 120)
-SEX = Input("sex", "choice", choices=("female", "male"))
-WEIGHT = _number("weight_kg", "kg", 2, 400)
-HEIGHT = _number("height_cm", "cm", 40, 250)
-CREATININE = _number("creatinine_mg_dl", "mg/dL", 0.1, 30)
-SODIUM = _number("sodium_mmol_l", "mmol/L", 90, 200)
-SYSTOLIC = _number("systolic_mmhg", "mmHg", 30, 300)
-DIASTOLIC = _number("diastolic_mmhg", "mmHg", 10, 200)
-BREATHS = _number("breaths_per_minute", "per minute", 0, 90)
+AGE = Input("age_years", "years", 18, 120)
+SEX = Input("sex", choices=("female", "male"), kind="choice")
+WEIGHT = Input("weight_kg", "kg", 2, 400)
+HEIGHT = Input("height_cm", "cm", 40, 250)
+CREATININE = Input("creatinine_mg_dl", "mg/dL", 0.1, 30)
+SODIUM = Input("sodium_mmol_l", "mmol/L", 90, 200)
+SYSTOLIC = Input("systolic_mmhg", "mmHg", 30, 300)
+DIASTOLIC = Input("diastolic_mmhg", "mmHg", 10, 200)
+BREATHS = Input("breaths_per_minute", "per minute", 0, 90)
 
 CHADS_POINTS = dict.fromkeys(("heart_failure", "hypertension", "diabetes", "vascular_disease"), 1)
 CHADS_POINTS["stroke_or_tia_or_embolism"] = 2
@@ -212,7 +208,7 @@ def _wells_pe(v: Values) -> tuple[float, str]:
 
 @_score(
     "curb_65", "CURB-65", "points",
-    AGE, *_yes_no("confusion"), _number("urea_mmol_l", "mmol/L", 0.5, 100), BREATHS, SYSTOLIC, DIASTOLIC,
+    AGE, *_yes_no("confusion"), Input("urea_mmol_l", "mmol/L", 0.5, 100), BREATHS, SYSTOLIC, DIASTOLIC,
     source="Lim et al., Thorax 2003;58:377-382",
 )  # fmt: skip
 def _curb_65(v: Values) -> tuple[float, str]:
@@ -232,7 +228,7 @@ def _qsofa(v: Values) -> tuple[float, str]:
 
 @_score(
     "meld_na", "MELD-Na", "points",
-    CREATININE, _number("bilirubin_mg_dl", "mg/dL", 0.1, 80), _number("inr", "", 0.5, 20), SODIUM,
+    CREATININE, Input("bilirubin_mg_dl", "mg/dL", 0.1, 80), Input("inr", "", 0.5, 20), SODIUM,
     *_yes_no("dialysis_twice_last_week"),
     source="OPTN policy 9 (2016); Kim et al., N Engl J Med 2008;359:1018-1026",
 )  # fmt: skip
@@ -249,7 +245,7 @@ def _meld_na(v: Values) -> tuple[float, str]:
 
 @_score(
     "glasgow", "Glasgow Coma Scale", "points",
-    *(_number(name, "points", 1, best, whole=True) for name, best in (("eye", 4), ("verbal", 5), ("motor", 6))),
+    *(Input(name, "points", 1, best, whole=True) for name, best in (("eye", 4), ("verbal", 5), ("motor", 6))),
     source="Teasdale and Jennett, Lancet 1974;304:81-84",
 )  # fmt: skip
 def _glasgow(v: Values) -> tuple[float, str]:
@@ -259,7 +255,7 @@ def _glasgow(v: Values) -> tuple[float, str]:
 
 @_score(
     "anion_gap", "Anion gap", "mmol/L",
-    SODIUM, _number("chloride_mmol_l", "mmol/L", 50, 160), _number("bicarbonate_mmol_l", "mmol/L", 1, 60),
+    SODIUM, Input("chloride_mmol_l", "mmol/L", 50, 160), Input("bicarbonate_mmol_l", "mmol/L", 1, 60),
     source="Emmett and Narins, Medicine 1977;56:38-54",
 )  # fmt: skip
 def _anion_gap(v: Values) -> tuple[float, str]:
@@ -268,7 +264,7 @@ def _anion_gap(v: Values) -> tuple[float, str]:
 
 @_score(
     "corrected_calcium", "Calcium corrected for albumin", "mg/dL",
-    _number("calcium_mg_dl", "mg/dL", 2, 25), _number("albumin_g_dl", "g/dL", 0.5, 7),
+    Input("calcium_mg_dl", "mg/dL", 2, 25), Input("albumin_g_dl", "g/dL", 0.5, 7),
     source="Payne et al., Br Med J 1973;4:643-646",
 )  # fmt: skip
 def _corrected_calcium(v: Values) -> tuple[float, str]:

@@ -48,7 +48,8 @@ async def pubmed_search(
 ) -> Result:
     """Return an empty list when nothing matches. Raise `ServiceUnreachable` or `ToolFailed`: no sample is made up."""
     pubmed = _Pubmed(http, settings)
-    ids = await pubmed.ids(_term(query, kind, since_year), count)
+    terms = (f"({query})", KINDS.get(kind), f"{since_year}:3000[dp]" if since_year else None)
+    ids = await pubmed.ids(" AND ".join(filter(None, terms)), count)
     if not ids:
         return Result({"articles": []})
     summaries, abstracts = await asyncio.gather(pubmed.summaries(ids), pubmed.abstracts(ids))
@@ -111,12 +112,6 @@ class _Pubmed:
     async def _get(self, utility: str, form: type[A], **params: str) -> A:
         params = {**self._params, **params, "retmode": "json"}
         return await fetch_answer(self._http, SERVICE, f"{self._url}/{utility}.fcgi", form, params)
-
-
-def _term(query: str, kind: str, since_year: int | None) -> str:
-    """Return the query with its filters, in PubMed's own syntax."""
-    parts = (f"({query})", KINDS.get(kind), since_year and f"{since_year}:3000[dp]")
-    return " AND ".join(part for part in parts if part)
 
 
 def _abstract(article: ElementTree.Element) -> tuple[str, str]:

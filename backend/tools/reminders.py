@@ -9,6 +9,7 @@ from pydantic import Field
 
 from backend.errors import BadRequest
 from backend.tools.base import Json, Principal, Result, tool
+from backend.tools.calendar import Zone
 
 LISTED = 8
 """Reminders that a list shows; more would be tedious to hear."""
@@ -54,9 +55,7 @@ async def reminders(
         Field(max_length=200, description="none, daily, weekly, weekdays, monthly, yearly, or an RRULE (RFC 5545)."),
     ] = "none",
     reminder_id: Annotated[str, Field(max_length=64, description="Its id, as listed.")] = "",
-    time_zone: Annotated[
-        str, Field(max_length=64, description="IANA name, only if the user means another place's time than their own.")
-    ] = "",
+    time_zone: Zone = "",
 ) -> Result:
     """Raise `BadRequest` for an impossible time or an unknown reminder, `TooMany`, or `MemoryUnavailable`."""
     if kept is None:

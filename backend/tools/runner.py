@@ -264,11 +264,8 @@ def _json(value: Any) -> str:
 
 
 def _broken(tool: Tool, error: Exception) -> ToolResult:
-    log.error("tool %s is broken: %s", tool.name, _where(error))
-    return failure(tool.name, "failed", "The tool is broken. Answer without it and say so.")
-
-
-def _where(error: Exception) -> str:
-    """Return the line that failed. The exception's text stays out of the log, since it may hold the user's words."""
+    """Log the line that failed, but not the exception's text, since it may hold the user's words."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
+    where = f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
+    log.error("tool %s is broken: %s", tool.name, where)
+    return failure(tool.name, "failed", "The tool is broken. Answer without it and say so.")

@@ -33,10 +33,16 @@ async def web_search(
     count: Annotated[int, Field(ge=1, le=10, description="How many results.")] = 5,
 ) -> Result:
     """Raise `ToolFailed` when no provider is set up, `ServiceUnreachable` when it gives no usable answer."""
+    params: dict[str, str | int]
     if settings.searxng_url:
-        found = await _searxng(http, settings.searxng_url, query)
+        params = {"q": query, "format": "json", "safesearch": 1}
+        url = f"{settings.searxng_url.rstrip('/')}/search"
+        found = (await fetch_answer(http, SERVICE, url, _Pages, params)).results
     elif settings.brave_api_key:
-        found = await _brave(http, settings.brave_url, settings.brave_api_key.get_secret_value(), query, count)
+        params = {"q": query, "count": count, "safesearch": "moderate"}
+        headers = {"X-Subscription-Token": settings.brave_api_key.get_secret_value()}
+        url = f"{settings.brave_url.rstrip('/')}/web/search"
+        found = (await fetch_answer(http, SERVICE, url, _Brave, params, headers)).web.results
     else:
         raise refused("The web cannot be searched: neither SEARXNG_URL nor BRAVE_API_KEY is set.")
     results = _distinct(found)[:count]
@@ -56,17 +62,6 @@ class _Pages(ServiceAnswer):
 class _Brave(ServiceAnswer):
     type: Literal["search"]
     web: _Pages = _Pages(results=[])  # left out when nothing was found
-
-
-async def _searxng(http: AsyncClient, url: str, query: str) -> list[_Page]:
-    params = {"q": query, "format": "json", "safesearch": 1}
-    return (await fetch_answer(http, SERVICE, f"{url.rstrip('/')}/search", _Pages, params)).results
-
-
-async def _brave(http: AsyncClient, url: str, key: str, query: str, count: int) -> list[_Page]:
-    params = {"q": query, "count": count, "safesearch": "moderate"}
-    headers = {"X-Subscription-Token": key}
-    return (await fetch_answer(http, SERVICE, f"{url.rstrip('/')}/web/search", _Brave, params, headers)).web.results
 
 
 def _distinct(pages: list[_Page]) -> list[dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -9,13 +10,13 @@ from mcp_types import CallToolResult, ImageContent, TextContent
 from mcp_types import Tool as Listed
 
 from backend.errors import BadRequest, ToolFailed
-from backend.mcp.remote_tools import NAME_LIMIT, Origin, SchemaArguments, our_name, result_of, tools_of, usable
+from backend.mcp.remote_tools import NAME_LIMIT, Origin, argument_reader, our_name, result_of, tools_of, usable
 from backend.settings.mcp import McpServerEntry
 
 OBJECT: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 
 
-async def nothing(tool: str, values: dict[str, Any]) -> CallToolResult:
+async def nothing(tool: str, values: Mapping[str, Any]) -> CallToolResult:
     return CallToolResult(content=[])
 
 
@@ -78,12 +79,12 @@ def test_an_error_is_a_failure_in_the_servers_words() -> None:
 @pytest.mark.parametrize("text", ["nope", "[]", "{}", '{"x": "1"}', '{"x": 1.5}', '{"x": 987654.5}'])
 def test_arguments_that_do_not_fit_are_refused_without_repeating_them(text: str) -> None:
     with pytest.raises(BadRequest) as error:
-        SchemaArguments(OBJECT).read(text)
+        argument_reader(OBJECT)(text)
     assert "987654" not in str(error.value)
 
 
 def test_arguments_that_fit_are_read() -> None:
-    assert SchemaArguments(OBJECT).read('{"x": 1, "y": 2}') == {"x": 1, "y": 2}
+    assert argument_reader(OBJECT)('{"x": 1, "y": 2}') == {"x": 1, "y": 2}
 
 
 def test_a_foreign_expression_is_never_run_and_a_foreign_address_never_fetched() -> None:
@@ -95,7 +96,7 @@ def test_a_foreign_expression_is_never_run_and_a_foreign_address_never_fetched()
             "far": {"$ref": "http://127.0.0.1:9/schema.json"},
         },
     }
-    assert SchemaArguments(evil).read('{"x": "' + "a" * 40 + '!"}')["x"].endswith("!")
+    assert argument_reader(evil)('{"x": "' + "a" * 40 + '!"}')["x"].endswith("!")
     with pytest.raises(BadRequest):
-        SchemaArguments(evil).read('{"pattern": 7}')
-    assert SchemaArguments(evil).read('{"far": 7}') == {"far": 7}
+        argument_reader(evil)('{"pattern": 7}')
+    assert argument_reader(evil)('{"far": 7}') == {"far": 7}
