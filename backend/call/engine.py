@@ -13,6 +13,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from backend.call.call_trace import CallTrace
@@ -34,10 +35,11 @@ from backend.notifications.dispatcher import Subscribe, Subscription
 from backend.observability.call_metrics import CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing, ResponderFactory
+from backend.runtime.faults import call_listener
 from backend.runtime.timer import Alarm
 from backend.sessions.registry import Session
 from backend.storage.messages import Message
-from backend.storage.outbox import Enqueue, careful
+from backend.storage.outbox import Enqueue
 from backend.thinkers.base import Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
 from backend.transports.base import Transport
@@ -104,7 +106,7 @@ class CallEngine:
         self._machine = TurnMachine(dependencies.limits)
         self._endpointing = dependencies.open_endpointing()
         self._trace = CallTrace(dependencies.tracer, session)
-        self._keep = careful(dependencies.keep)
+        self._keep = partial(call_listener, "memory writes", dependencies.keep)
         self._history = CallHistory(session.owner, session.conversation_id, self._keep)
         self._link = ResponderLink(dependencies.connect, self._history, self.dispatch)
         view = CallView(

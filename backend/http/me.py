@@ -216,7 +216,7 @@ async def saw_notice(notice_id: str, here: Here, caller: Caller) -> dict[str, bo
 
 async def _stream(page: PageStream, here: Context) -> AsyncGenerator[bytes, None]:
     pages = here.services.pages
-    unwatch = here.services.memory.watch_user(page.user_id, lambda _: page.event_log.publish(UserContextChanged()))
+    unwatch = here.services.memory.listeners.add(page.user_id, lambda _: page.event_log.publish(UserContextChanged()))
     try:
         await pages.open(page)
         yield RETRY

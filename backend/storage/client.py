@@ -43,22 +43,16 @@ Pipe: TypeAlias = Any
 """A redis-py pipeline. Its methods are typed for the blocking and the asynchronous client at once."""
 
 
-def connect(url: str) -> Redis:
-    """Return a client for `redis://`, `rediss://` or `unix://`; it connects when first used and never retries."""
-    return _connect(url, reply_within_s=SOCKET_TIMEOUT_S)
+def connect(url: str, *, waiting: bool = False) -> Redis:
+    """Return a client for `redis://`, `rediss://` or `unix://`; it connects when first used and never retries.
 
-
-def connect_waiting(url: str) -> Redis:
-    """Return a client for reads that wait (pub/sub, `BLOCK`): replies have no time limit, its callers set theirs."""
-    return _connect(url, reply_within_s=None)
-
-
-def _connect(url: str, *, reply_within_s: float | None) -> Redis:
+    `waiting`: it is for reads that wait (pub/sub, `BLOCK`); replies have no time limit, and its callers set theirs.
+    """
     pool = BlockingConnectionPool.from_url(
         url,
         max_connections=CONNECTIONS,
         timeout=SOCKET_TIMEOUT_S,
-        socket_timeout=reply_within_s,
+        socket_timeout=None if waiting else SOCKET_TIMEOUT_S,
         socket_connect_timeout=SOCKET_TIMEOUT_S,
         retry=Retry(NoBackoff(), 0),
         protocol=2,
@@ -69,10 +63,9 @@ def _connect(url: str, *, reply_within_s: float | None) -> Redis:
 class RedisClient:
     """A Redis client with a time limit on every call, one error for every failure, and a circuit breaker."""
 
-    def __init__(self, redis: Redis, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, redis: Redis) -> None:
         """`redis` stays its owner's, who closes it."""
         self.redis = redis
-        self._timeout_s = timeout_s
         self._breaker = CircuitBreaker(REST_S)
 
     def __repr__(self) -> str:
@@ -89,7 +82,7 @@ class RedisClient:
         task = cast(asyncio.Task[Any], asyncio.current_task())
         cancelling = task.cancelling()
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(TIMEOUT_S):
                 result = await cast(Awaitable[Any], work(self.redis))
             if task.cancelling() > cancelling:  # redis-py's check of a connection can swallow a cancellation
                 raise asyncio.CancelledError

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,7 +12,7 @@ from fakeredis import FakeAsyncRedis, FakeServer
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, SettingsError
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.memory import Close, Memory
 from backend.storage.redis_server import FolderInUse, RedisServer, ServerFailed, embedded_url, find_binary
 
@@ -25,7 +26,6 @@ class OpenedMemory:
     memory: Memory
     label: str
     """Its name in the start-up banner and on the page: "embedded Redis 7.0.15 (append-only file in var/redis; …)"."""
-    survives_restart: bool
     detail: str
     """Advice for the operator on how to get a better one; empty when there is nothing to do."""
     redis: Redis
@@ -59,21 +59,20 @@ async def join_memory(redis_url: str | None, data_dir: Path, *, user_ttl_s: int 
             f"No Redis to share: none is named by REDIS_URL, and no server runs on {data_dir}.",
             hint="Set REDIS_URL, or start `responder-thinker serve` first with the same DATA_DIR.",
         )
-    memory, redis, waiting = _clients(url, user_ttl_s)
-    return OpenedMemory(memory, f"the embedded Redis of the server on {data_dir}", True, "", redis, waiting, url)
+    return _opened(url, f"the embedded Redis of the server on {data_dir}", user_ttl_s)
 
 
 async def _open_external(url: str, user_ttl_s: int | None) -> OpenedMemory:
-    place = _without_password(url)
-    memory, redis, waiting = _clients(url, user_ttl_s)
+    parts = urlsplit(url)
+    without_password = f"{parts.hostname or 'localhost'}:{parts.port or 6379}{parts.path}"
+    place = parts.path if parts.scheme == "unix" else without_password
+    opened = _opened(url, f"Redis at {place} (not answering now)", user_ttl_s)
     try:
-        version = await memory.version()
+        version = await opened.memory.version()
     except MemoryUnavailable as error:
         log.warning("Redis at %s does not answer; calls go on without memory until it does: %s", place, error)
-        label, detail = f"Redis at {place} (not answering now)", "Is REDIS_URL right, and is Redis running there?"
-    else:
-        label, detail = f"Redis {version} at {place} (survives a restart)", ""
-    return OpenedMemory(memory, label, True, detail, redis, waiting, url)
+        return replace(opened, detail="Is REDIS_URL right, and is Redis running there?")
+    return replace(opened, label=f"Redis {version} at {place} (survives a restart)")
 
 
 async def _open_embedded(binary: Path, folder: Path, user_ttl_s: int | None) -> OpenedMemory:
@@ -84,38 +83,28 @@ async def _open_embedded(binary: Path, folder: Path, user_ttl_s: int | None) -> 
         log.warning("No embedded Redis: %s", error)
         trouble = f"No embedded Redis: {error}. Give this server its own DATA_DIR, or set REDIS_URL."
         return _open_in_process(trouble, user_ttl_s)
-    memory, redis, waiting = _clients(server.url, user_ttl_s, server.close)
-    try:
-        version = f" {await memory.version()}"
-    except MemoryUnavailable:
-        version = ""
-    label = f"embedded Redis{version} (append-only file in {folder}; survives a restart)"
-    return OpenedMemory(memory, label, True, "", redis, waiting, server.url)
+    about = f"(append-only file in {folder}; survives a restart)"
+    opened = _opened(server.url, f"embedded Redis {about}", user_ttl_s, server.close)
+    with suppress(MemoryUnavailable):
+        return replace(opened, label=f"embedded Redis {await opened.memory.version()} {about}")
+    return opened
 
 
-def _clients(url: str, user_ttl_s: int | None, then: Close | None = None) -> tuple[Memory, Redis, Redis]:
-    """Return the memory at `url`, its client and a waiting one; closing the memory closes both and calls `then`."""
-    redis, waiting = connect(url), connect_waiting(url)
+def _opened(url: str, label: str, user_ttl_s: int | None, then: Close | None = None) -> OpenedMemory:
+    """Return the memory at `url`; closing it closes both its clients and calls `then`."""
+    redis, waiting = connect(url), connect(url, waiting=True)
 
     async def close() -> None:
         await waiting.aclose()
         if then is not None:
             await then()
 
-    return Memory(redis, also_close=close, user_ttl_s=user_ttl_s), redis, waiting
+    memory = Memory(redis, also_close=close, user_ttl_s=user_ttl_s)
+    return OpenedMemory(memory, label, "", redis, waiting, url)
 
 
 def _open_in_process(detail: str, user_ttl_s: int | None) -> OpenedMemory:
     server = FakeServer()
     redis, waiting = FakeAsyncRedis(server=server), FakeAsyncRedis(server=server)
     memory = Memory(redis, also_close=waiting.aclose, user_ttl_s=user_ttl_s)
-    return OpenedMemory(
-        memory, "in-process fakeredis (nothing survives a restart)", False, detail, redis, waiting, None
-    )
-
-
-def _without_password(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme == "unix":
-        return parts.path
-    return f"{parts.hostname or 'localhost'}:{parts.port or 6379}{parts.path}"
+    return OpenedMemory(memory, "in-process fakeredis (nothing survives a restart)", detail, redis, waiting, None)

@@ -13,10 +13,7 @@ from typing import Any
 
 import msgspec
 
-from backend.errors import MemoryUnavailable
-from backend.runtime import json_objects
 from backend.runtime.faults import decode_or_skip
-from backend.runtime.json_objects import Json
 from backend.storage.messages import Message
 
 CHANGES = "users:changed"
@@ -78,26 +75,10 @@ def fingerprint(value: str) -> str:
     return f"fingerprint:{value}"
 
 
-def encode(value: Message | Json) -> bytes:
-    """Return a value as compact JSON."""
-    return msgspec.json.encode(value)
-
-
 def decode_messages(raw: Sequence[bytes]) -> list[Message]:
     """Return the messages that can be decoded; the others are skipped and counted."""
     messages = (decode_or_skip("message", item, _message_decoder.decode) for item in raw)
     return [message for message in messages if message is not None]
-
-
-def decode_object(raw: bytes) -> Json:
-    """Return a JSON object. Raises `MemoryUnavailable` when it is something else."""
-    try:
-        return json_objects.decode_object(raw)
-    except msgspec.DecodeError as error:
-        raise MemoryUnavailable(
-            "Memory holds a value this server cannot read.",
-            hint="Does another program write to the same Redis database? Give the server its own (redis://host:6379/1).",
-        ) from error
 
 
 def readable(raw: bytes) -> Any:
@@ -109,18 +90,12 @@ def readable(raw: bytes) -> Any:
 
 
 def amended_in(raw: bytes, message_ids: Sequence[str], content: str) -> list[bytes]:
-    """Return what `amended` makes of one stored message; a message of nobody's interest stays byte for byte."""
+    """Return a stored message with `content` if it is the last of `message_ids`, and nothing of the others of them.
+
+    Any other message stays byte for byte.
+    """
     message = decode_or_skip("message", raw, _message_decoder.decode)
     if message is None or message.message_id not in message_ids:
         return [raw]
-    return [encode(changed) for changed in amended([message], message_ids, content)]
-
-
-def amended(messages: Sequence[Message], message_ids: Sequence[str], content: str) -> list[Message]:
-    """Return `messages` with `content` in the last of `message_ids`, and the others of them left out."""
-    *others, last = message_ids
-    return [
-        replace(message, content=content) if message.message_id == last else message
-        for message in messages
-        if message.message_id not in others
-    ]
+    is_last = message.message_id == message_ids[-1]
+    return [msgspec.json.encode(replace(message, content=content))] if is_last else []

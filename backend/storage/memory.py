@@ -17,11 +17,12 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar, cast
 from weakref import WeakValueDictionary
 
+import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable, PeerError
 from backend.runtime.faults import call_listener
-from backend.runtime.json_objects import Json
+from backend.runtime.json_objects import Json, decode_object
 from backend.runtime.supervisor import supervising
 from backend.storage import keys
 from backend.storage.client import Pipe, RedisClient
@@ -89,7 +90,7 @@ class Memory:
         if not messages:
             return
         pipe = self._client.pipeline()
-        pipe.rpush(key, *map(keys.encode, messages))
+        pipe.rpush(key, *map(msgspec.json.encode, messages))
         pipe.ltrim(key, -HISTORY_LIMIT, -1)
         pipe.expire(key, HISTORY_TTL_S)
         self._list_owned(pipe, user_id, {key: int(time.time()) + HISTORY_TTL_S})
@@ -178,13 +179,8 @@ class Memory:
     async def put_summary(self, session_id: str, summary: Json) -> None:
         """Store the summary of an ended session at `session:{id}:summary`."""
         await self._client.call(
-            lambda redis: redis.set(keys.summary(session_id), keys.encode(summary), ex=SUMMARY_TTL_S)
+            lambda redis: redis.set(keys.summary(session_id), msgspec.json.encode(summary), ex=SUMMARY_TTL_S)
         )
-
-    async def get_summary(self, session_id: str) -> Json | None:
-        """Return the summary of a session, or None."""
-        raw = await self._client.call(lambda redis: redis.get(keys.summary(session_id)))
-        return None if raw is None else keys.decode_object(raw)
 
     async def forget_session(self, session_id: str) -> None:
         """Delete everything under `session:{id}:`."""
@@ -213,15 +209,15 @@ class Memory:
     async def user_context(self, user_id: str) -> Json:
         """Return the JSON object at `user:{id}:context`, empty when nothing is known; see `backend.users.profile`."""
         raw = await self._client.call(lambda redis: redis.get(keys.context(user_id)))
-        return {} if raw is None else keys.decode_object(raw)
+        return _decode_context(raw)
 
     async def update_user_context(self, user_id: str, change: Callable[[Json], Json]) -> Json:
         """Apply `change` to the context atomically and return the result; `change` may run more than once."""
         key = keys.context(user_id)
 
         def write(pipe: Pipe, raw: bytes | None) -> Json:
-            changed = change({} if raw is None else keys.decode_object(raw))
-            pipe.set(key, keys.encode(changed), ex=self._user_ttl_s)
+            changed = change(_decode_context(raw))
+            pipe.set(key, msgspec.json.encode(changed), ex=self._user_ttl_s)
             pipe.publish(keys.CHANGES, f"{self.origin} {user_id}")
             return changed
 
@@ -237,10 +233,6 @@ class Memory:
             turn.release()
         self.listeners.call(user_id, changed)
         return changed
-
-    def watch_user(self, user_id: str, listener: ContextListener) -> Unwatch:
-        """Call `listener` with every change of the user's context, its deletion included."""
-        return self.listeners.add(user_id, listener)
 
     async def everything_of(self, user_id: str) -> Json:
         """Return everything stored for a user, by key, with JSON decoded."""
@@ -384,7 +376,7 @@ class ContextListeners:
         return frozenset(self._listeners)
 
     def add(self, user_id: str, listener: ContextListener) -> Unwatch:
-        """Call `listener` with every change from now on, until the returned function is called."""
+        """Call `listener` with every change, a deletion included, until the returned function is called."""
         self._listeners.setdefault(user_id, []).append(listener)
 
         def remove() -> None:
@@ -400,6 +392,17 @@ class ContextListeners:
         """Call the user's listeners with the context as it is now; one that raises is counted and logged."""
         for listener in tuple(self._listeners.get(user_id, ())):
             call_listener("user context", listener, context)
+
+
+def _decode_context(raw: bytes | None) -> Json:
+    """Return a user's context. Raises `MemoryUnavailable` when it is no JSON object."""
+    try:
+        return {} if raw is None else decode_object(raw)
+    except msgspec.DecodeError as error:
+        raise MemoryUnavailable(
+            "Memory holds a value this server cannot read.",
+            hint="Does another program write to the same Redis database? Give the server its own (redis://host:6379/1).",
+        ) from error
 
 
 MemoryJob = Callable[[Memory], Awaitable[Any]]

@@ -14,9 +14,9 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from backend.errors import MemoryUnavailable
+from backend.runtime.supervisor import cancel_all
 from backend.storage.memory import Memory, MemoryJob
 
 log = logging.getLogger(__name__)
@@ -33,26 +33,6 @@ Enqueue = Callable[[MemoryJob], None]
 """Puts a job into the outbox; never waits."""
 
 
-def careful(enqueue: Enqueue) -> Enqueue:
-    """Return an `enqueue` whose faults are logged instead: they may cost a write, never the call."""
-
-    def enqueue_carefully(job: MemoryJob) -> None:
-        try:
-            enqueue(job)
-        except Exception:
-            log.exception("a write to memory was not enqueued")
-
-    return enqueue_carefully
-
-
-@dataclass(frozen=True, slots=True)
-class _Outage:
-    """The time on the steady clock since when memory is out of reach, and the jobs lost before."""
-
-    began: float
-    lost_before: int
-
-
 class Outbox:
     """A bounded queue of `MemoryJob`s, and the one task that carries them out while there are any."""
 
@@ -62,7 +42,7 @@ class Outbox:
         self._jobs: deque[MemoryJob] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
-        self._outage: _Outage | None = None
+        self._outage: tuple[float, int] | None = None  # when it began on the steady clock, and the jobs lost before
         self.dropped = 0
         """Jobs dropped because the queue was full or the server is shutting down."""
         self.failed = 0
@@ -109,12 +89,10 @@ class Outbox:
             return
         await asyncio.wait([self._worker], timeout=timeout_s)
         if not self._worker.done():
-            self._worker.cancel()
-            await asyncio.wait([self._worker])
+            await cancel_all([self._worker])
             self.dropped += 1
-        if self._jobs:
-            self.dropped += len(self._jobs)
-            self._jobs.clear()
+        self.dropped += len(self._jobs)
+        self._jobs.clear()
 
     async def _work(self) -> None:
         while self._jobs:
@@ -128,7 +106,10 @@ class Outbox:
                     await job(self._memory)
             except (MemoryUnavailable, TimeoutError) as error:
                 self._begin_outage(str(error) or "no answer in time")
-                await self._answers_again()
+                while True:
+                    await asyncio.sleep(PING_EVERY_S)
+                    if await self._memory.ping():
+                        break
             except Exception:
                 # A mistake in one job must not silence the memory of every other call.
                 self.failed += 1
@@ -139,20 +120,16 @@ class Outbox:
                 return
         self.failed += 1
 
-    async def _answers_again(self) -> None:
-        while True:
-            await asyncio.sleep(PING_EVERY_S)
-            if await self._memory.ping():
-                return
-
     def _begin_outage(self, reason: str) -> None:
         if self._outage is None:
             log.warning("Memory is out of reach; calls go on, and their writes wait: %s", reason)
-            self._outage = _Outage(time.monotonic(), self.failed + self.dropped)
+            self._outage = (time.monotonic(), self.failed + self.dropped)
 
     def _end_outage(self) -> None:
         if self._outage is not None:
-            lost = self.failed + self.dropped - self._outage.lost_before
-            lasted_s = time.monotonic() - self._outage.began
-            log.warning("Memory answers again after %.1f s; %d writes were lost meanwhile.", lasted_s, lost)
+            began, lost_before = self._outage
+            lost = self.failed + self.dropped - lost_before
+            log.warning(
+                "Memory answers again after %.1f s; %d writes were lost meanwhile.", time.monotonic() - began, lost
+            )
             self._outage = None

@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 from backend.errors import MemoryUnavailable
 from backend.runtime.faults import call_listener, decode_or_skip
 from backend.runtime.json_objects import Json
-from backend.runtime.supervisor import supervised
+from backend.runtime.supervisor import cancel_all, supervised
 from backend.storage.client import RedisClient
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class PubSub:
         self._origin = secrets.token_hex(8)
         self._page_event_listeners: list[PageEventListener] = []
         self._news_listeners: list[NewsListener] = []
-        self._listeners: dict[str, list[Listener]] = {CHANNEL: [self._on_user_message]}
+        self._listeners: dict[str, list[Listener]] = {CHANNEL: [self._on_user_channel]}
         self._task: asyncio.Task[None] | None = None
         self._open = asyncio.Event()
 
@@ -100,9 +100,7 @@ class PubSub:
     async def close(self) -> None:
         """Stop listening."""
         if self._task:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
+            await cancel_all([self._task])
 
     async def publish(self, channel: str, message: bytes) -> None:
         """Send `message` to every process that has subscribed to `channel`. Raises `MemoryUnavailable`."""
@@ -110,16 +108,15 @@ class PubSub:
 
     async def publish_page_event(self, user_id: str, type_: str, data: Json) -> None:
         """Show an event on every open page of that user: here at once, and in the other processes."""
-        self._call_page_event_listeners(user_id, type_, data)
         await self._publish(UserMessage(user_id, self._origin, type_, data))
 
     async def publish_news(self, user_id: str) -> None:
         """Have that user's calls, here and in the other processes, look up what there is for them."""
-        self._call_news_listeners(user_id)
         await self._publish(UserMessage(user_id, self._origin))
 
     async def _publish(self, message: UserMessage) -> None:
-        """Tell the other processes. While Redis is away they learn it later: they look every few seconds anyway."""
+        """Pass a message on here and to the other processes, which look every few seconds anyway if Redis is away."""
+        self._on_user_message(message)
         with contextlib.suppress(MemoryUnavailable):
             await self.publish(CHANNEL, msgspec.json.encode(message))
 
@@ -172,21 +169,18 @@ class PubSub:
         for listener in self._listeners.get(channel, ()):
             call_listener(channel, listener, raw)
 
-    def _on_user_message(self, raw: bytes | None) -> None:
+    def _on_user_channel(self, raw: bytes | None) -> None:
         if raw is None:
             self._call_news_listeners(None)
-            return
-        message = decode_or_skip(CHANNEL, raw, _decoder.decode)
-        if message is None or message.origin == self._origin:
-            return
-        if message.type:
-            self._call_page_event_listeners(message.user, message.type, message.data)
-        else:
-            self._call_news_listeners(message.user)
+        elif (message := decode_or_skip(CHANNEL, raw, _decoder.decode)) and message.origin != self._origin:
+            self._on_user_message(message)
 
-    def _call_page_event_listeners(self, user_id: str, type_: str, data: Json) -> None:
+    def _on_user_message(self, message: UserMessage) -> None:
+        if not message.type:
+            self._call_news_listeners(message.user)
+            return
         for listener in self._page_event_listeners:
-            call_listener("page events", listener, user_id, type_, data)
+            call_listener("page events", listener, message.user, message.type, message.data)
 
     def _call_news_listeners(self, user_id: str | None) -> None:
         for listener in self._news_listeners:

@@ -112,7 +112,7 @@ async def load_profile(memory: Memory, user_id: str) -> UserProfile:
 
 def watch_profile(memory: Memory, user_id: str, listener: Callable[[UserProfile], None]) -> Unwatch:
     """Call `listener` with every change of the user's profile, until the returned function is called."""
-    return memory.watch_user(user_id, lambda stored: listener(UserProfile.read(stored)))
+    return memory.listeners.add(user_id, lambda stored: listener(UserProfile.read(stored)))
 
 
 # --- the stored form ------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from backend.thinkers.base import Answer
 from backend.thinkers.run import ThinkerRun
 from tests.call.world import TONE, PlacedCall, placed_call, settle, think_at_once, thinkers
 from tests.support.leaks import holdings
+from tests.support.summaries import summary_of
 from tests.support.waiting import until
 
 TOOL = "route_to_thinker"
@@ -329,7 +330,7 @@ async def test_the_end_is_counted_and_summed_up() -> None:
         memory = FakeMemory()
         for job in call.jobs:
             await job(memory)
-    summary = await memory.get_summary(call.session.id)
+    summary = await summary_of(memory, call.session.id)
     assert summary and (summary["reason"], summary["turns"], summary["replies"]) == ("disconnected", 1, 1)
     ended = call.line.metrics.registry.get_sample_value("voice_sessions_ended_total", {"reason": "disconnected"})
     assert ended == 1

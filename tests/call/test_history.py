@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 import pytest
 
 from backend.call.history import TAIL, CallHistory, keep_summary
 from backend.conversation.page_events import TranscriptCompleted
 from backend.responders.base import PastMessage
+from backend.runtime.faults import call_listener
 from backend.sessions.registry import Session
 from backend.storage.memory import MemoryJob
-from backend.storage.outbox import careful
 from backend.testing.memory import FakeMemory
+from tests.support.summaries import summary_of
 
 
 async def run(jobs: list[MemoryJob], memory: FakeMemory) -> None:
@@ -54,7 +56,7 @@ def test_a_memory_that_takes_nothing_is_logged_and_costs_no_more(caplog: pytest.
     def refuse(_job: MemoryJob) -> None:
         raise RuntimeError("full")
 
-    history = CallHistory("u1", "s1", careful(refuse))
+    history = CallHistory("u1", "s1", partial(call_listener, "memory writes", refuse))
     with caplog.at_level(logging.ERROR):
         history.add("user", "my secret")
     assert history.tail() == [PastMessage("user", "my secret")]
@@ -69,7 +71,7 @@ async def test_the_summary_holds_how_it_went_and_counts_for_the_user() -> None:
     await memory.update_user_context("ada", lambda _: {"facts": ["has a dog"], "signals": {"session_count": 2}})
     keep_summary(jobs.append, session, "idle")
     await run(jobs, memory)
-    summary = await memory.get_summary(session.id)
+    summary = await summary_of(memory, session.id)
     assert summary and (summary["reason"], summary["transport"], summary["turns"]) == ("idle", "webrtc", 1)
     assert summary["ended"] >= summary["started"]
     context = await memory.user_context("ada")
@@ -82,7 +84,7 @@ async def test_the_summary_never_holds_words() -> None:
     session.publish(TranscriptCompleted("user", "u1", "my secret"))
     keep_summary(jobs.append, session, "idle")
     await run(jobs, memory)
-    assert "my secret" not in str(await memory.get_summary(session.id))
+    assert "my secret" not in str(await summary_of(memory, session.id))
 
 
 async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> None:
@@ -94,5 +96,5 @@ async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> N
     await run(jobs, memory)
     assert (
         await memory.recent_messages("ada", session.conversation_id) == []
-        and await memory.get_summary(session.id) is None
+        and await summary_of(memory, session.id) is None
     )

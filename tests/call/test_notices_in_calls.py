@@ -12,7 +12,7 @@ import pytest
 
 from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.notices import Notice, NoticeRepository
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
 from tests.support.offline_peer import OfflinePeer, running_peer
 from tests.support.redis_server import RedisProcess, running_redis
@@ -46,7 +46,7 @@ def server(peer: OfflinePeer, redis: RedisProcess) -> Iterator[RunningServer]:
 @asynccontextmanager
 async def a_dispatcher(redis: RedisProcess) -> AsyncIterator[NotificationDispatcher]:
     """As a worker process has it: no calls of its own."""
-    client, waiting = connect(redis.url), connect_waiting(redis.url)
+    client, waiting = connect(redis.url), connect(redis.url, waiting=True)
     dispatcher = NotificationDispatcher(NoticeRepository(client), PubSub(client, waiting))
     try:
         yield dispatcher

@@ -18,7 +18,7 @@ from backend.sessions.cluster import cluster, replicator
 from backend.sessions.cluster.cluster import ClusterRedis
 from backend.sessions.page_json import PageMessage
 from backend.sessions.registry import SessionState, Watcher
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from tests.http.world import World, message_of, place_call, world
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
@@ -32,7 +32,7 @@ def redis() -> Iterator[RedisProcess]:
 
 @asynccontextmanager
 async def link_to(redis: RedisProcess) -> AsyncIterator[ClusterRedis]:
-    quick, waiting = connect(redis.url), connect_waiting(redis.url)
+    quick, waiting = connect(redis.url), connect(redis.url, waiting=True)
     try:
         yield ClusterRedis(quick, waiting)
     finally:

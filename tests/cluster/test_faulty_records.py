@@ -26,7 +26,7 @@ from backend.sessions.cluster.cluster_registry import (
 )
 from backend.sessions.cluster.rpc import Rpc, inbox_key
 from backend.sessions.page_json import PageMessage
-from backend.storage.client import connect_waiting
+from backend.storage.client import connect
 from tests.cluster.test_cluster import events_until, link_to, the_same_browser, two_servers
 from tests.http.world import place_call
 from tests.support.redis_server import RedisProcess, running_redis
@@ -60,7 +60,7 @@ async def answer(what: str, args: msgspec.Raw) -> Any:
 
 @asynccontextmanager
 async def rpc_of(redis: RedisProcess, node: str) -> AsyncIterator[Rpc]:
-    client = connect_waiting(redis.url)
+    client = connect(redis.url, waiting=True)
     rpc = Rpc(client, node, answer)
     running = supervised("cluster RPC", rpc.run)
     try:
@@ -197,7 +197,7 @@ async def requests_to(link: ClusterRedis, node: str) -> list[Any]:
 
 
 async def popped(redis: RedisProcess, key: str) -> Any:
-    client = connect_waiting(redis.url)
+    client = connect(redis.url, waiting=True)
     try:
         found: Any = await client.blpop([key], timeout=5)
     finally:

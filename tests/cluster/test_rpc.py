@@ -15,7 +15,7 @@ from msgspec.structs import replace
 import backend.errors
 from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
 from backend.sessions.cluster.rpc import Reply, Rpc, decode_error, encode_error
-from backend.storage.client import connect_waiting
+from backend.storage.client import connect
 from tests.cluster.test_cluster import link_to
 from tests.http.world import Line, message_of, place_call, world
 from tests.support.redis_server import RedisProcess, running_redis
@@ -61,7 +61,7 @@ def test_a_kind_that_is_not_known_here_is_the_nearest_one() -> None:
 async def asked(redis: RedisProcess, answer: Any) -> AsyncIterator[Rpc]:
     """A process that answers so, and asks itself."""
 
-    client = connect_waiting(redis.url)
+    client = connect(redis.url, waiting=True)
     rpc = Rpc(client, "node", answer)
     running = asyncio.create_task(rpc.run())
     try:

@@ -14,7 +14,7 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.storage import turn_claims as turns
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.memory import Memory
 from backend.storage.pubsub import PubSub
 from backend.storage.turn_claims import TurnClaims
@@ -34,7 +34,7 @@ def redis() -> Iterator[RedisProcess]:
 async def server(redis: RedisProcess, folder: Path, name: str, scenes: Sequence[Any]) -> AsyncIterator[World]:
     """A server with its own model, over everybody's Redis."""
     async with AsyncExitStack() as stack:
-        client, waiting = connect(redis.url), connect_waiting(redis.url)
+        client, waiting = connect(redis.url), connect(redis.url, waiting=True)
         stack.push_async_callback(client.aclose)
         stack.push_async_callback(waiting.aclose)
         pubsub = PubSub(client, waiting)

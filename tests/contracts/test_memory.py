@@ -18,6 +18,7 @@ from backend.storage.memory import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SU
 from backend.storage.messages import Message, StoredCall
 from backend.testing.memory import FakeMemory, age
 from tests.support.redis_server import running_redis
+from tests.support.summaries import summary_of
 
 
 @dataclass
@@ -46,7 +47,7 @@ async def real(folder: Path) -> AsyncIterator[Case]:
 @asynccontextmanager
 async def embedded(folder: Path) -> AsyncIterator[Case]:
     opened = await open_memory(None, folder)
-    assert opened.survives_restart
+    assert "; survives a restart" in opened.label
     yield Case(opened.memory, partial(age, opened.memory._client.redis))
     await opened.memory.close()
 
@@ -156,20 +157,20 @@ async def test_a_conversation_is_forgotten_an_hour_after_its_last_word(case: Cas
 
 
 async def test_a_summary_is_kept_for_a_day(case: Case) -> None:
-    assert await case.memory.get_summary("s1") is None
+    assert await summary_of(case.memory, "s1") is None
     await case.memory.put_summary("s1", {"reason": "idle", "counts": {"turns": 3}})
     await case.age(SUMMARY_TTL_S - 60)
-    assert await case.memory.get_summary("s1") == {"reason": "idle", "counts": {"turns": 3}}
+    assert await summary_of(case.memory, "s1") == {"reason": "idle", "counts": {"turns": 3}}
     await case.age(61)
-    assert await case.memory.get_summary("s1") is None
+    assert await summary_of(case.memory, "s1") is None
 
 
 async def test_forgetting_a_session_leaves_nothing_of_it(case: Case) -> None:
     for session in ("s1", "s2"):
         await case.memory.put_summary(session, {"reason": "idle"})
     await case.memory.forget_session("s1")
-    assert await case.memory.get_summary("s1") is None
-    assert await case.memory.get_summary("s2") == {"reason": "idle"}
+    assert await summary_of(case.memory, "s1") is None
+    assert await summary_of(case.memory, "s2") == {"reason": "idle"}
 
 
 async def test_a_cached_value_expires(case: Case) -> None:
@@ -237,7 +238,7 @@ async def test_forgetting_a_user_leaves_nothing_of_them(case: Case) -> None:
 
 async def test_who_watches_a_user_is_told_of_every_change_until_the_watch_ends(case: Case) -> None:
     told: list[dict[str, Any]] = []
-    unwatch = case.memory.watch_user("u1", told.append)
+    unwatch = case.memory.listeners.add("u1", told.append)
     await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"})
     await case.memory.update_user_context("u2", lambda known: {"name": "Ada"})
     await case.memory.forget_user("u1")
@@ -252,8 +253,8 @@ async def test_a_watcher_that_fails_costs_neither_the_write_nor_the_others(case:
         raise RuntimeError(known["name"])
 
     told: list[dict[str, Any]] = []
-    case.memory.watch_user("u1", fails)
-    case.memory.watch_user("u1", told.append)
+    case.memory.listeners.add("u1", fails)
+    case.memory.listeners.add("u1", told.append)
     assert await case.memory.update_user_context("u1", lambda known: {"name": "Zoë"}) == {"name": "Zoë"}
     assert told == [{"name": "Zoë"}]
 
@@ -277,7 +278,7 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten_their_sessions
     }
     await case.memory.forget_user("u1")
     assert await case.memory.everything_of("u1") == {}
-    assert await case.memory.recent_messages("u1", "of u1") == [] and await case.memory.get_summary("of u1") is None
+    assert await case.memory.recent_messages("u1", "of u1") == [] and await summary_of(case.memory, "of u1") is None
     assert len(await case.memory.everything_of("u2")) == 5
 
 

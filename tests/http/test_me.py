@@ -156,7 +156,7 @@ async def test_live_calls_hear_of_a_change(tmp_path: Path) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         user = await learn(here, browser)
         heard: list[dict[str, Any]] = []
-        unwatch = here.memory.watch_user(user, heard.append)
+        unwatch = here.memory.listeners.add(user, heard.append)
         await changed(browser, {"op": "set_preference", "name": "name", "value": "Bo"})
         unwatch()
     assert [known["preferences"]["name"] for known in heard] == ["Bo"]

@@ -15,6 +15,7 @@ from backend.storage.memory import MemoryJob
 from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from tests.http.world import message_of, place_call, world
+from tests.support.summaries import summary_of
 
 
 async def test_a_session_shows_its_state_and_counts(tmp_path: Path) -> None:
@@ -101,7 +102,7 @@ async def test_a_deleted_call_leaves_no_record_though_its_writes_were_still_wait
     for job in waiting:
         await job(memory)
     assert await memory.recent_messages("ada", session.conversation_id) == []
-    assert await memory.get_summary(session.id) is None
+    assert await summary_of(memory, session.id) is None
 
 
 async def test_a_deletion_that_memory_missed_is_told_and_can_be_repeated(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from backend.conversation.events import NoticeArrived, NoticeWithdrawn
 from backend.conversation.page_events import NoticeChanged, NoticeContent
 from backend.notifications.dispatcher import NotificationDispatcher, Subscription
 from backend.notifications.notices import NOTICES_LIMIT, Notice, NoticeRepository
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
@@ -49,7 +49,7 @@ class FakeCall:
 
 @asynccontextmanager
 async def process(server: RedisProcess) -> AsyncIterator[Process]:
-    redis, waiting = connect(server.url), connect_waiting(server.url)
+    redis, waiting = connect(server.url), connect(server.url, waiting=True)
     repository, pubsub = NoticeRepository(redis), PubSub(redis, waiting)
     running = Process(repository, pubsub, NotificationDispatcher(repository, pubsub))
     pubsub.on_page_event(lambda user, type_, data: running.pages.append((user, type_)))

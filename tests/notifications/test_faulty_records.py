@@ -19,7 +19,7 @@ from backend.notifications.notices import Notice
 from backend.notifications.repository import DUE, ReminderRepository, UnreadableReminder
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.settings.notifications import NotificationSettings
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.pubsub import CHANNEL, PubSub
 from backend.testing.memory import FakeMemory
 from tests.support.redis_server import RedisProcess, running_redis
@@ -50,7 +50,7 @@ class Process:
 
 @asynccontextmanager
 async def process(server: RedisProcess, **settings: Any) -> AsyncIterator[Process]:
-    redis, waiting = connect(server.url), connect_waiting(server.url)
+    redis, waiting = connect(server.url), connect(server.url, waiting=True)
     pubsub = PubSub(redis, waiting)
     chosen = NotificationSettings.model_validate(settings)
     async with AsyncExitStack() as stack:

@@ -11,7 +11,7 @@ from backend.conversation import commands as do
 from backend.conversation.limits import TurnLimits
 from backend.notifications.dispatcher import NotificationDispatcher, Subscription
 from backend.notifications.notices import Notice, NoticeRepository
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
 from tests.call.test_engine import begin_reply, finish_reply, play_out, type_and_answer
 from tests.call.world import PlacedCall, placed_call
@@ -34,7 +34,7 @@ def redis() -> Iterator[RedisProcess]:
 @asynccontextmanager
 async def dispatcher(redis: RedisProcess) -> AsyncIterator[NotificationDispatcher]:
     """The dispatcher of one process."""
-    client, waiting = connect(redis.url), connect_waiting(redis.url)
+    client, waiting = connect(redis.url), connect(redis.url, waiting=True)
     pubsub = PubSub(client, waiting)
     made = NotificationDispatcher(NoticeRepository(client), pubsub)
     pubsub.start()

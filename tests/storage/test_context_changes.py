@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backend.errors import MemoryUnavailable
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.memory import Memory, following_changes
 from backend.storage.pubsub import PubSub
 from tests.support.redis_server import RedisProcess, running_redis
@@ -26,7 +26,7 @@ def redis() -> Iterator[RedisProcess]:
 @asynccontextmanager
 async def process(redis: RedisProcess) -> AsyncIterator[Memory]:
     """The memory of one process, and its subscription."""
-    client, waiting = connect(redis.url), connect_waiting(redis.url)
+    client, waiting = connect(redis.url), connect(redis.url, waiting=True)
     memory, pubsub = Memory(client), PubSub(client, waiting)
     async with following_changes(pubsub, memory):
         pubsub.start()
@@ -45,7 +45,7 @@ def named(name: str) -> Any:
 async def test_listeners_get_a_change_made_elsewhere_and_their_own_once(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
         received: list[dict[str, Any]] = []
-        one.watch_user("ana", received.append)
+        one.listeners.add("ana", received.append)
         await until(lambda: bool(received))  # whoever begins to listen asks once how things stand
         received.clear()
         await other.update_user_context("ana", named("Ana"))
@@ -61,7 +61,7 @@ async def test_listeners_get_a_change_made_elsewhere_and_their_own_once(redis: R
 async def test_listeners_get_what_was_changed_while_redis_was_away_when_it_is_back(redis: RedisProcess) -> None:
     async with process(redis) as one, process(redis) as other:
         received: list[dict[str, Any]] = []
-        one.watch_user("cy", received.append)
+        one.listeners.add("cy", received.append)
         redis.kill()
         redis.start()
         await until(lambda: bool(received), 10)  # read again: the connection is back

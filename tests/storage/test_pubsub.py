@@ -10,7 +10,7 @@ import pytest
 
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.storage import pubsub as module
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.pubsub import CHANNEL, PubSub
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
@@ -19,7 +19,7 @@ from tests.support.waiting import until
 @asynccontextmanager
 async def listening(server: RedisProcess, received: dict[str, list[bytes | None]]) -> AsyncIterator[PubSub]:
     """A `PubSub` with a listener for every channel of `received`."""
-    redis, waiting = connect(server.url), connect_waiting(server.url)
+    redis, waiting = connect(server.url), connect(server.url, waiting=True)
     pubsub = PubSub(redis, waiting)
     for channel, messages in received.items():
         pubsub.subscribe(channel, messages.append)
@@ -72,7 +72,7 @@ async def test_a_listener_that_raises_costs_one_message_and_nobody_else_anything
     failures = listener_failures["fragile"]
     received: dict[str, list[bytes | None]] = {"fragile": [], "one": []}
     with running_redis() as server:
-        redis, waiting = connect(server.url), connect_waiting(server.url)
+        redis, waiting = connect(server.url), connect(server.url, waiting=True)
         pubsub = PubSub(redis, waiting)
 
         def fragile(raw: bytes | None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, generate_latest
 
 from backend.conversation.page_events import TaskChanged, TaskFindings
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.pubsub import PubSub
 from backend.tasks.broadcaster import TaskBroadcaster, TaskMetrics
 from backend.tasks.repository import EVENTS, TaskRepository
@@ -51,7 +51,7 @@ class Rig:
 async def rig(*here: str) -> AsyncIterator[Rig]:
     """`here` are the owners who have a live session."""
     with running_redis() as server:
-        redis, ours, waiting = connect(server.url), connect(server.url), connect_waiting(server.url)
+        redis, ours, waiting = connect(server.url), connect(server.url), connect(server.url, waiting=True)
         repository, registry = TaskRepository(redis, add_to_stream), CollectorRegistry()
         shown: list[tuple[str, TaskChanged]] = []
         queue: Any = QueueOfThreeWorkers()

@@ -18,7 +18,7 @@ from backend.conversation.page_events import TaskChanged
 from backend.runtime.faults import skipped_records
 from backend.runtime.supervisor import restarts, supervised
 from backend.settings.tasks import BackgroundSettings
-from backend.storage.client import connect, connect_waiting
+from backend.storage.client import connect
 from backend.storage.outbox import Outbox
 from backend.storage.pubsub import PubSub
 from backend.tasks.broadcaster import TaskBroadcaster, TaskMetrics
@@ -193,7 +193,7 @@ async def test_pages_are_shown_what_follows_a_message_that_cannot_be_decoded_and
             raise RuntimeError("the page's stream is broken")
         shown.append(event.instruction)
 
-    waiting, nobody = connect_waiting(server.url), cast(Any, NoWorkers())
+    waiting, nobody = connect(server.url, waiting=True), cast(Any, NoWorkers())
     pubsub, metrics = PubSub(redis, waiting), TaskMetrics(repository, nobody)
     broadcaster = TaskBroadcaster(repository, metrics, is_here=lambda owner: True, publish=publish)
     pubsub.subscribe(EVENTS, broadcaster.on_message)

@@ -104,7 +104,7 @@ async def test_they_are_their_users_alone_and_leave_all_else_as_it_is() -> None:
 async def test_watchers_of_the_user_are_notified_at_once() -> None:
     memory = FakeMemory()
     heard: list[dict[str, Any]] = []
-    memory.watch_user("ada", heard.append)
+    memory.listeners.add("ada", heard.append)
     await run(box(memory), action="add", text="Call me captain.")
     assert heard == [{"instructions": ["Call me captain."]}]
 
