@@ -20,7 +20,6 @@ from backend.http.limits import address_key
 from backend.http.sse import HEARTBEAT, EventStream, encode_event
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
-from backend.runtime.json_objects import Json
 from backend.tools.base import Principal
 
 STAGES_KEPT = 100
@@ -53,13 +52,8 @@ async def reason(request: Request, here: Here, caller: Caller) -> Response:
     body = await read_body(request, ReasoningTask)
     task = ReasoningRequest(body.task, body.strategy, Principal(caller.user if caller.known else "", "reasoning"))
     if not body.stream:
-        return JSONResponse(shown(await reasoner.infer(task)))
+        return JSONResponse(asdict(await reasoner.infer(task)))
     return EventStream(_stream(reasoner, task, here.heartbeat_s))
-
-
-def shown(reasoned: Reasoned) -> Json:
-    """Return the outcome as JSON."""
-    return {name: value for name, value in asdict(reasoned).items() if name != "cacheable"}
 
 
 async def _stream(reasoner: Reasoner, task: ReasoningRequest, heartbeat_s: float) -> AsyncGenerator[bytes, None]:
@@ -92,6 +86,6 @@ async def _stream(reasoner: Reasoner, task: ReasoningRequest, heartbeat_s: float
 
 def _outcome(work: asyncio.Task[Reasoned]) -> bytes:
     try:
-        return encode_event("result", shown(work.result()))
+        return encode_event("result", asdict(work.result()))
     except VoiceError as error:
         return encode_event("error", {"message": str(error), "hint": error.hint})

@@ -59,20 +59,11 @@ class Prepared:
     def __repr__(self) -> str:
         return f"Prepared({', '.join(self.outputs) or 'nothing'})"
 
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """The findings for the system prompt."""
-        return tuple(output for output in self.outputs.values() if isinstance(output, Note))
-
-    @property
-    def exchanges(self) -> tuple[Exchange, ...]:
-        """The findings in the form of tool calls with their results."""
-        return tuple(output for output in self.outputs.values() if isinstance(output, Exchange))
-
-    def add_to(self, situation: Situation | None = None) -> Situation:
+    def add_to(self, situation: Situation) -> Situation:
         """Return `situation` with the findings added."""
-        base = situation or Situation()
-        return replace(base, notes=(*base.notes, *self.notes), exchanges=(*base.exchanges, *self.exchanges))
+        notes = [output for output in self.outputs.values() if isinstance(output, Note)]
+        exchanges = [output for output in self.outputs.values() if isinstance(output, Exchange)]
+        return replace(situation, notes=(*situation.notes, *notes), exchanges=(*situation.exchanges, *exchanges))
 
     def turn(self, answer: str, **facts: Any) -> WholeTurn:
         """Return the whole turn, once it is answered; `facts` are further fields of `WholeTurn`."""

@@ -45,7 +45,10 @@ def chosen(
     With `names`, only those run, and what they depend on. A step's own `modes`, `domains` and `platforms` hold in any
     case.
     """
-    wanted = None if names is None else _with_dependencies(order, names)
+    wanted = None if names is None else set(names)
+    for step in reversed(order):
+        if wanted is not None and step.name in wanted:
+            wanted |= set(step.depends_on)
     return tuple(
         step
         for step in order
@@ -63,22 +66,15 @@ def graph_of(steps: Collection[MiddlewareStep]) -> Mapping[str, tuple[str, ...]]
     return {step.name: tuple(name for name in step.depends_on if name in there) for step in steps}
 
 
-def _with_dependencies(order: Sequence[MiddlewareStep], names: Collection[str]) -> set[str]:
-    wanted = set(names)
-    for step in reversed(order):
-        if step.name in wanted:
-            wanted |= set(step.depends_on)
-    return wanted
-
-
 def _check_dependencies(step: MiddlewareStep, by_name: Mapping[str, MiddlewareStep]) -> None:
     for name in step.depends_on:
         path = f"{step.name} → {name}"
         if name not in by_name:
             raise BadPlugin(f"Step {step.name} depends on {name}, which does not exist: {path}.", hint=HINT)
         if step.stage == "pre" and by_name[name].stage == "post":
-            what = f"Step {step.name} runs before the turn and depends on {name}, which runs after it: {path}."
-            raise BadPlugin(what, hint=HINT)
+            raise BadPlugin(
+                f"Step {step.name} runs before the turn and depends on {name}, which runs after it: {path}.", hint=HINT
+            )
         if by_name[name].detached and not step.detached:
             what = f"Step {step.name} is waited for and depends on {name}, which is detached: {path}."
             raise BadPlugin(what, hint=HINT)

@@ -50,7 +50,7 @@ async def run_steps(
     steps: Sequence[MiddlewareStep],
     call: Call,
     *,
-    within_s: float | None = None,
+    within_s: float,
     given: Mapping[str, Output] | None = None,
 ) -> list[StepOutcome]:
     """Run `steps`, all of one stage, and return their outcomes in the order they ended.
@@ -58,7 +58,7 @@ async def run_steps(
     `given` are outputs of an earlier stage. A step that is not done after `within_s` seconds is a timeout. Raises
     nothing but `CancelledError`, and then every step has been cancelled.
     """
-    ends_at = float("inf") if within_s is None else time.monotonic() + within_s
+    ends_at = time.monotonic() + within_s
     by_name = {step.name: step for step in steps}
     outputs, outcomes = dict(given or {}), list[StepOutcome]()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from backend.agent.context import Situation
+from backend.agent.context import Situation, SourceMode
 from backend.agent.events import AgentEvent, ThinkerResponse, TurnState
 from backend.agent.session import Agent, ThinkerSession
 from backend.agent.turn import say_sample
@@ -31,7 +31,7 @@ class ReasoningRequest:
     strategy: Strategy = "mono"
     principal: Principal = field(default_factory=lambda: Principal(""), repr=False)
     """On whose behalf tools run."""
-    source_mode: Literal["voice", "chat"] = "chat"
+    source_mode: SourceMode = "chat"
     """How the result is delivered."""
     tools: tuple[str, ...] | None = None
     """Names of the tools it may use; None: all there are."""
@@ -68,7 +68,6 @@ class Reasoned:
     """Some of it rests on labelled sample data: `text` says so."""
     live: bool = False
     """A tool supplied data."""
-    cacheable: bool = True
     elapsed_ms: int = 0
 
     def __repr__(self) -> str:
@@ -109,9 +108,7 @@ class ReasoningRun:
             private=True,
         )
 
-    async def think(
-        self, session: ThinkerSession, text: str, mode: Literal["voice", "chat"] = "chat"
-    ) -> ThinkerResponse:
+    async def think(self, session: ThinkerSession, text: str, mode: SourceMode = "chat") -> ThinkerResponse:
         """Run one turn of `session`. Raises `NoAnswer` or `ModelUnavailable`."""
         response = await session.think(text, mode)
         response = replace(response, text=without_thoughts(response.text))
@@ -138,7 +135,6 @@ class ReasoningRun:
             citations=tuple(dict.fromkeys(one for response in self.responses for one in response.citations)),
             sample=sample,
             live=any(response.live for response in self.responses),
-            cacheable=complete and all(response.cacheable for response in self.responses),
         )
 
     def _on_agent_event(self, event: AgentEvent) -> None:

@@ -45,10 +45,9 @@ async def call_function(tools: Toolbox, text: str, principal: Principal | None =
     A call that is unknown, malformed or fails comes back as a failed result that lists the tools.
     """
     reader = TagReader(tools.names)
-    pieces = [piece for piece in (*reader.feed(text), *reader.finish()) if not isinstance(piece, Words)]
-    calls = [call_of(piece) for piece in pieces[:CALLS_LIMIT]]
+    calls = [call_of(piece) for piece in (*reader.feed(text), *reader.finish()) if not isinstance(piece, Words)]
     whom = principal or Principal("")
-    return list(await asyncio.gather(*(_made(tools, call, whom) for call in calls)))
+    return list(await asyncio.gather(*(_made(tools, call, whom) for call in calls[:CALLS_LIMIT])))
 
 
 async def _made(tools: Toolbox, call: ToolCall, principal: Principal) -> ToolResult:

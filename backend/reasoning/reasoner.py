@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from backend.agent.session import Agent
 from backend.errors import BadRequest, ModelUnavailable, NoAnswer, TooMany
 from backend.reasoning.base import (
     REFLECTION_LIMIT,
     ROUND_LIMIT,
+    OnStage,
     Reasoned,
     ReasoningRequest,
     ReasoningRun,
-    Stage,
     Strategy,
 )
 from backend.reasoning.dual import think_dual
@@ -38,8 +36,8 @@ class Reasoner:
 
     def __init__(self, agent: Agent, settings: ReasoningSettings, *, fast: str, advanced: str) -> None:
         """`fast` and `advanced` are the models taken where the settings name none."""
-        self._agent = replace(agent, model_name=settings.planner_model or advanced)
         self._planner = settings.planner_model or advanced
+        self._agent = replace(agent, model_name=self._planner)
         self._executor = settings.executor_model or fast
         self._rounds = min(settings.rounds, ROUND_LIMIT)
         self._reflections = min(settings.reflections, REFLECTION_LIMIT)
@@ -49,35 +47,29 @@ class Reasoner:
     def __repr__(self) -> str:
         return f"Reasoner(planner {self._planner}, executor {self._executor}, {self._rounds} rounds)"
 
-    @property
-    def models(self) -> tuple[str, str]:
-        """The names of the planner's model, which also thinks alone, and of the executor's."""
-        return self._planner, self._executor
-
     async def infer(
         self,
         task: str | ReasoningRequest,
         strategy: Strategy = "mono",
         *,
-        on_stage: Callable[[Stage], None] | None = None,
+        on_stage: OnStage = lambda stage: None,
         deadline_s: float | None = None,
-        **details: Any,
     ) -> Reasoned:
-        """Think `task` through; `details` are further fields of `ReasoningRequest`.
+        """Think `task` through. `strategy` counts where the task is given as text alone.
 
         When the time runs out, or a model becomes unavailable, the best result so far is returned as `incomplete`.
         Raises `NoAnswer` or `ModelUnavailable` when there is none, `BadRequest` for a task that is empty or too long,
         `TooMany` when as many are under way as may be.
         """
         if isinstance(task, str):
-            task = ReasoningRequest(task, strategy, **details)
+            task = ReasoningRequest(task, strategy)
         if not task.text.strip() or len(task.text) > TEXT_LIMIT:
             raise BadRequest(f"A task has 1 to {TEXT_LIMIT:,} characters.")
         if self._working >= AT_ONCE:
             raise TooMany("Too much is being thought about at once.", retry_after_s=10)
         self._working += 1
         try:
-            return await self._within(ReasoningRun(self._agent, task, on_stage or (lambda stage: None)), deadline_s)
+            return await self._within(ReasoningRun(self._agent, task, on_stage), deadline_s)
         finally:
             self._working -= 1
 
@@ -91,11 +83,9 @@ class Reasoner:
         try:
             async with asyncio.timeout(within_s):
                 reasoned = await thinking
-        except TimeoutError:
-            if not run.best:
+        except (TimeoutError, NoAnswer, ModelUnavailable) as error:
+            if not run.best and isinstance(error, TimeoutError):
                 raise NoAnswer(f"The reasoning took longer than {within_s:g} seconds.") from None
-            reasoned = run.reasoned(run.best, complete=False)
-        except (NoAnswer, ModelUnavailable):
             if not run.best:
                 raise
             reasoned = run.reasoned(run.best, complete=False)

@@ -12,6 +12,8 @@ import re
 import time
 from dataclasses import asdict, dataclass, replace
 
+import msgspec
+
 from backend.agent.turn import say_sample
 from backend.models.base import quoted
 from backend.thinkers.base import Answer, Manifest
@@ -142,11 +144,10 @@ async def _gather(run: ThinkerRun, searches: list[Search]) -> list[Finding]:
 
     async def look(search: Search) -> Finding:
         nonlocal done
-        place = TOOLS[search.source][1]
         result = await _searched(run, search)
         done += 1
         outcome = "searched" if result.error is None else "could not search"
-        run.progress(f"{outcome} {place} ({done} of {len(searches)})")
+        run.progress(f"{outcome} {TOOLS[search.source][1]} ({done} of {len(searches)})")
         return Finding(search, result)
 
     async with asyncio.TaskGroup() as group:
@@ -158,7 +159,7 @@ async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
     """Search once: an earlier run's result is as good; a failure is tried again by the next run."""
     name = f"{search.source}: {search.query}"
     if (kept := run.checkpoints.kept(name)) is not None:
-        return ToolResult(**(kept | {"citations": tuple(kept["citations"])}))
+        return msgspec.convert(kept, ToolResult)
     tool, _, parameter = TOOLS[search.source]
     result = await run.call(tool, {parameter: search.query[:200]})
     if result.error is None:

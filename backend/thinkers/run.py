@@ -7,10 +7,11 @@ The usual way is one turn of the agent with the manifest's prompt and tools. A T
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -78,15 +79,15 @@ class ThinkerRun:
     manifest: Manifest
     question: Question
     on_progress: OnProgress
-    began: float = field(default_factory=time.perf_counter)
-    cacheable: bool = True
-    """Whether the answer may be served again; anything used for it may forbid that."""
-    tokens: int = 0
-    """Tokens used so far, over all turns."""
     checkpoints: Checkpoints = field(default_factory=LocalCheckpoints)
     """Where long work keeps the results of its steps."""
-    _situation: Situation | None = None
-    _own_calls: int = 0
+    began: float = field(default_factory=time.perf_counter, init=False)
+    cacheable: bool = field(default=True, init=False)
+    """Whether the answer may be served again; anything used for it may forbid that."""
+    tokens: int = field(default=0, init=False)
+    """Tokens used so far, over all turns."""
+    _situation: Situation | None = field(default=None, init=False)
+    _call_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), init=False)
 
     def __repr__(self) -> str:
         return f"ThinkerRun({self.manifest.domain}, {self.tokens} tokens)"  # without anybody's words
@@ -148,8 +149,7 @@ class ThinkerRun:
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Call one of the manifest's tools; failures come back as results."""
         box = self.dependencies.toolbox.only(self.manifest.tools)
-        self._own_calls += 1
-        call_id = f"own-{self._own_calls}"
+        call_id = f"own-{next(self._call_numbers)}"
         self.progress("", ToolProgress(call_id, tool, "started"))
         result = await traced_call(box, tool, json.dumps(arguments), self.principal)
         self.progress("", ToolProgress(call_id, tool, "failed" if result.error else "finished"))
@@ -184,16 +184,9 @@ class ThinkerRun:
     async def situation(self) -> Situation:
         """Return what the manifest wants shown of user and conversation; less of it if memory is slow or down."""
         if self._situation is None:
-            self._situation = await self._gathered()
+            profile, history, prepared = await asyncio.gather(self._profile(), self._history(), self._prepared())
+            self._situation = prepared.add_to(Situation(profile, history=history))
         return self._situation
-
-    async def _gathered(self) -> Situation:
-        prepared: Prepared
-        profile, history, prepared = await asyncio.gather(self._profile(), self._history(), self._prepared())
-        summary_chars = SUMMARY_LIMIT if self.manifest.summary else 0
-        if self.question.user_id:
-            profile = profile.narrowed(self.manifest.preferences, summary_chars=summary_chars)
-        return prepared.add_to(Situation(profile, history=history))
 
     async def _prepared(self) -> Prepared:
         question = self.question
@@ -214,7 +207,9 @@ class ThinkerRun:
             return STRANGER
         warning = f"{self.manifest.domain} goes on without what is known of the user"
         loading = load_profile(self.dependencies.memory, user_id)
-        return await briefly(loading, STRANGER, within_s=MEMORY_WITHIN_S, warning=warning)
+        profile = await briefly(loading, STRANGER, within_s=MEMORY_WITHIN_S, warning=warning)
+        summary_chars = SUMMARY_LIMIT if self.manifest.summary else 0
+        return profile.narrowed(self.manifest.preferences, summary_chars=summary_chars)
 
     async def _history(self) -> list[tuple[str, str]]:
         """Load the conversation's last turns: what the user and the assistant said, without the tools' part."""

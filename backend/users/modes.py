@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -56,14 +56,6 @@ class Mode(BaseModel):
     tools: tuple[str, ...] | None = None
     """Names of the tools a chat offers; None: routing, and those that no Thinker has."""
     limits: ModeLimits = ModeLimits()
-
-    def model_name(self, usual: str, models: Mapping[str, str]) -> str:
-        """Return the name of the model that thinks: the mode's, or the `usual` tier's.
-
-        `models` names the models of the tiers 'fast' and 'advanced'.
-        """
-        wanted = self.model or usual
-        return models.get(wanted, wanted)
 
     def words(self) -> str:
         """Return the mode's part of a prompt; empty when it has none."""

@@ -17,14 +17,11 @@ from backend.users.profile_updates import SetMode, apply
 from tests.call.world import thinkers
 from tests.thinkers.world import NOWHERE, world
 
-MODELS = {"fast": "small", "advanced": "large"}
-
 
 def test_the_built_in_modes_can_be_used() -> None:
     modes = load_modes(has_tool=lambda name: False, check_steps=NO_STEPS.check_names)
     assert modes.names[0] == "default" and {"concise", "expert"} < set(modes.names)
-    assert modes.get("expert").model_name("fast", MODELS) == "large"
-    assert modes.get("default").model_name("fast", MODELS) == "small"
+    assert (modes.get("expert").model, modes.get("default").model) == ("advanced", "")
 
 
 @pytest.mark.parametrize(
