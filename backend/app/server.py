@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import signal
 import socket
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from backend.app.listening import bound_socket, shown_url
 from backend.app.main import App, open_app
+from backend.runtime.supervisor import event_or_timeout
 from backend.settings.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -67,9 +67,7 @@ class Server(uvicorn.Server):
     async def main_loop(self) -> None:
         """Wait for the end; uvicorn's own loop looks ten times a second whether it has come."""
         while not await self.on_tick(0):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(TICK_S):
-                    await self._over.wait()
+            await event_or_timeout(self._over, TICK_S)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal says goodbye to callers; a second one leaves at once."""

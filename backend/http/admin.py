@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from typing import Any
 
 from fastapi import APIRouter, Depends, Request
 
@@ -53,7 +52,7 @@ async def overview(here: Here) -> Json:
         "turns": services.metrics.recent.turns(),
         "thinkers": services.metrics.recent.thinkers(),
         "checks": await services.readiness(),
-    } | figures(services.metrics)
+    } | _numbers(services.metrics)
 
 
 @router.delete("/api/admin/sessions/{session_id}")
@@ -64,15 +63,16 @@ async def end_session(session_id: str, here: Here) -> Json:
     return {"ok": True}
 
 
-def figures(metrics: CallMetrics) -> Json:
+def _numbers(metrics: CallMetrics) -> Json:
     """Return the numbers of `/metrics` that fit the admin page."""
     samples = [sample for metric in metrics.registry.collect() for sample in metric.samples]
     named = {sample.name: sample.value for sample in samples if not sample.labels}
+    answers = [sample for sample in samples if sample.name == "voice_http_seconds_count"]
     return {
         "ended": {s.labels["reason"]: int(s.value) for s in samples if s.name == "voice_sessions_ended_total"},
         "queues": {s.labels["queue"]: s.value for s in samples if s.name == "voice_queue_depth"},
         "faults": {
-            "server_errors": int(sum(s.value for s in samples if s.name == "voice_http_seconds_count" and _failed(s))),
+            "server_errors": int(sum(s.value for s in answers if s.labels.get("status", "").startswith("5"))),
             "memory_writes_lost": int(named.get("voice_outbox_dropped_total", 0)),
         },
         "process": {
@@ -87,7 +87,3 @@ def figures(metrics: CallMetrics) -> Json:
 def _shown(session: SessionDescription) -> Json:
     user = hashlib.sha256(session["owner"].encode()).hexdigest()[:8]
     return {name: value for name, value in session.items() if name != "owner"} | {"user": user}
-
-
-def _failed(sample: Any) -> bool:
-    return str(sample.labels.get("status", "")).startswith("5")

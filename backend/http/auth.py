@@ -19,9 +19,6 @@ from itsdangerous import BadSignature, TimestampSigner
 
 from backend.settings.settings import Settings
 
-Clock = Callable[[], float]
-"""Unix time in seconds."""
-
 COOKIE_AGE_S = 400 * 86_400
 """How long an identity lasts after its last renewal; browsers keep no cookie longer."""
 RENEW_AFTER_S = 30 * 86_400
@@ -45,7 +42,8 @@ class KnownUser:
 class Signatures:
     """Signs and reads cookies and tokens. Reading never raises: what is not ours, or too old, is None or False."""
 
-    def __init__(self, key: bytes, *, token_age_s: int, clock: Clock = time.time) -> None:
+    def __init__(self, key: bytes, *, token_age_s: int, clock: Callable[[], float] = time.time) -> None:
+        """`clock` gives Unix time in seconds."""
         self._clock = clock
         self._token_age_s = token_age_s
         self._cookies = _Signer(key, "caller-cookie", clock)
@@ -84,7 +82,7 @@ class Signatures:
 
 
 class _Signer(TimestampSigner):
-    def __init__(self, key: bytes, salt: str, clock: Clock) -> None:
+    def __init__(self, key: bytes, salt: str, clock: Callable[[], float]) -> None:
         super().__init__(key, salt=salt, key_derivation="hmac", digest_method=hashlib.sha256)
         self._clock = clock
 

@@ -10,13 +10,13 @@ import asyncio
 from typing import Annotated, TypeVar
 
 from fastapi import Request
+from fastapi.openapi.models import RequestBody
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.errors import BadRequest, TooLarge
 from backend.http.errors import error_response, explain
-from backend.runtime.json_objects import Json
 
 BODY_LIMIT = 64 * 1024
 """Bytes a body may have."""
@@ -64,38 +64,30 @@ class TypedMessage(BaseModel):
 class BodyLimit:
     """Middleware: a body over the limit raises `TooLarge` where it is read, a declared one before its first byte."""
 
-    def __init__(self, app: ASGIApp, limit: int = BODY_LIMIT) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if scope["method"] not in WITH_BODY and (
-            _declared(scope) > self._limit or "transfer-encoding" in Headers(scope=scope)
-        ):
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "")
+        declared = int(length) if length.isdecimal() and len(length) < 20 else 0
+        if scope["method"] not in WITH_BODY and (declared > BODY_LIMIT or "transfer-encoding" in headers):
             await error_response(413, "This request takes no body.")(scope, receive, send)
             return
-        await self._app(scope, self._limited(scope, receive), send)
-
-    def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        received = 0
+        received = declared if declared > BODY_LIMIT else 0  # bytes; a body declared too large is not even begun
 
         async def limited() -> Message:
             nonlocal received
-            if not received and _declared(scope) > self._limit:
-                raise self._too_large()
-            message = await receive()
+            message: Message = await receive() if received <= BODY_LIMIT else {}
             received += len(message.get("body", b""))
-            if received > self._limit:
-                raise self._too_large()
+            if received > BODY_LIMIT:
+                raise TooLarge("The body is too large.", hint=f"At most {BODY_LIMIT // 1024} KB are read.")
             return message
 
-        return limited
-
-    def _too_large(self) -> TooLarge:
-        return TooLarge("The body is too large.", hint=f"At most {self._limit // 1024} KB are read.")
+        await self._app(scope, limited, send)
 
 
 async def read_body(request: Request, model: type[Model]) -> Model:
@@ -115,11 +107,7 @@ async def read_body(request: Request, model: type[Model]) -> Model:
         raise BadRequest(explain(problems), hint="See /api/openapi.json for what this route takes.") from None
 
 
-def documented(model: type[BaseModel]) -> Json:
+def documented(model: type[BaseModel]) -> dict[str, RequestBody]:
     """Return `openapi_extra` for a route that reads `model` by hand."""
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}}
-
-
-def _declared(scope: Scope) -> int:
-    length = Headers(scope=scope).get("content-length", "")
-    return int(length) if length.isdecimal() and len(length) < 20 else 0
+    content = {"application/json": {"schema": model.model_json_schema()}}
+    return {"requestBody": RequestBody.model_validate({"required": True, "content": content})}

@@ -32,48 +32,38 @@ class Compressed:
         if not _asks_for_a_file(scope):
             await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _Answer(scope["path"], self._kept, send).take)
+        start: Message | None = None
+        body = bytearray()
 
+        async def compressing(message: Message) -> None:
+            """Send a message, or hold it until the file is whole if that is worth compressing."""
+            nonlocal start
+            if message["type"] == "http.response.start" and _worth_it(message):
+                start = message
+            elif message["type"] != "http.response.body" or start is None:
+                await send(message)
+            else:
+                body.extend(message.get("body", b""))
+                if not message.get("more_body"):
+                    packed = self._packed(scope["path"], start, body)
+                    await send(start)
+                    await send({"type": "http.response.body", "body": packed})
 
-class _Answer:
-    """An answer on its way out is held until it is whole, if it is worth compressing."""
+        await self._app(scope, receive, compressing)
 
-    def __init__(self, path: str, kept: OrderedDict[tuple[str, str], bytes], send: Send) -> None:
-        self._path = path
-        self._kept = kept
-        self._send = send
-        self._start: Message | None = None
-        self._body: list[bytes] = []
-
-    async def take(self, message: Message) -> None:
-        """Take a message of the application's: send it, or hold it."""
-        if message["type"] == "http.response.start" and _worth_it(message):
-            self._start = message
-        elif message["type"] != "http.response.body" or self._start is None:
-            await self._send(message)
-        else:
-            self._body.append(message.get("body", b""))
-            if not message.get("more_body"):
-                await self._out(self._start, b"".join(self._body))
-
-    async def _out(self, start: Message, body: bytes) -> None:
+    def _packed(self, path: str, start: Message, body: bytearray) -> bytes:
         headers = MutableHeaders(scope=start)
         etag = headers["etag"]
-        packed = self._packed(etag, body)
+        if (path, etag) not in self._kept:
+            self._kept[path, etag] = gzip.compress(body, 6, mtime=0)
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        packed = self._kept[path, etag]
         headers["content-encoding"] = "gzip"
         headers["content-length"] = str(len(packed))
         headers["etag"] = f"W/{etag}" if not etag.startswith("W/") else etag
         headers.add_vary_header("Accept-Encoding")
-        await self._send(start)
-        await self._send({"type": "http.response.body", "body": packed})
-
-    def _packed(self, etag: str, body: bytes) -> bytes:
-        key = self._path, etag
-        if key not in self._kept:
-            self._kept[key] = gzip.compress(body, 6, mtime=0)
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return self._kept[key]
+        return packed
 
 
 def _asks_for_a_file(scope: Scope) -> bool:

@@ -25,7 +25,7 @@ PEER_RETRY_S = 5
 
 
 def error_response(status: int, message: str, hint: str = "", headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """Return the one shape of an error."""
+    """Return an error in the one shape that callers receive."""
     return JSONResponse({"error": {"message": message, "hint": hint}}, status, headers)
 
 
@@ -66,15 +66,12 @@ class ErrorBoundary:
             number = secrets.token_hex(4)
             log.exception("unexpected error %s", number)
             if begun:
-                raise  # too late to tell: the server cuts the connection
-            await self._answer(number, scope, receive, send)
-
-    async def _answer(self, number: str, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1011, "reason": ""})
-            return
-        response = error_response(500, "Something went wrong on our side.", f"The server's log has it as {number}.")
-        await response(scope, receive, send)
+                raise  # too late for an answer: the server cuts the connection
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1011, "reason": ""})
+                return
+            hint = f"The server's log has it as {number}."
+            await error_response(500, "Something went wrong on our side.", hint)(scope, receive, send)
 
 
 async def _voice_error(_request: Request, error: Exception) -> JSONResponse:

@@ -6,6 +6,7 @@ The page runs nothing but its own files, talks to nobody but its own server, and
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,7 +22,18 @@ ALWAYS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-HSTS = "max-age=31536000"
+HSTS = {"strict-transport-security": "max-age=31536000"}
+
+
+def with_headers(send: Send, change: Callable[[MutableHeaders], None]) -> Send:
+    """Return `send` for a middleware that has `change` applied to the headers of the answer."""
+
+    async def changed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            change(MutableHeaders(scope=message))
+        await send(message)
+
+    return changed
 
 
 class SecurityHeaders:
@@ -31,28 +43,15 @@ class SecurityHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        def secure(headers: MutableHeaders) -> None:
+            https = scope["scheme"] == "https"
+            policy = content_security_policy(Headers(scope=scope).get("host", ""), https=https)
+            caching = "no-store" if scope["path"].startswith("/api/") else "no-cache"
+            answer = ALWAYS | {"content-security-policy": policy, "cache-control": caching} | (HSTS if https else {})
+            for name, value in answer.items():
+                headers.setdefault(name, value)
 
-        async def secured(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in headers_for(scope).items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self._app(scope, receive, secured)
-
-
-def headers_for(scope: Scope) -> dict[str, str]:
-    """Return the headers that every answer to this request carries."""
-    https = scope["scheme"] == "https"
-    headers = ALWAYS | {
-        "content-security-policy": content_security_policy(Headers(scope=scope).get("host", ""), https=https),
-        "cache-control": "no-store" if scope["path"].startswith("/api/") else "no-cache",
-    }
-    return headers | {"strict-transport-security": HSTS} if https else headers
+        await self._app(scope, receive, with_headers(send, secure))
 
 
 def content_security_policy(host: str, *, https: bool) -> str:

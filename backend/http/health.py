@@ -7,7 +7,7 @@ import asyncio
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from backend.http.context import Context, Here
+from backend.http.context import Here
 from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import failing_loops
 
@@ -32,7 +32,11 @@ async def readyz(response: Response, here: Here) -> Json:
     Other tool servers, and loops that fail and are started again, are shown and decide nothing: the same bad record
     would take every process of the server out of service.
     """
-    checks = await _checks(here)
+    try:
+        async with asyncio.timeout(READY_WITHIN_S):
+            checks = await here.services.readiness()
+    except TimeoutError:
+        checks = {"readiness": f"no answer within {READY_WITHIN_S} s"}
     ready = all(found == "ok" for found in checks.values())
     response.status_code = 200 if ready else 503
     answer: Json = {"status": "ready" if ready else "not ready", "checks": checks}
@@ -48,11 +52,3 @@ async def metrics(here: Here) -> Response:
     """Return the metrics in Prometheus's text format."""
     own = generate_latest(here.services.metrics.registry).decode()
     return Response(await here.services.sessions.metrics(own), media_type=CONTENT_TYPE_LATEST)
-
-
-async def _checks(here: Context) -> dict[str, str]:
-    try:
-        async with asyncio.timeout(READY_WITHIN_S):
-            return await here.services.readiness()
-    except TimeoutError:
-        return {"readiness": f"no answer within {READY_WITHIN_S} s"}

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.errors import BadRequest
 from backend.http.auth import COOKIE_AGE_S, Signatures, new_user
+from backend.http.headers import with_headers
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile
 from backend.users.profile_updates import AssumeTimeZone, update_profile
@@ -24,6 +25,7 @@ from backend.users.profile_updates import AssumeTimeZone, update_profile
 log = logging.getLogger(__name__)
 
 COOKIE = "caller"
+VISITS = frozenset({"/", "/index.html", "/mode", "/embedding", "/notification"})
 MEMORY_WITHIN_S = 2
 """Seconds memory may take over a hint; it promises to fail within one."""
 
@@ -49,39 +51,38 @@ class IdentityMiddleware:
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        identity = self._identify(scope)
+        known = self._signatures.user(HTTPConnection(scope).cookies.get(COOKIE))
+        identity = (
+            Identity(known.user, known=True, announce=known.ageing)
+            if known
+            else Identity(new_user(), known=False, announce=True)
+        )
         scope.setdefault("state", {})["identity"] = identity
 
-        async def announce(message: Message) -> None:
-            if message["type"] == "http.response.start" and identity.announce and self._is_visit(scope):
-                MutableHeaders(scope=message).append("set-cookie", self._cookie(identity.user, scope["scheme"]))
-            await send(message)
+        def announce(headers: MutableHeaders) -> None:
+            if identity.announce and self._is_visit(scope):
+                headers.append("set-cookie", self._cookie(identity.user, scope["scheme"]))
 
-        await self._app(scope, receive, announce if scope["type"] == "http" else send)
-
-    def _identify(self, scope: Scope) -> Identity:
-        known = self._signatures.user(HTTPConnection(scope).cookies.get(COOKIE))
-        if known is None:
-            return Identity(new_user(), known=False, announce=True)
-        return Identity(known.user, known=True, announce=known.ageing)
+        await self._app(scope, receive, with_headers(send, announce))
 
     def _is_visit(self, scope: Scope) -> bool:
         path: str = scope["path"]
         if not self._visits_count and scope["method"] in ("GET", "HEAD"):
             return False
-        visits = ("/", "/index.html", "/mode", "/embedding", "/notification")
-        return path in visits or path.startswith(("/api/", "/mode/", "/notification/"))
+        return path in VISITS or path.startswith(("/api/", "/mode/", "/notification/"))
 
     def _cookie(self, user: str, scheme: str) -> str:
         secure = "; Secure" if scheme == "https" else ""
-        value = self._signatures.cookie(user)
-        return f"{COOKIE}={value}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Lax{secure}"
+        return (
+            f"{COOKIE}={self._signatures.cookie(user)}; Path=/; Max-Age={COOKIE_AGE_S}; HttpOnly; SameSite=Lax{secure}"
+        )
 
 
 async def restore(identity: Identity, fingerprint: str | None, memory: Memory) -> None:
     """Give a browser without a cookie the user id its fingerprint was last seen with. Never fails."""
     if not identity.known and fingerprint is not None:
-        asked, warning = memory.user_of_fingerprint(fingerprint), "a caller known by fingerprint gets a new identity"
+        warning = "a caller known by fingerprint gets a new identity"
+        asked = memory.user_of_fingerprint(fingerprint)
         user = await briefly(asked, None, within_s=MEMORY_WITHIN_S, warning=warning)
         identity.user = user or identity.user
 

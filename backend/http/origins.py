@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from backend.http.errors import error_response
+from backend.http.headers import with_headers
 
-DEFAULT_PORTS = {"http": 80, "https": 443}
 PREFLIGHT_HEADERS = {
     "access-control-allow-methods": "GET, POST, DELETE",
     "access-control-allow-headers": "Authorization, Content-Type, Last-Event-ID",
@@ -46,20 +46,18 @@ class Origins:
             await error_response(403, "This origin may not call here.", hint)(scope, receive, send)
 
     async def _shared(self, origin: str, scope: Scope, receive: Receive, send: Send) -> None:
-        async def with_cors(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["access-control-allow-origin"] = origin
-                headers["access-control-allow-credentials"] = "true"
-                headers["access-control-expose-headers"] = "Retry-After"
-                headers.add_vary_header("Origin")
-            await send(message)
+        def share(headers: MutableHeaders) -> None:
+            headers["access-control-allow-origin"] = origin
+            headers["access-control-allow-credentials"] = "true"
+            headers["access-control-expose-headers"] = "Retry-After"
+            headers.add_vary_header("Origin")
 
+        send = with_headers(send, share)
         asked = Headers(scope=scope).get("access-control-request-method")
         if scope["type"] == "http" and scope["method"] == "OPTIONS" and asked is not None:
-            await Response(status_code=204, headers=PREFLIGHT_HEADERS)(scope, receive, with_cors)
+            await Response(status_code=204, headers=PREFLIGHT_HEADERS)(scope, receive, send)
         else:
-            await self._app(scope, receive, with_cors)
+            await self._app(scope, receive, send)
 
 
 def same_host(origin: str, host: str) -> bool:
@@ -67,13 +65,12 @@ def same_host(origin: str, host: str) -> bool:
     try:
         page = urlsplit(origin)
         asked = urlsplit(f"//{host}")
-        default = DEFAULT_PORTS[page.scheme]
+        default = {"http": 80, "https": 443}[page.scheme]
         return bool(page.hostname) and (page.hostname, page.port or default) == (asked.hostname, asked.port or default)
     except (ValueError, KeyError):
         return False
 
 
 def _guarded(scope: Scope) -> bool:
-    if scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD"):
-        return True
-    return bool(scope["path"].startswith("/api/"))
+    reads = scope["type"] != "websocket" and scope["method"] in ("GET", "HEAD")
+    return not reads or scope["path"].startswith("/api/")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated, Literal
 
@@ -20,6 +19,7 @@ from backend.http.limits import address_key
 from backend.http.sse import HEARTBEAT, EventStream, encode_event
 from backend.reasoning.base import Reasoned, ReasoningRequest, Stage
 from backend.reasoning.reasoner import TEXT_LIMIT, Reasoner
+from backend.runtime.supervisor import cancel_all, event_or_timeout
 from backend.tools.base import Principal
 
 STAGES_KEPT = 100
@@ -69,9 +69,7 @@ async def _stream(reasoner: Reasoner, task: ReasoningRequest, heartbeat_s: float
     work.add_done_callback(lambda _: news.set())
     try:
         while not work.done():
-            with suppress(TimeoutError):
-                async with asyncio.timeout(heartbeat_s):
-                    await news.wait()
+            await event_or_timeout(news, heartbeat_s)
             if not news.is_set():
                 yield HEARTBEAT
             news.clear()
@@ -79,9 +77,7 @@ async def _stream(reasoner: Reasoner, task: ReasoningRequest, heartbeat_s: float
                 yield encode_event("stage", asdict(stages.popleft()))
         yield _outcome(work)
     finally:
-        if not work.done():
-            work.cancel()
-            await asyncio.wait({work})
+        await cancel_all([work])
 
 
 def _outcome(work: asyncio.Task[Reasoned]) -> bytes:

@@ -20,7 +20,7 @@ async def open_session(request: Request, background: BackgroundTasks, here: Here
     body = await read_body(request, NewSession)
     session = await reserve(here, caller, body, background)
     await here.services.sessions.announce(session)
-    return ticket(here, session)
+    return ticket(here, session.id, session.conversation_id)
 
 
 @router.get("/api/sessions")

@@ -14,7 +14,6 @@ from backend.http.bodies import Disconnect, NewSession, Offer, documented, read_
 from backend.http.context import Caller, Context, Here, context_of, own_session_or_query
 from backend.http.identity import Identity, note_fingerprint, note_time_zone, restore
 from backend.http.limits import address_key
-from backend.runtime.json_objects import Json
 from backend.sessions.offers import CallerLeft, connect_offer
 from backend.sessions.registry import Session, SessionState
 
@@ -22,7 +21,7 @@ router = APIRouter(tags=["signalling"])
 
 
 @router.post("/api/rtc/offer", openapi_extra=documented(Offer))
-async def offer(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> Json:
+async def offer(request: Request, background: BackgroundTasks, here: Here, caller: Caller) -> dict[str, str]:
     """Answer an SDP offer and start the call. 422 for a bad offer, 429 with Retry-After when there is no room."""
     here.offers.take(address_key(request), here.now())
     body = await read_body(request, Offer)
@@ -33,7 +32,7 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
         placed = await services.sessions.offer_to_peer(caller.user, body.sdp, body.conversation_id)
         if placed is None:
             raise
-        return {**placed, "token": here.signatures.token(placed["session_id"])}
+        return {"sdp": placed["sdp"], **ticket(here, placed["session_id"], placed["conversation_id"])}
     try:
         answer = await connect_offer(
             services.registry, session, services.accept_offer, body.sdp, has_left=request.is_disconnected
@@ -41,11 +40,11 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     except CallerLeft:
         raise ClientDisconnect from None
     await services.sessions.announce(session)
-    return {"sdp": answer} | ticket(here, session)
+    return {"sdp": answer, **ticket(here, session.id, session.conversation_id)}
 
 
 @router.post("/api/rtc/disconnect", openapi_extra=documented(Disconnect))
-async def disconnect(request: Request, here: Here, caller: Caller) -> Json:
+async def disconnect(request: Request, here: Here, caller: Caller) -> dict[str, bool]:
     """Hang up; `navigator.sendBeacon` may call it. 404 for a session that is not the caller's."""
     body = await read_body(request, Disconnect)
     session = await here.session(body.session_id, user=caller.user, token=body.token)
@@ -53,13 +52,9 @@ async def disconnect(request: Request, here: Here, caller: Caller) -> Json:
     return {"ok": True}
 
 
-def ticket(here: Context, session: Session) -> Json:
+def ticket(here: Context, session_id: str, conversation_id: str) -> dict[str, str]:
     """Return what names a session, and the token that opens it."""
-    return {
-        "session_id": session.id,
-        "conversation_id": session.conversation_id,
-        "token": here.signatures.token(session.id),
-    }
+    return {"session_id": session_id, "conversation_id": conversation_id, "token": here.signatures.token(session_id)}
 
 
 async def reserve(here: Context, caller: Identity, asked: NewSession, background: BackgroundTasks) -> Session:
