@@ -75,16 +75,11 @@ class Tokens:
 class AccessDenied(Exception):
     """The refusal of a request, as an HTTP status with a message and a hint."""
 
-    def __init__(self, status: int, message: str, hint: str, retry_after_s: int = 0) -> None:
+    def __init__(self, status: int, message: str, hint: str, **headers: str) -> None:
         super().__init__(message)
-        self.status, self.message, self.hint, self.retry_after_s = status, message, hint, retry_after_s
-
-    def response(self) -> JSONResponse:
-        """Return the refusal in the server's one form of errors."""
-        headers = {"www-authenticate": "Bearer"} if self.status == 401 else {}
-        if self.retry_after_s:
-            headers["retry-after"] = str(self.retry_after_s)
-        return JSONResponse({"error": {"message": self.message, "hint": self.hint}}, self.status, headers)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.response = JSONResponse({"error": {"message": message, "hint": hint}}, status, named)
+        """The refusal in the server's one form of errors."""
 
 
 class Endpoint:
@@ -110,7 +105,7 @@ class Endpoint:
                 )
             bearer = self._authenticate(Headers(scope=scope))
         except AccessDenied as denied:
-            await denied.response()(scope, receive, send)
+            await denied.response(scope, receive, send)
         else:
             await self._served({**scope, BEARER: bearer}, receive, send)
 
@@ -119,13 +114,14 @@ class Endpoint:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         bearer = self._tokens.bearer(token.strip()) if scheme.lower() == "bearer" else None
         if bearer is None:
-            raise AccessDenied(401, "A token is needed.", "Send a token of this server as Authorization: Bearer ….")
+            hint = "Send a token of this server as Authorization: Bearer …."
+            raise AccessDenied(401, "A token is needed.", hint, www_authenticate="Bearer")
         if bearer.client != self._client:
             raise AccessDenied(403, "This token is for another path.", f"It is valid for {PATHS[bearer.client]}.")
         try:
             self._rate_limit(bearer.id)
         except TooMany as error:
-            raise AccessDenied(429, str(error), error.hint, error.retry_after_s) from None
+            raise AccessDenied(429, str(error), error.hint, retry_after=str(error.retry_after_s)) from None
         named = headers.get(ON_BEHALF_OF, "").strip()
         if not named or named == bearer.user_id:
             return bearer

@@ -11,15 +11,16 @@ import json
 import math
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
+from pydantic import TypeAdapter, ValidationError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from backend.errors import ToolFailed
 from backend.settings.github import GitHubSettings
-from backend.tools.base import Clock, Json
+from backend.tools.base import Clock
 from backend.tools.fetch import ServiceUnreachable, read_body, refused
 
 SERVICE = "GitHub"
@@ -44,6 +45,7 @@ REFUSALS = {
 """Status → the refusal in words; `said` are GitHub's own."""
 
 Method = Literal["GET", "POST", "PATCH"]
+T = TypeVar("T")
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -63,6 +65,13 @@ class Answered:
     def link(self, rel: str) -> str:
         """Return the address of the `next`, `prev` or `last` page of a list; empty: there is none."""
         return self.response.links.get(rel, {}).get("url", "")
+
+    def read(self, form: type[T]) -> T:
+        """Return the answer as a `form`. Raise `ServiceUnreachable` when it is none."""
+        try:
+            return TypeAdapter(form).validate_python(self.data)
+        except ValidationError as error:
+            raise ServiceUnreachable(f"{SERVICE} sent an answer that cannot be read.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,30 +97,25 @@ class GitHubAPI:
             raise ServiceUnreachable(f"{SERVICE} does not answer.") from error
 
     async def pages(self, path: str, params: Mapping[str, Any] | None, *, what: str) -> AsyncIterator[Answered]:
-        """Yield a list page by page, each a list of objects, `PAGES_LIMIT` at most. Raise as `get` does."""
+        """Yield a list page by page, `PAGES_LIMIT` at most. Raise as `get` does."""
         for _ in range(PAGES_LIMIT):
             answered = await self.get(path, params, what=what)
-            if not isinstance(answered.data, list) or not all(isinstance(each, dict) for each in answered.data):
-                raise ServiceUnreachable(f"{SERVICE} sent an answer that cannot be read.")
             yield answered
             path, params = answered.link("next"), None
             if not path:
                 return
 
-    async def send(self, method: Method, path: str, body: Mapping[str, Any], *, what: str) -> Json:
+    async def send(self, method: Method, path: str, body: Mapping[str, str], form: type[T], *, what: str) -> T:
         """Make one request that changes something, once. Raise as `get` does, and `Unknown`."""
         try:
             async with asyncio.timeout(ACT_WITHIN_S):
-                answered = await self._sent(method, self._url(path), what, body=body)
+                return (await self._sent(method, self._url(path), what, body=body)).read(form)
         except TimeoutError as error:
             raise Unknown(f"{SERVICE} does not answer.") from error
         except ServiceUnreachable as error:
             if isinstance(error.__cause__, _NEVER_SENT):
                 raise
             raise Unknown(str(error)) from error  # a 5xx, or an answer that makes no sense: it may have been done
-        if not isinstance(answered.data, dict):
-            raise Unknown(f"{SERVICE} sent an answer that cannot be read.")
-        return answered.data
 
     async def _sent(
         self,

@@ -8,17 +8,17 @@ of the answer to it. When an answer does not come, the tool looks once more.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal
+from datetime import timedelta
+from typing import Annotated, Literal
 
 import httpx2
-from pydantic import Field
+from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 
 from backend.errors import BadRequest, ToolFailed
 from backend.settings.github import GitHubSettings
 from backend.settings.settings import Settings
-from backend.tools.base import OURS, Clock, Json, Result, fitting, tool
-from backend.tools.fetch import ServiceUnreachable, refused
+from backend.tools.base import OURS, Clock, Result, fitting, tool
+from backend.tools.fetch import ServiceAnswer, ServiceUnreachable, refused
 from backend.tools.github_api import SERVICE, GitHubAPI, Unknown
 
 TITLE_LIMIT = 256
@@ -78,7 +78,48 @@ async def github_issue(
             return await issues.close(_numbered(number), reason)
 
 
-Look = Callable[[], Awaitable[Json | None]]
+class _Label(ServiceAnswer):
+    name: str | None = None
+
+
+class _User(ServiceAnswer):
+    login: str
+
+
+class Post(ServiceAnswer):
+    """An issue, or a comment on one, as far as it is used. Moments are texts such as 2026-11-21T12:00:00Z."""
+
+    number: int | None = None
+    """The issue's; None for a comment."""
+    title: Annotated[str, AfterValidator(lambda title: title[:TITLE_LIMIT])] = ""
+    state: str = ""
+    author: str = Field("", validation_alias=AliasPath("user", "login"))
+    """Empty for an account that is gone."""
+    labels: Annotated[
+        tuple[_Label | str, ...],
+        PlainSerializer(lambda labels: [each.name for each in labels if isinstance(each, _Label) and each.name][:10]),
+    ] = ()
+    comments: int | None = None
+    created: str = Field("", alias="created_at")
+    body: str | None = None
+    url: str = Field("", alias="html_url")
+    closed: str | None = Field(None, alias="closed_at")
+    reason: str | None = Field(None, alias="state_reason")
+    pull_request: object = None
+
+    @property
+    def text(self) -> str:
+        """The body as posts are compared by it."""
+        return _plain(self.body or "")
+
+    def excerpt(self, limit: int) -> str:
+        """Return the text in so many characters at most."""
+        return self.text if len(self.text) <= limit else self.text[: limit - 1] + "…"
+
+
+SUMMARY = {"number", "title", "state", "author", "labels", "comments", "created"}
+"""The fields of an issue among others."""
+Look = Callable[[], Awaitable[Post | None]]
 """Returns what was posted already, if anything."""
 
 
@@ -92,56 +133,59 @@ class _Issues:
 
     async def list(self, state: str, count: int) -> Result:
         """List the newest issues, without the pull requests that GitHub lists among them."""
-        found: list[Json] = []
+        found: list[Post] = []
         params = {"state": state, "sort": "created", "direction": "desc", "per_page": PER_PAGE}
         async for page in self._api.pages(self._path, params, what=f"repository {self._repo}"):
-            found += [_summary(each) for each in page.data if "pull_request" not in each]
+            found += [each for each in page.read(list[Post]) if "pull_request" not in each.model_fields_set]
             more = len(found) > count or bool(page.link("next"))
             if len(found) > count:
                 break
-        shown = fitting(found[:count])
-        data: Json = {"repo": self._repo, "issues": shown}
-        data |= {"more": True} if more or len(shown) < len(found) else {}
-        return Result(data, citations=(f"Issues of {self._repo}",))
+        shown = fitting([each.model_dump(include=SUMMARY, exclude_defaults=True) for each in found[:count]])
+        cut = {"more": True} if more or len(shown) < len(found) else {}
+        return Result({"repo": self._repo, "issues": shown, **cut}, citations=(f"Issues of {self._repo}",))
 
     async def view(self, number: int) -> Result:
-        issue = (await self._api.get(f"{self._path}/{number}", what=self._what(number))).data
-        shown = _whole(issue)
-        source = f"{self._repo} issue {issue.get('number')} ({issue.get('html_url')})"
-        return Result({"repo": self._repo, "issue": shown}, citations=(source,))
+        issue = (await self._api.get(f"{self._path}/{number}", what=self._what(number))).read(Post)
+        if issue.number is None:
+            raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
+        shown = issue.model_dump(include=SUMMARY) | {"text": issue.excerpt(EXCERPT), "url": issue.url}
+        if "pull_request" in issue.model_fields_set:
+            shown["kind"] = "pull request"
+        if issue.state == "closed":
+            shown |= {"closed": issue.closed, "reason": issue.reason}
+        source = f"{self._repo} issue {issue.number} ({issue.url})"
+        whole = {name: value for name, value in shown.items() if value}
+        return Result({"repo": self._repo, "issue": whole}, citations=(source,))
 
     async def comments(self, number: int, count: int) -> Result:
         """Show the latest comments, oldest first."""
         path, params = f"{self._path}/{number}/comments", {"per_page": PER_PAGE}
         page = await self._api.get(path, params, what=self._what(number))
-        latest, earlier = _objects(page.data), ""
+        latest, earlier = page.read(list[Post]), ""
         if last := page.link("last"):
             page = await self._api.get(last, what=self._what(number))
-            latest, earlier = _objects(page.data), page.link("prev")
+            latest, earlier = page.read(list[Post]), page.link("prev")
             if len(latest) < count and earlier:
                 page = await self._api.get(earlier, what=self._what(number))
-                latest, earlier = [*_objects(page.data), *latest], page.link("prev")
+                latest, earlier = [*page.read(list[Post]), *latest], page.link("prev")
         comments = [
-            {
-                "author": _author(each),
-                "created": each.get("created_at"),
-                "text": _cut(each.get("body"), EXCERPT // 3),
-            }
+            {"author": each.author, "created": each.created, "text": each.excerpt(EXCERPT // 3)}
             for each in latest[-count:]
         ]
         shown = fitting(comments[::-1])[::-1]
-        data: Json = {"repo": self._repo, "number": number, "comments": shown}
-        return Result(data | ({"earlier_ones": True} if earlier or len(shown) < len(latest) else {}))
+        cut = {"earlier_ones": True} if earlier or len(shown) < len(latest) else {}
+        return Result({"repo": self._repo, "number": number, "comments": shown, **cut})
 
     async def create(self, title: str, text: str) -> Result:
         """Open an issue, unless the same was opened within the last hour."""
 
-        async def look() -> Json | None:
-            params = {"state": "all", "sort": "created", "direction": "desc", "per_page": PER_PAGE}
-            page = await self._api.get(self._path, params, what=f"repository {self._repo}")
-            return self._same(page.data, title=title, body=text)
-
         what = f"repository {self._repo}"
+
+        async def look() -> Post | None:
+            params = {"state": "all", "sort": "created", "direction": "desc", "per_page": PER_PAGE}
+            page = await self._api.get(self._path, params, what=what)
+            return self._same(page.read(list[Post]), text, title)
+
         made, already = await self._once(self._path, {"title": title, "body": text}, look, what)
         return self._done("created", made, already=already)
 
@@ -149,32 +193,31 @@ class _Issues:
         """Write a comment, unless the same was written within the last hour."""
         path, what = f"{self._path}/{number}/comments", self._what(number)
 
-        async def look() -> Json | None:
-            since = (self._api.clock.now() - SAME_WITHIN).strftime("%Y-%m-%dT%H:%M:%SZ")
-            page = await self._api.get(path, {"since": since, "per_page": 100}, what=what)
-            same = self._same(page.data, body=text)
+        async def look() -> Post | None:
+            page = await self._api.get(path, {"since": self._since(), "per_page": 100}, what=what)
+            same = self._same(page.read(list[Post]), text)
             return same if same is None or await self._is_ours(same) else None
 
         made, already = await self._once(path, {"body": text}, look, what)
-        return self._done("commented", {**made, "number": number}, already=already)
+        return self._done("commented", made.model_copy(update={"number": number}), already=already)
 
     async def close(self, number: int, reason: str) -> Result:
         """Close an issue. Closing it twice changes nothing, so after a lost answer its state is read."""
         path, what = f"{self._path}/{number}", self._what(number)
         try:
-            closed = await self._api.send("PATCH", path, {"state": "closed", "state_reason": reason}, what=what)
+            closed = await self._api.send("PATCH", path, {"state": "closed", "state_reason": reason}, Post, what=what)
         except Unknown as error:
-            closed = (await self._api.get(path, what=what)).data
-            if closed.get("state") != "closed":
+            closed = (await self._api.get(path, what=what)).read(Post)
+            if closed.state != "closed":
                 raise ServiceUnreachable(str(error)) from error
         return self._done("closed", closed, already=False)
 
-    async def _once(self, path: str, body: Mapping[str, Any], look: Look, what: str) -> tuple[Json, bool]:
+    async def _once(self, path: str, body: Mapping[str, str], look: Look, what: str) -> tuple[Post, bool]:
         """Return what was posted, and whether it had been posted before."""
         if (there := await look()) is not None:
             return there, True
         try:
-            return await self._api.send("POST", path, body, what=what), False
+            return await self._api.send("POST", path, body, Post, what=what), False
         except Unknown as error:
             try:
                 there = await look()
@@ -186,30 +229,29 @@ class _Issues:
                 ) from error
             return there, False
 
-    def _same(self, found: Any, **said: str) -> Json | None:
-        """Return the object of the last hour with the same texts."""
-        since = self._api.clock.now() - SAME_WITHIN
-        for each in _objects(found):
-            fresh = (created := _moment(each.get("created_at"))) is not None and created >= since
-            if fresh and all(_plain(each.get(name)) == _plain(text) for name, text in said.items()):
-                return each
-        return None
+    def _same(self, found: Sequence[Post], text: str, title: str = "") -> Post | None:
+        """Return the post of the last hour with the same text and, for an issue, the same title."""
+        wanted = (_plain(text), title)
+        same = (each for each in found if (each.text, each.title) == wanted and each.created >= self._since())
+        return next(same, None)
 
-    async def _is_ours(self, comment: Mapping[str, Any]) -> bool:
+    def _since(self) -> str:
+        return (self._api.clock.now() - SAME_WITHIN).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    async def _is_ours(self, comment: Post) -> bool:
         """Return True if the token's own user wrote it. An app's token has no user: then it counts as ours."""
         try:
-            user = (await self._api.get("/user", what="user")).data
+            user = await self._api.get("/user", what="user")
         except ServiceUnreachable:
             raise
         except ToolFailed:
             return True
-        return isinstance(user, dict) and user.get("login") == _author(comment)
+        return user.read(_User).login == comment.author
 
-    def _done(self, done: str, what: Mapping[str, Any], *, already: bool) -> Result:
-        shown = {"number": what.get("number"), "title": what.get("title"), "url": what.get("html_url")}
+    def _done(self, done: str, post: Post, *, already: bool) -> Result:
         note = "This was there already, so it was not posted again." if already else ""
-        data = {"repo": self._repo, done: {name: value for name, value in shown.items() if value}}
-        return Result(data, note=note)
+        shown = post.model_dump(include={"number", "title", "url"}, exclude_defaults=True)
+        return Result({"repo": self._repo, done: shown}, note=note)
 
     def _what(self, number: int) -> str:
         return f"issue {number} in {self._repo}"
@@ -240,51 +282,5 @@ def _given(value: str, name: str) -> str:
     return value.strip()
 
 
-def _summary(issue: Mapping[str, Any]) -> Json:
-    shown = {
-        "number": issue.get("number"),
-        "title": str(issue.get("title") or "")[:TITLE_LIMIT],
-        "state": issue.get("state"),
-        "author": _author(issue),
-        "labels": [each["name"] for each in _objects(issue.get("labels")) if isinstance(each.get("name"), str)][:10],
-        "comments": issue.get("comments"),
-        "created": issue.get("created_at"),
-    }
-    return {name: value for name, value in shown.items() if value not in (None, "", [])}
-
-
-def _whole(issue: Any) -> Json:
-    if not isinstance(issue, dict) or not isinstance(issue.get("number"), int):
-        raise ServiceUnreachable(f"{SERVICE} answers with something we cannot read.")
-    shown = _summary(issue) | {"text": _cut(issue.get("body"), EXCERPT), "url": issue.get("html_url")}
-    if "pull_request" in issue:
-        shown["kind"] = "pull request"
-    if issue.get("state") == "closed":
-        shown |= {"closed": issue.get("closed_at"), "reason": issue.get("state_reason")}
-    return {name: value for name, value in shown.items() if value}
-
-
-def _author(written: Mapping[str, Any]) -> str:
-    user = written.get("user")  # null for an account that is gone
-    return str(user.get("login") or "") if isinstance(user, dict) else ""
-
-
-def _objects(found: Any) -> Sequence[Json]:
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _cut(text: Any, limit: int) -> str:
-    words = _plain(text)
-    return words if len(words) <= limit else words[: limit - 1] + "…"
-
-
-def _plain(text: Any) -> str:
-    return text.replace("\r\n", "\n").strip() if isinstance(text, str) else ""
-
-
-def _moment(text: Any) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-    return moment if moment.tzinfo else None
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").strip()

@@ -22,6 +22,9 @@ OURSELVES = Principal("", client="internal")
 """The principal of the server's own work, on behalf of no user."""
 
 
+DESCRIBED = ("name", "description", "parameters", "requires_auth", "confirm", "persistent", "always", "source")
+
+
 class Registry(Toolbox):
     """The toolbox with every tool."""
 
@@ -61,18 +64,9 @@ class Registry(Toolbox):
     def described(self, client: Client) -> list[Json]:
         """Return the tools `client` may use, for pages: with flags and source."""
         return [
-            {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-                "requires_auth": tool.requires_auth,
-                "confirm": tool.confirm,
-                **({"confirm_actions": sorted(tool.confirm_actions)} if tool.confirm_actions else {}),
-                "persistent": tool.persistent,
-                "always": tool.always,
-                "clients": sorted(tool.clients),
-                "source": tool.source,
-            }
+            {name: getattr(tool, name) for name in DESCRIBED}
+            | ({"confirm_actions": sorted(tool.confirm_actions)} if tool.confirm_actions else {})
+            | {"clients": sorted(tool.clients)}
             for tool in self.offered(client)
         ]
 
