@@ -16,7 +16,7 @@ from prometheus_client import generate_latest
 from backend.app.foundation import Foundation
 from backend.app.models import api_key
 from backend.app.tasks import TaskSubsystem
-from backend.call.engine import CallDependencies, ResponderInfo, run_call
+from backend.call.engine import CallDependencies, CallEngine, ResponderInfo
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent
@@ -97,7 +97,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         registry = SessionRegistry(
-            partial(run_call, dependencies),
+            lambda session, transport: CallEngine(dependencies, session, transport).run(),
             cap=settings.session_cap,
             responder=dependencies.about.responder,
             on_lapse=partial(metrics.session_ended, "never_connected"),
@@ -133,7 +133,7 @@ def _dependencies(foundation: Foundation, tasks: TaskSubsystem, responder: Respo
         background=partial(_background, stores.memory, foundation.task_store.queries),
         earlier=partial(_earlier, stores.memory),
         thinkers=thinkers.dispatcher.with_handoff(tasks.handoff),
-        keep=stores.outbox.enqueue,
+        enqueue=stores.outbox.enqueue,
         learning=LearnerDependencies(
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),

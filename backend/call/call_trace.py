@@ -74,8 +74,9 @@ class CallTrace:
 
     def on_turn(self, number: int, event: ev.Event | None) -> None:
         """Begin a new turn if the machine is in one after `event`; call it before any command is carried out."""
-        if self._earlier:
-            self._end_earlier()
+        for turn in [turn for turn in self._earlier if not turn.working]:
+            self._earlier.remove(turn)
+            turn.end()
         if number == self._turn.number:
             return
         self._earlier.append(self._turn)
@@ -140,11 +141,6 @@ class CallTrace:
                 if first:
                     traced.at = turn.active_at = traced.span.now()
                     _describe(traced.span, event.work)
-
-    def _end_earlier(self) -> None:
-        for turn in [turn for turn in self._earlier if not turn.working]:
-            self._earlier.remove(turn)
-            turn.end()
 
 
 def _describe(span: Span, work: page.ThinkerWork | None) -> None:

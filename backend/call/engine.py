@@ -17,7 +17,7 @@ from functools import partial
 from typing import Literal
 
 from backend.call.call_trace import CallTrace
-from backend.call.history import CallHistory, keep_summary
+from backend.call.history import CallHistory, save_summary
 from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
 from backend.call.responder_link import ResponderLink
@@ -60,7 +60,7 @@ class ResponderInfo:
     responder: str
     model: str
     offline: bool
-    """Whether it is the demonstration, which needs no key."""
+    """True for the demonstration, which needs no key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class CallDependencies:
     earlier: Callable[[str, str], Awaitable[Sequence[Message] | None]]
     """Returns the messages of a user's conversation, within half a second; None when memory is slow."""
     thinkers: ThinkerDispatcher
-    keep: Enqueue
+    enqueue: Enqueue
     learning: LearnerDependencies
     open_endpointing: Callable[[], Endpointing]
     limits: TurnLimits
@@ -88,11 +88,6 @@ class CallDependencies:
     tracer: Tracer = NO_TRACER
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
-
-
-async def run_call(dependencies: CallDependencies, session: Session, transport: Transport) -> str:
-    """Run a whole call, from connecting to the last word, and return the reason it ended. See `sessions.registry`."""
-    return await CallEngine(dependencies, session, transport).run()
 
 
 class CallEngine:
@@ -106,8 +101,8 @@ class CallEngine:
         self._machine = TurnMachine(dependencies.limits)
         self._endpointing = dependencies.open_endpointing()
         self._trace = CallTrace(dependencies.tracer, session)
-        self._keep = partial(call_listener, "memory writes", dependencies.keep)
-        self._history = CallHistory(session.owner, session.conversation_id, self._keep)
+        self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
+        self._history = CallHistory(session.owner, session.conversation_id, self._enqueue)
         self._link = ResponderLink(dependencies.connect, self._history, self.dispatch)
         view = CallView(
             question=self._question,
@@ -117,13 +112,15 @@ class CallEngine:
             publish=self._publish,
         )
         self._tool_calls = ToolCallDispatcher(dependencies.thinkers, view, dependencies.metrics)
-        self._learner = ProfileLearner(dependencies.learning, session.id, session.owner, self._keep, self._brief_again)
+        self._learner = ProfileLearner(
+            dependencies.learning, session.id, session.owner, self._enqueue, self._brief_again
+        )
         self._post_turn = PostTurnHook(
             dependencies.thinkers.registry.dependencies.pipeline,
             session.owner,
             session.conversation_id,
             mode=lambda: self._mode,
-            keep=self._keep,
+            enqueue=self._enqueue,
         )
         self._subscription: Subscription | None = None
         self._mode = dependencies.mode(UserProfile())
@@ -264,7 +261,7 @@ class CallEngine:
             lambda: self._subscription.close() if self._subscription else None,
             lambda: self._learner.close(reason),
             lambda: self._post_turn.close(reason),
-            lambda: keep_summary(self._keep, session, reason),
+            lambda: save_summary(self._enqueue, session, reason),
             lambda: self._dependencies.metrics.session_ended(reason),
             lambda: self._trace.close(reason),
         ]
@@ -333,7 +330,12 @@ class CallEngine:
         self._dispatching = True
         try:
             while self._queue:
-                commands = self._handle(queued := self._queue.popleft())
+                queued = self._queue.popleft()
+                if queued is None:
+                    commands = self._machine.expire(self._now())
+                else:
+                    self._dependencies.metrics.event_received(queued)
+                    commands = self._machine.receive(queued, self._now())
                 if not isinstance(queued, ev.ReplyAudio):
                     self._trace.on_turn(self._machine.turn, queued)
                 for command in commands:
@@ -345,12 +347,6 @@ class CallEngine:
             self._over.set()
         finally:
             self._dispatching = False
-
-    def _handle(self, event: ev.Event | None) -> list[do.Command]:
-        if event is None:
-            return self._machine.expire(self._now())
-        self._dependencies.metrics.event_received(event)
-        return self._machine.receive(event, self._now())
 
     def _execute(self, command: do.Command) -> None:
         transport, responder = self._transport, self._link.connection

@@ -27,10 +27,10 @@ EARLIER_CHARS = 2_000
 class CallHistory:
     """The messages of one call."""
 
-    def __init__(self, user_id: str, conversation_id: str, keep: Enqueue) -> None:
+    def __init__(self, user_id: str, conversation_id: str, enqueue: Enqueue) -> None:
         self._user_id = user_id
         self._conversation_id = conversation_id
-        self._keep = keep
+        self._enqueue = enqueue
         self._tail: deque[PastMessage] = deque(maxlen=TAIL)
         self.count = 0
         """Messages added so far."""
@@ -66,11 +66,11 @@ class CallHistory:
         async def append(memory: Memory) -> None:
             await memory.append_messages(self._user_id, self._conversation_id, message)
 
-        self._keep(append)
+        self._enqueue(append)
         return message.message_id
 
 
-def keep_summary(keep: Enqueue, session: Session, reason: str) -> None:
+def save_summary(enqueue: Enqueue, session: Session, reason: str) -> None:
     """Keep the record of an ended call for a day, or forget a deleted one; count it in the user's profile."""
     summary = {
         "started": session.opened_at,
@@ -90,4 +90,4 @@ def keep_summary(keep: Enqueue, session: Session, reason: str) -> None:
             await memory.put_summary(session_id, summary)
         await update_profile(memory, owner, CountSession(time.time()))
 
-    keep(write)
+    enqueue(write)

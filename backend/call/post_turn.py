@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from backend.conversation.page_events import Role, ThinkerChanged
 from backend.middleware.base import Asked, WholeTurn
 from backend.middleware.pipeline import Pipeline
+from backend.runtime.timer import Alarm
 from backend.storage.memory import Memory
 from backend.storage.outbox import Enqueue
 from backend.users.modes import Mode
@@ -44,17 +45,17 @@ class PostTurnHook:
         conversation_id: str,
         *,
         mode: Callable[[], Mode],
-        keep: Enqueue,
+        enqueue: Enqueue,
         quiet_s: float = QUIET_S,
     ) -> None:
         self._pipeline = pipeline
         self._user_id = user_id
         self._conversation_id = conversation_id
         self._mode = mode
-        self._keep = keep
+        self._enqueue = enqueue
         self._quiet_s = quiet_s
         self._turn = _Turn()
-        self._timer: asyncio.TimerHandle | None = None
+        self._alarm = Alarm(self._end_turn)
 
     def __repr__(self) -> str:
         turn = self._turn
@@ -87,18 +88,13 @@ class PostTurnHook:
             self._turn = _Turn()
         self._end_turn()
 
-    def _stop_timer(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
-
     def _restart_timer(self) -> None:
-        self._stop_timer()
+        self._alarm.stop()
         if self._turn.heard and not self._turn.working:
-            self._timer = asyncio.get_running_loop().call_later(self._quiet_s, self._end_turn)
+            self._alarm.set(asyncio.get_running_loop().time() + self._quiet_s)
 
     def _end_turn(self) -> None:
-        self._stop_timer()
+        self._alarm.stop()
         turn, self._turn = self._turn, _Turn()
         if not turn.asked or not turn.heard:
             return
@@ -115,6 +111,6 @@ class PostTurnHook:
                 messages = tuple(turn.messages)
                 await memory.amend_messages(self._user_id, self._conversation_id, messages, amended.answer)
 
-            self._keep(write)
+            self._enqueue(write)
 
         self._pipeline.later(whole, names=mode.steps, on_amended=amend)

@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from msgspec import convert
+
 from backend.agent.context import standing
 from backend.conversation.commands import Clip, Purpose
 from backend.media.wav import read_wav
 from backend.models.base import quoted
-from backend.responders.base import Briefing
-from backend.runtime.json_objects import Json
+from backend.responders.base import Briefing, ToolSchema
 from backend.thinkers.registry import ThinkerRegistry
 from backend.users.modes import Mode
 from backend.users.profile import UserProfile
@@ -78,11 +79,11 @@ def brief(
     parts = [CHARACTER]
     if mode and (words := mode.words()):
         parts.append(words)
-    tools: tuple[Json, ...] = ()
+    tools: tuple[ToolSchema, ...] = ()
     if thinkers.manifests:
-        tool = thinkers.route_tool()
+        tool = convert(thinkers.route_tool(), ToolSchema)
         tools = (tool,)
-        parts.append(ROUTING.format(tool=tool["name"], guide=thinkers.guide()))
+        parts.append(ROUTING.format(tool=tool.name, guide=thinkers.guide()))
     if instructions := caller.profile.instructions:
         parts.append(standing(instructions))
     if facts := _facts(caller):

@@ -11,7 +11,7 @@ from backend.call.history import CallHistory
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.errors import ResponderUnavailable
-from backend.responders.base import Briefing, OnEvent, PastMessage, Responder, ResponderFactory
+from backend.responders.base import Briefing, PastMessage, Responder, ResponderFactory
 
 PAUSES_S = (0.3, 1.0, 2.0, 3.0)
 """Pauses between attempts to connect; when the last attempt fails, the call ends with a sentence that says so."""
@@ -49,7 +49,7 @@ class ResponderLink:
         self.connection = await self._connected()
         on_connected()
         while True:
-            await self._receive(self.connection, self._on_event)
+            await self._receive(self.connection)
             self.connection = await self._connected()
             self._on_event(ev.ResponderRestored())
 
@@ -59,10 +59,10 @@ class ResponderLink:
         if responder:
             await responder.close()
 
-    async def _receive(self, responder: Responder, on_event: OnEvent) -> None:
+    async def _receive(self, responder: Responder) -> None:
         """Pass events on until the connection breaks. Raises `ResponderRejected` when no other would be accepted."""
         try:
-            await responder.receive_events(on_event)
+            await responder.receive_events(self._on_event)
         except ResponderUnavailable as error:
             if not error.retryable:
                 raise

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
 
 from backend.conversation.commands import Purpose, ResponderCommand
 from backend.conversation.events import ResponderEvent
 from backend.media.frame import Frame
-from backend.runtime.json_objects import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +24,21 @@ class PastMessage:
     text: str
 
 
+class ToolSchema(Struct, frozen=True, tag_field="type", tag="function"):
+    """A function that the model may call, as the Realtime API takes it."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """The arguments as JSON Schema."""
+
+
 @dataclass(frozen=True, slots=True)
 class Briefing:
     """The instructions, tools and endpointing a Responder gets before the first word."""
 
     instructions: str
-    tools: tuple[Json, ...] = ()
-    """Function tools in the Realtime API's JSON form."""
+    tools: tuple[ToolSchema, ...] = ()
     endpointing: Literal["local", "provider"] = "local"
     """'local': our VAD decides that the caller has finished; 'provider': its `semantic_vad` does."""
     purposes: dict[Purpose, str] = field(default_factory=dict)

@@ -85,7 +85,7 @@ class RealtimeCodec:
         session: Json = {"type": "realtime", "instructions": briefing.instructions}
         if first:
             session |= {"model": self._voice.model, "output_modalities": ["audio"], "audio": self._audio(briefing)}
-        session |= {"tools": list(briefing.tools), "tool_choice": "auto" if briefing.tools else "none"}
+        session |= {"tools": msgspec.to_builtins(briefing.tools), "tool_choice": "auto" if briefing.tools else "none"}
         return self._event("session.update", session=session)
 
     def restore(self, history: Sequence[PastMessage]) -> list[bytes]:

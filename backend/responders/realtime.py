@@ -28,7 +28,7 @@ from websockets.protocol import Event, State
 from backend.conversation.commands import ResponderCommand
 from backend.errors import ResponderRejected, ResponderUnavailable
 from backend.media.frame import BYTES_PER_MS, Frame
-from backend.responders.base import Briefing, OnEvent, PastMessage
+from backend.responders.base import Briefing, OnEvent, PastMessage, Responder
 from backend.responders.codec import RealtimeCodec, Voice
 
 CONNECT_WITHIN_S = 6.0
@@ -120,8 +120,8 @@ def _refused(status: int) -> ResponderUnavailable:
     )
 
 
-class RealtimeResponder:
-    """One connection; see `responders.base.Responder`. Made by `connect_realtime`."""
+class RealtimeResponder(Responder):
+    """One connection, made by `connect_realtime`."""
 
     def __init__(self, connection: RealtimeConnection, codec: RealtimeCodec) -> None:
         self._connection = connection
@@ -138,7 +138,6 @@ class RealtimeResponder:
 
     @property
     def backlog(self) -> int:
-        """Messages waiting to be sent."""
         return len(self._outbox)
 
     def send_audio(self, frame: Frame) -> None:
@@ -148,16 +147,13 @@ class RealtimeResponder:
             self._enqueue_piece()
 
     def send(self, command: ResponderCommand) -> None:
-        """Send a command, after everything already queued."""
         self._enqueue_piece()
         self._enqueue(self._codec.encode(command))
 
     def brief(self, briefing: Briefing) -> None:
-        """Replace the instructions in mid-call."""
         self._enqueue(self._codec.brief(briefing, first=False))
 
     async def receive_events(self, on_event: OnEvent) -> None:
-        """Call `on_event` with each event until `close`. Raises `ResponderUnavailable` when the connection is lost."""
         failure: ResponderUnavailable | None = None
 
         def on_message(message: Message) -> None:
@@ -177,7 +173,6 @@ class RealtimeResponder:
             raise ResponderUnavailable("The Responder's connection broke.")
 
     async def close(self) -> None:
-        """Hang up within 2 s. Safe to call twice."""
         self._closing = True
         if self._waiting:
             self._waiting.cancel()

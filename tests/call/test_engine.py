@@ -431,7 +431,7 @@ async def test_a_memory_that_takes_nothing_costs_memory_only() -> None:
     def keep(_job: MemoryJob) -> None:
         raise RuntimeError("full")
 
-    async with placed_call(keep=keep) as call:
+    async with placed_call(enqueue=keep) as call:
         await type_and_answer(call)
         await type_and_answer(call, "again")
         call.transport.finish()

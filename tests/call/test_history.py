@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from backend.call.history import TAIL, CallHistory, keep_summary
+from backend.call.history import TAIL, CallHistory, save_summary
 from backend.conversation.page_events import TranscriptCompleted
 from backend.responders.base import PastMessage
 from backend.runtime.faults import call_listener
@@ -69,7 +69,7 @@ async def test_the_summary_holds_how_it_went_and_counts_for_the_user() -> None:
     session.transport = "webrtc"
     session.publish(TranscriptCompleted("user", "u1", "Hello"))
     await memory.update_user_context("ada", lambda _: {"facts": ["has a dog"], "signals": {"session_count": 2}})
-    keep_summary(jobs.append, session, "idle")
+    save_summary(jobs.append, session, "idle")
     await run(jobs, memory)
     summary = await summary_of(memory, session.id)
     assert summary and (summary["reason"], summary["transport"], summary["turns"]) == ("idle", "webrtc", 1)
@@ -82,7 +82,7 @@ async def test_the_summary_never_holds_words() -> None:
     jobs: list[MemoryJob] = []
     session, memory = Session("ada", "fake"), FakeMemory()
     session.publish(TranscriptCompleted("user", "u1", "my secret"))
-    keep_summary(jobs.append, session, "idle")
+    save_summary(jobs.append, session, "idle")
     await run(jobs, memory)
     assert "my secret" not in str(await summary_of(memory, session.id))
 
@@ -92,7 +92,7 @@ async def test_a_deleted_session_is_forgotten_with_what_was_still_waiting() -> N
     session, memory = Session("ada", "fake"), FakeMemory()
     history = CallHistory("ada", session.conversation_id, jobs.append)
     history.add("user", "hello")
-    keep_summary(jobs.append, session, "deleted")
+    save_summary(jobs.append, session, "deleted")
     await run(jobs, memory)
     assert (
         await memory.recent_messages("ada", session.conversation_id) == []

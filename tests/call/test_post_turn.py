@@ -48,7 +48,7 @@ class Log:
 
     def over(self, jobs: list[MemoryJob] | None = None, mode: str = "default", quiet_s: float = 30.0) -> PostTurnHook:
         keep = (jobs if jobs is not None else []).append
-        return PostTurnHook(self.pipeline, "ada", "c1", mode=lambda: Mode(name=mode), keep=keep, quiet_s=quiet_s)
+        return PostTurnHook(self.pipeline, "ada", "c1", mode=lambda: Mode(name=mode), enqueue=keep, quiet_s=quiet_s)
 
     async def seen(self) -> list[tuple[str, str, tuple[str, ...]]]:
         """Question, answer and Thinkers of each turn."""

@@ -24,8 +24,8 @@ def test_the_routing_guide_and_the_tool_derive_from_the_thinkers() -> None:
     assert "- weather: for questions about weather" in briefing.instructions
     assert "- chess: for questions about chess" in briefing.instructions
     [tool] = briefing.tools
-    assert tool["parameters"]["properties"]["domain"]["enum"] == ["chess", "weather"]
-    assert tool["name"] in briefing.instructions
+    assert tool.parameters["properties"]["domain"]["enum"] == ["chess", "weather"]
+    assert tool.name in briefing.instructions
 
 
 def test_without_thinkers_there_is_no_tool_and_no_word_of_one() -> None:

@@ -180,7 +180,7 @@ async def placed_call(
         background=background,
         earlier=earlier,
         thinkers=thinkers,
-        keep=jobs.append,
+        enqueue=jobs.append,
         learning=LearnerDependencies(partial(watch_profile, memory), Summaries(model, "fast", memory)),
         open_endpointing=loudness_endpointing,
         limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),

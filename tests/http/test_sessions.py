@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.call.history import keep_summary
+from backend.call.history import save_summary
 from backend.conversation.page_events import TranscriptCompleted, TranscriptInterrupted
 from backend.http.app import MESSAGES_PER_MINUTE
 from backend.http.bodies import MESSAGE_LIMIT
@@ -98,7 +98,7 @@ async def test_a_deleted_call_leaves_no_record_though_its_writes_were_still_wait
     waiting.append(
         lambda memory: memory.append_messages("ada", session.conversation_id, Message("user", "my secret", 1.0))
     )
-    keep_summary(waiting.append, session, "deleted")
+    save_summary(waiting.append, session, "deleted")
     for job in waiting:
         await job(memory)
     assert await memory.recent_messages("ada", session.conversation_id) == []

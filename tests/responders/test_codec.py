@@ -14,11 +14,11 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.errors import ResponderRejected, ResponderUnavailable
-from backend.responders.base import Briefing, PastMessage
+from backend.responders.base import Briefing, PastMessage, ToolSchema
 from backend.responders.codec import RealtimeCodec, Voice
 
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
-TOOL = {"type": "function", "name": "route_to_thinker", "description": "ask", "parameters": {"type": "object"}}
+TOOL = ToolSchema("route_to_thinker", "ask", {"type": "object"})
 VOICE = Voice("gpt-realtime-1.5", "shimmer", "gpt-4o-mini-transcribe")
 
 
