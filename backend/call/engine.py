@@ -32,7 +32,7 @@ from backend.errors import BadRequest, MediaFailed, NeverConnected, ResponderUna
 from backend.media.endpointing import Endpointing
 from backend.media.frame import Frame
 from backend.notifications.dispatcher import Subscribe, Subscription
-from backend.observability.call_metrics import CallMetrics
+from backend.observability.call_metrics import VAD_DECISIONS, CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
 from backend.responders.base import Briefing, ResponderFactory
 from backend.runtime.faults import call_listener
@@ -334,7 +334,8 @@ class CallEngine:
                 if queued is None:
                     commands = self._machine.expire(self._now())
                 else:
-                    self._dependencies.metrics.event_received(queued)
+                    if decision := VAD_DECISIONS.get(type(queued)):
+                        self._dependencies.metrics.vad_decided(decision)
                     commands = self._machine.receive(queued, self._now())
                 if not isinstance(queued, ev.ReplyAudio):
                     self._trace.on_turn(self._machine.turn, queued)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter as Tally
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -91,10 +91,9 @@ class CallMetrics:
             self._legs.labels(leg).observe(value / 1000)
         self.recent.turn(legs)
 
-    def event_received(self, event: ev.Event) -> None:
-        """Count a decision of voice activity detection; any other event is not counted."""
-        if decision := VAD_DECISIONS.get(type(event)):
-            self._vad.labels(decision).inc()
+    def vad_decided(self, decision: str) -> None:
+        """Count a decision of voice activity detection, one of `VAD_DECISIONS`."""
+        self._vad.labels(_known(decision, VAD_DECISIONS.values())).inc()
 
     def thinker_finished(self, domain: str, outcome: str, seconds: float) -> None:
         """Count the end of a Thinker's work as complete, failed, stale or cancelled after `seconds`."""
@@ -147,7 +146,7 @@ class _CountedElsewhere(Collector):
         yield family
 
 
-def _known(value: str, known: frozenset[str]) -> str:
+def _known(value: str, known: Collection[str]) -> str:
     return value if value in known else OTHER
 
 

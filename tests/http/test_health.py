@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from backend.conversation import events as ev
 from backend.conversation.page_events import TurnMeasured
 from backend.http import health
 from backend.observability.call_metrics import CallMetrics
@@ -128,30 +127,13 @@ def test_labels_nobody_foresaw_are_counted_as_other() -> None:
     metrics = CallMetrics(domains=["weather"])
     for invented in ("weather", "one", "two", "three"):
         metrics.session_ended(invented)
+        metrics.vad_decided(invented)
         metrics.thinker_finished(invented, invented, 0.1)
     value = metrics.registry.get_sample_value
     assert value("voice_sessions_ended_total", {"reason": "other"}) == 4
+    assert value("voice_vad_decisions_total", {"decision": "other"}) == 4
     assert value("voice_thinker_seconds_count", {"domain": "weather", "outcome": "other"}) == 1
     assert value("voice_thinker_seconds_count", {"domain": "other", "outcome": "other"}) == 3
-
-
-def test_only_the_decisions_of_voice_activity_detection_are_counted_as_such() -> None:
-    metrics = CallMetrics()
-    for event in (
-        ev.SpeechStarted(),
-        ev.SpeechPaused(80),
-        ev.SpeechResumed(80),
-        ev.SpeechStopped(90),
-        ev.CallStarted(),
-    ):
-        metrics.event_received(event)
-    samples = [sample for metric in metrics.registry.collect() for sample in metric.samples]
-    assert {one.labels["decision"]: one.value for one in samples if one.name == "voice_vad_decisions_total"} == {
-        "speech_started": 1,
-        "speech_paused": 1,
-        "speech_resumed": 1,
-        "speech_stopped": 1,
-    }
 
 
 def test_a_turns_legs_are_observed_in_seconds() -> None:
