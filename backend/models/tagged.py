@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
-from backend.models.tags import CALL, CALL_END, RESULT, RESULT_END, Malformed, ParsedCall, Piece, TagReader, Words
+from backend.models.tags import CALL, CALL_END, RESULT, RESULT_END, Malformed, ParsedCall, Piece, TagReader
 from backend.runtime.json_objects import Json
 
 MALFORMED = "malformed_call"
@@ -121,7 +121,7 @@ def call_of(piece: ParsedCall | Malformed) -> ToolCall:
 
 
 def _deltas(pieces: Iterable[Piece]) -> list[Delta]:
-    return [TextDelta(piece.text) if isinstance(piece, Words) else call_of(piece) for piece in pieces]
+    return [piece if isinstance(piece, TextDelta) else call_of(piece) for piece in pieces]
 
 
 def _guided(messages: list[Json], tools: Sequence[Mapping[str, Any]]) -> list[Json]:

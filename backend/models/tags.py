@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NoReturn
 
+from backend.models.base import TextDelta
+
 CALL, CALL_END = "<function_call>", "</function_call>"
 RESULT, RESULT_END = "<function_result", "</function_result>"
 THINK, THINK_END = "<think>", "</think>"
@@ -37,13 +39,6 @@ CALL_LIMIT = 16_000
 """Characters of one call."""
 RAW_LIMIT = 2_000
 """Characters kept of a malformed call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """A part of the answer's text."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +56,7 @@ class Malformed:
     raw: str
 
 
-Piece = Words | ParsedCall | Malformed
+Piece = TextDelta | ParsedCall | Malformed
 
 
 class ReaderState(Enum):
@@ -157,7 +152,7 @@ class TagReader:
     def _released(self, size: int) -> Iterator[Piece]:
         text, self._buffer = self._buffer[:size], self._buffer[size:]
         if text:
-            yield Words(text)
+            yield TextDelta(text)
 
     def _hidden(self, *, last: bool) -> None:
         at = self._buffer.find(self._closer)
@@ -317,8 +312,8 @@ def _joined(pieces: Iterator[Piece]) -> list[Piece]:
     """Return the pieces with successive words joined."""
     joined: list[Piece] = []
     for piece in pieces:
-        if isinstance(piece, Words) and joined and isinstance(before := joined[-1], Words):
-            joined[-1] = Words(before.text + piece.text)
+        if isinstance(piece, TextDelta) and joined and isinstance(before := joined[-1], TextDelta):
+            joined[-1] = TextDelta(before.text + piece.text)
         else:
             joined.append(piece)
     return joined

@@ -8,35 +8,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from backend.agent.context import CALLS_LIMIT
-from backend.models.base import ChatModel, TextDelta, ToolCall
+from backend.agent.turn import ModelReply
+from backend.models.base import ChatModel, Finished, TextDelta, ToolCall
 from backend.models.tagged import FORM, MALFORMED, TaggedChatModel, call_of, failed_with_tools
-from backend.models.tags import TagReader, Words
+from backend.models.tags import TagReader
 from backend.runtime.json_objects import Json
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Generated:
-    """A model's words, without calls, thoughts and invented results, and its calls."""
-
-    text: str
-    calls: tuple[ToolCall, ...]
-
-
 async def generate(
     model: ChatModel, model_name: str, sys_prompt: str, messages: Sequence[Json], tools: Toolbox
-) -> Generated:
-    """Ask once, with `tools` described in words. Raises `ModelUnavailable`."""
+) -> ModelReply:
+    """Ask once, with `tools` described in words. Raises `ModelUnavailable`.
+
+    The reply's text is without calls, thoughts and results that the model invented.
+    """
     asked = [{"role": "system", "content": sys_prompt}, *messages]
     stream = TaggedChatModel(model).stream(asked, model=model_name, tools=tools.schemas())
     async with aclosing(stream) as deltas:
         said = [delta async for delta in deltas]
-    text = "".join(delta.text for delta in said if isinstance(delta, TextDelta))
-    return Generated(text.strip(), tuple(delta for delta in said if isinstance(delta, ToolCall)))
+    text = "".join(delta.text for delta in said if isinstance(delta, TextDelta)).strip()
+    reason = next(delta.reason for delta in said if isinstance(delta, Finished))
+    return ModelReply(text, tuple(delta for delta in said if isinstance(delta, ToolCall)), reason)
 
 
 async def call_function(tools: Toolbox, text: str, principal: Principal | None = None) -> list[ToolResult]:
@@ -45,7 +42,7 @@ async def call_function(tools: Toolbox, text: str, principal: Principal | None =
     A call that is unknown, malformed or fails comes back as a failed result that lists the tools.
     """
     reader = TagReader(tools.names)
-    calls = [call_of(piece) for piece in (*reader.feed(text), *reader.finish()) if not isinstance(piece, Words)]
+    calls = [call_of(piece) for piece in (*reader.feed(text), *reader.finish()) if not isinstance(piece, TextDelta)]
     whom = principal or Principal("")
     return list(await asyncio.gather(*(_made(tools, call, whom) for call in calls[:CALLS_LIMIT])))
 

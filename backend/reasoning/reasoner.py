@@ -21,8 +21,7 @@ from backend.reasoning.base import (
     ReasoningRun,
     Strategy,
 )
-from backend.reasoning.dual import think_dual
-from backend.reasoning.mono import think_mono
+from backend.reasoning.strategies import think_dual, think_mono
 from backend.settings.agent import ReasoningSettings
 
 TEXT_LIMIT = 8_000

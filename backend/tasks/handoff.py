@@ -7,7 +7,7 @@ import logging
 
 from backend.errors import NoAnswer, VoiceError
 from backend.tasks.service import TaskService
-from backend.thinkers.base import LocalCheckpoints, Manifest, Question
+from backend.thinkers.base import Checkpoints, Manifest, Question
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class BackgroundHandoff:
         """Return whether that Thinker's work can go on without its call, for that user."""
         return manifest.background and bool(user_id)
 
-    async def hand_off(self, question: Question, checkpoints: LocalCheckpoints) -> str:
+    async def hand_off(self, question: Question, checkpoints: Checkpoints) -> str:
         """Make a background task of the question, from the steps that are done. Raises `VoiceError`."""
         try:
             async with asyncio.timeout(HAND_OFF_WITHIN_S):
@@ -47,7 +47,7 @@ class BackgroundHandoff:
             raise NoAnswer("It could not be started in the background just now.") from None
         return task.id
 
-    def hand_off_later(self, question: Question, checkpoints: LocalCheckpoints) -> None:
+    def hand_off_later(self, question: Question, checkpoints: Checkpoints) -> None:
         """Hand over the question of a call that is ending. Returns at once."""
         if len(self._pending) >= PENDING_LIMIT:
             log.warning("the work of a call that has ended is lost: too much is on its way to the background")
@@ -61,7 +61,7 @@ class BackgroundHandoff:
         if self._pending:
             await asyncio.wait(set(self._pending), timeout=HAND_OFF_WITHIN_S)
 
-    async def _hand_off_quietly(self, question: Question, checkpoints: LocalCheckpoints) -> None:
+    async def _hand_off_quietly(self, question: Question, checkpoints: Checkpoints) -> None:
         try:
             await self.hand_off(question, checkpoints)
         except VoiceError as error:

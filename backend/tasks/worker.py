@@ -35,7 +35,7 @@ from backend.tasks.model_call_log import ModelCallLog
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository, record_key
 from backend.tasks.task import Superseded, Task, TaskResult, TaskState
-from backend.thinkers.base import Manifest, Question, ThinkerProgress
+from backend.thinkers.base import Checkpoints, Manifest, Question, ThinkerProgress
 from backend.thinkers.dispatcher import ThinkerDispatcher
 
 log = logging.getLogger(__name__)
@@ -56,32 +56,27 @@ POLL_S = 0.5
 """How long one read of the queue waits, and how often due retries are looked for."""
 
 
-class TaskRun:
-    """A run gives the work on a task its `thinkers.base.Checkpoints`, and takes its progress."""
+class TaskRun(Checkpoints):
+    """A run keeps the checkpoints of the work on a task, and takes its progress."""
 
     def __init__(self, task: Task, repository: TaskRepository, steps: dict[str, object]) -> None:
+        super().__init__(steps)
         self.task = task
-        self.hurried = False
         self._repository = repository
-        self._steps = steps
         self._unsaved: deque[str] = deque(maxlen=UNSAVED_LIMIT)
         self.has_progress = asyncio.Event()
 
     def __repr__(self) -> str:
-        return f"TaskRun({self.task!r}, {len(self._steps)} steps kept)"
+        return f"TaskRun({self.task!r}, {len(self.values)} steps kept)"
 
     def progress(self, detail: str) -> None:
         """Report how far the work is, without the user's words. Returns at once."""
         self._unsaved.append(detail)
         self.has_progress.set()
 
-    def kept(self, name: str) -> Any | None:
-        """Return the value of a step that an earlier run has kept, or None."""
-        return self._steps.get(name)
-
     async def keep(self, name: str, value: Any) -> None:
         """Keep the value of a step. One that cannot be kept is done again should there be another run."""
-        self._steps[name] = value
+        await super().keep(name, value)
         try:
             await self._repository.save_step(self.task, name, value)
         except (MemoryUnavailable, ValueError) as error:

@@ -55,12 +55,16 @@ class ScriptedModel:
     ) -> AsyncGenerator[Delta, None]:
         """Yield the next scene's deltas. Raises `ModelUnavailable` when no scene is left."""
         self.requests.append({"messages": [dict(m) for m in messages], "model": model, "tools": list(tools)})
-        scene = self._next(list(messages), list(tools))
+        if self._improvise is not None:
+            scene = self._improvise(list(messages), list(tools))
+        elif self._scenes:
+            scene = self._scenes.pop(0)
+        else:
+            raise ModelUnavailable("The script has no further scene.")
         self.open += 1
         try:
-            finished = False
-            called = False
-            for line in scene:
+            finished = called = False
+            for line in scene if isinstance(scene, Sequence) and not isinstance(scene, str) else (scene,):
                 match line:
                     case BaseException():
                         raise line
@@ -76,12 +80,3 @@ class ScriptedModel:
                 yield Finished("tool_calls" if called else "stop", tokens_in=10, tokens_out=5)
         finally:
             self.open -= 1
-
-    def _next(self, messages: list[Json], tools: list[Json]) -> Sequence[Line]:
-        if self._improvise is not None:
-            scene = self._improvise(messages, tools)
-        elif self._scenes:
-            scene = self._scenes.pop(0)
-        else:
-            raise ModelUnavailable("The script has no further scene.")
-        return scene if isinstance(scene, Sequence) and not isinstance(scene, str) else (scene,)

@@ -34,7 +34,6 @@ MANIFEST = Manifest(
         "remember_preference",
     ),
     cache_ttl_s=0,
-    cache_scope="user",
     filler="Still looking it up.",
     history_turns=4,
     preferences=("name", "time_zone"),

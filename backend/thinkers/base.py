@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from backend.agent.context import SourceMode
 from backend.conversation.page_events import ToolProgress
 from backend.errors import BadPlugin
-from backend.runtime.json_objects import Json
 from backend.users.modes import Mode
 
 Source = Literal["live", "cache", "sample", "model"]
@@ -112,33 +111,23 @@ class Manifest:
             raise BadPlugin(f"The manifest of {self.domain} has a deadline that is not positive.")
 
 
-class Checkpoints(Protocol):
+@dataclass(eq=False)
+class Checkpoints:
     """The results of a run's finished steps, kept so that a later run need not begin again. Values are JSON data.
 
-    In a call they lie in `LocalCheckpoints`, and go with the question when it becomes a background task; there they
-    are stored where they outlive their worker.
+    These last as long as the object, and go with the question when it becomes a background task; the task's run keeps
+    them where they outlive its worker.
     """
 
-    @property
-    def hurried(self) -> bool:
-        """True once time is short, so that the Thinker should answer from what it has."""
+    values: dict[str, object] = field(default_factory=dict, repr=False)
+    """Name of a step → its result."""
+    hurried: bool = field(default=False, init=False)
+    """Whether time is short, so that the Thinker should answer from what it has."""
 
     def kept(self, name: str) -> Any | None:
         """Return the result the step had when it was last done, or None."""
-
-    async def keep(self, name: str, value: Any) -> None:
-        """Keep the result of a step."""
-
-
-@dataclass
-class LocalCheckpoints:
-    """Checkpoints that last as long as this object."""
-
-    values: Json = field(default_factory=dict, repr=False)
-    hurried = False
-
-    def kept(self, name: str) -> Any | None:
         return self.values.get(name)
 
     async def keep(self, name: str, value: Any) -> None:
+        """Keep the result of a step."""
         self.values[name] = value

@@ -24,7 +24,7 @@ from backend.agent.context import local_day
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.tracing import current_span
-from backend.thinkers.base import Answer, Checkpoints, LocalCheckpoints, Manifest, Question, ThinkerProgress
+from backend.thinkers.base import Answer, Checkpoints, Manifest, Question, ThinkerProgress
 from backend.thinkers.cache import AnswerCache, slot_for
 from backend.thinkers.registry import Thinker, ThinkerRegistry
 from backend.thinkers.run import OnProgress, ThinkerRun
@@ -44,10 +44,10 @@ class Handoff(Protocol):
     def accepts(self, manifest: Manifest, user_id: str) -> bool:
         """Return whether that Thinker's work can go on in the background for that user."""
 
-    async def hand_off(self, question: Question, checkpoints: LocalCheckpoints) -> str:
+    async def hand_off(self, question: Question, checkpoints: Checkpoints) -> str:
         """Make a background task of the question, and return the task's id. Raises `VoiceError`."""
 
-    def hand_off_later(self, question: Question, checkpoints: LocalCheckpoints) -> None:
+    def hand_off_later(self, question: Question, checkpoints: Checkpoints) -> None:
         """Do the same after the call has ended. Returns at once."""
 
 
@@ -69,7 +69,7 @@ class ThinkerCall:
     into_turn_ms: int = 0
     """From the caller's last sound of that turn to the tool call, in milliseconds."""
     started_at: float = field(default_factory=time.monotonic)
-    checkpoints: LocalCheckpoints = field(default_factory=LocalCheckpoints)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
     task: asyncio.Task[None] | None = None
     """Awaiting it waits for the outcome; cancelling it stops the model and the tools."""
     answer: Answer | None = None
@@ -167,7 +167,7 @@ class ThinkerDispatcher:
         label, deadline_s = thinker.manifest.label, self.deadline_s(question)
         try:
             async with asyncio.timeout(None if patient else deadline_s):
-                return await self._served(thinker, question, on_progress, checkpoints or LocalCheckpoints())
+                return await self._served(thinker, question, on_progress, checkpoints or Checkpoints())
         except TimeoutError as error:
             raise TookTooLong(f"{label} took longer than {deadline_s:g} seconds.") from error
         except NoAnswer:

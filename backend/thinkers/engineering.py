@@ -21,7 +21,6 @@ MANIFEST = Manifest(
     ),
     tools=("github_issue",),
     cache_ttl_s=0,
-    cache_scope="user",
     deadline_s=30,
     filler="Still waiting for GitHub.",
     history_turns=4,

@@ -24,7 +24,6 @@ MANIFEST = Manifest(
     ),
     tools=("memory", "manage_prompt", "get_personality", "remember_preference"),
     cache_ttl_s=0,
-    cache_scope="user",
     filler="Just looking through my memory.",
     history_turns=4,
     preferences=("name", "time_zone"),

@@ -16,7 +16,6 @@ MANIFEST = Manifest(
     tier="advanced",
     tools=("calculate", "web_search", "kb_search"),
     cache_ttl_s=0,
-    cache_scope="user",
     deadline_s=75,
     filler="I am still thinking it through.",
     history_turns=4,

@@ -27,7 +27,7 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
-from backend.thinkers.base import Answer, Checkpoints, LocalCheckpoints, Manifest, Question, Source, ThinkerProgress
+from backend.thinkers.base import Answer, Checkpoints, Manifest, Question, Source, ThinkerProgress
 from backend.tools.base import Principal
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
@@ -79,7 +79,7 @@ class ThinkerRun:
     manifest: Manifest
     question: Question
     on_progress: OnProgress
-    checkpoints: Checkpoints = field(default_factory=LocalCheckpoints)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
     """Where long work keeps the results of its steps."""
     began: float = field(default_factory=time.perf_counter, init=False)
     cacheable: bool = field(default=True, init=False)

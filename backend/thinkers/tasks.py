@@ -21,7 +21,6 @@ MANIFEST = Manifest(
     ),
     tools=("background_tasks",),
     cache_ttl_s=0,
-    cache_scope="user",
     filler="Just looking at how far it is.",
     history_turns=2,
 )

@@ -21,6 +21,5 @@ MANIFEST = Manifest(
     tools=("get_current_weather", "remember_preference"),
     cache_ttl_s=600,
     filler="Still checking the forecast.",
-    history_turns=0,
     preferences=("default_location", "temperature_unit", "time_zone"),
 )

@@ -151,17 +151,14 @@ async def test_the_offline_demonstration_chooses_too(text: str, expected: list[s
         "far__add": "Adds two numbers.",
     }
 
-    class Offline(ScriptedModel):
-        def _next(self, messages: Any, tools: Any) -> Any:
-            return [think(messages, tools).text]
-
     @tool("placeholder", "Placeholder.")
     async def placeholder() -> Result:
         return Result({})
 
     declared = placeholder.__tool__  # type: ignore[attr-defined]
     many = Registry([replace(declared, name=name, description=told) for name, told in catalogue.items()], {})
-    routed, _ = await ToolRouter(Offline(), "m", 1, 1.0).route(text, many, "chat")
+    offline = ScriptedModel(improvise=lambda messages, tools: [think(messages, tools).text])
+    routed, _ = await ToolRouter(offline, "m", 1, 1.0).route(text, many, "chat")
     assert list(routed.names) == expected
     assert (
         json.loads(

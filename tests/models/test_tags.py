@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.models.base import TextDelta
 from backend.models.tags import (
     CALL,
     CALL_END,
@@ -21,7 +22,6 @@ from backend.models.tags import (
     ParsedCall,
     Piece,
     TagReader,
-    Words,
 )
 
 TOOLS = ("weather", "clock")
@@ -48,8 +48,8 @@ def read(*pieces: str, tools: tuple[str, ...] = TOOLS) -> list[Piece]:
     out = [piece for text in pieces for piece in reader.feed(text)] + reader.finish()
     joined: list[Piece] = []
     for piece in out:
-        if isinstance(piece, Words) and joined and isinstance(before := joined[-1], Words):
-            joined[-1] = Words(before.text + piece.text)
+        if isinstance(piece, TextDelta) and joined and isinstance(before := joined[-1], TextDelta):
+            joined[-1] = TextDelta(before.text + piece.text)
         else:
             joined.append(piece)
     return joined
@@ -75,10 +75,10 @@ def test_it_does_not_matter_how_the_text_is_cut(text: str, places: list[int]) ->
 @given(TEXTS)
 def test_no_words_come_out_with_or_after_a_call(text: str) -> None:
     out = read(text)
-    called = [index for index, piece in enumerate(out) if not isinstance(piece, Words)]
-    assert all(not isinstance(piece, Words) for piece in out[called[0] :]) if called else True
+    called = [index for index, piece in enumerate(out) if not isinstance(piece, TextDelta)]
+    assert all(not isinstance(piece, TextDelta) for piece in out[called[0] :]) if called else True
     for piece in out:
-        if isinstance(piece, Words):
+        if isinstance(piece, TextDelta):
             hidden = THINK in text or RESULT in text  # what stood around it may read like a tag now
             assert hidden or (CALL not in piece.text and piece.text in text)
         if isinstance(piece, Malformed):
@@ -94,15 +94,15 @@ def test_calls_are_read_as_they_were_meant(
         f"{CALL}{head}{json.dumps({'name': name, 'arguments': arguments})}{tail}{CALL_END}" for name, arguments in calls
     ]
     out = read(before + "\n".join(texts) + "\nThe result is 42. " + after)
-    made = [piece for piece in out if not isinstance(piece, Words)]
+    made = [piece for piece in out if not isinstance(piece, TextDelta)]
     assert all(isinstance(piece, ParsedCall) for piece in made)
     assert [(piece.name, json.loads(piece.arguments)) for piece in made if isinstance(piece, ParsedCall)] == calls
-    assert "".join(piece.text for piece in out if isinstance(piece, Words)) == before
+    assert "".join(piece.text for piece in out if isinstance(piece, TextDelta)) == before
 
 
 @given(PLAIN)
 def test_words_without_tags_are_left_alone(text: str) -> None:
-    assert read(text) == ([Words(text)] if text else [])
+    assert read(text) == ([TextDelta(text)] if text else [])
 
 
 def test_a_result_the_model_makes_up_is_dropped_and_so_are_the_calls_built_on_it() -> None:
@@ -110,8 +110,8 @@ def test_a_result_the_model_makes_up_is_dropped_and_so_are_the_calls_built_on_it
         f'Let me look. {written("weather", {"place": "Oslo"})}\n{RESULT}>{{"rain": true}}{RESULT_END}\n'
         f"So it rains. {written('clock', {})}"
     )
-    assert read(text) == [Words("Let me look. "), ParsedCall("weather", '{"place": "Oslo"}')]
-    assert read(f"Hm. {RESULT}>42{RESULT_END}It is 42.") == [Words("Hm. It is 42.")]
+    assert read(text) == [TextDelta("Let me look. "), ParsedCall("weather", '{"place": "Oslo"}')]
+    assert read(f"Hm. {RESULT}>42{RESULT_END}It is 42.") == [TextDelta("Hm. It is 42.")]
 
 
 def test_nothing_more_is_wanted_once_the_model_goes_on_after_a_call() -> None:
@@ -126,9 +126,9 @@ def test_nothing_more_is_wanted_once_the_model_goes_on_after_a_call() -> None:
 
 def test_thoughts_stay_private() -> None:
     text = f"{THINK}The user is wrong. {written('clock', {})}{THINK_END}\nFine."
-    assert read(text) == [Words("\nFine.")]
-    assert read("Well", "<thi", "nk>secret", "</thin", "k>.") == [Words("Well.")]
-    assert read(f"Well.{THINK}never closed") == [Words("Well.")]
+    assert read(text) == [TextDelta("\nFine.")]
+    assert read("Well", "<thi", "nk>secret", "</thin", "k>.") == [TextDelta("Well.")]
+    assert read(f"Well.{THINK}never closed") == [TextDelta("Well.")]
 
 
 def test_a_closing_tag_may_be_missing() -> None:
@@ -161,7 +161,7 @@ def test_a_closing_tag_within_a_text_does_not_end_the_call() -> None:
 )
 def test_what_cannot_be_read_is_malformed_and_no_words(body: str) -> None:
     out = read(f"Well. {CALL}{body}{CALL_END}")
-    assert [type(piece) for piece in out] == [Words, Malformed]
+    assert [type(piece) for piece in out] == [TextDelta, Malformed]
 
 
 def test_arguments_may_be_text_and_may_be_called_parameters() -> None:
@@ -180,8 +180,8 @@ def test_a_code_block_is_a_call_only_when_it_names_a_known_tool() -> None:
         "```python\nprint(1)\n```\nand `this`.",
         "``",
     ):
-        assert read(text) == [Words(text)]
-    assert read(f"```\n{written('clock', {})}\n```\nAnd?") == [Words("```\n"), ParsedCall("clock", "{}")]
+        assert read(text) == [TextDelta(text)]
+    assert read(f"```\n{written('clock', {})}\n```\nAnd?") == [TextDelta("```\n"), ParsedCall("clock", "{}")]
 
 
 def test_a_call_without_end_is_given_up() -> None:
@@ -193,6 +193,6 @@ def test_a_call_without_end_is_given_up() -> None:
 
 def test_words_are_handed_on_as_soon_as_they_cannot_be_a_tag() -> None:
     reader = TagReader(TOOLS)
-    assert reader.feed("It is 3 < ") == [Words("It is 3 < ")]
-    assert reader.feed("4 <fun") == [Words("4 ")]
-    assert reader.feed("ny") == [Words("<funny")]
+    assert reader.feed("It is 3 < ") == [TextDelta("It is 3 < ")]
+    assert reader.feed("4 <fun") == [TextDelta("4 ")]
+    assert reader.feed("ny") == [TextDelta("<funny")]

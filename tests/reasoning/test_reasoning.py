@@ -13,7 +13,7 @@ from backend.errors import BadRequest, ModelUnavailable, NoAnswer
 from backend.models.chat_completions import ChatCompletions
 from backend.observability.tracing import within
 from backend.reasoning.base import NOT_FINISHED, ROUND_LIMIT, ReasoningRequest, Stage, without_thoughts
-from backend.reasoning.dual import deliverable
+from backend.reasoning.strategies import deliverable
 from backend.settings.agent import ReasoningSettings
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer

@@ -16,10 +16,10 @@ class Cast(ScriptedModel):
     """One script for each model, by name."""
 
     def __init__(self, **scenes: Sequence[Scene] | Callable[[list[dict[str, Any]]], Scene]) -> None:
-        super().__init__()
+        super().__init__(improvise=self._scene)
         self._scripts = {name: list(each) if isinstance(each, Sequence) else each for name, each in scenes.items()}
 
-    def _next(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sequence[Line]:
+    def _scene(self, messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sequence[Line]:
         script = self._scripts[self.requests[-1]["model"]]
         scene = script(messages) if callable(script) else script.pop(0)
         assert isinstance(scene, Sequence), "a scene of a cast is a list"
