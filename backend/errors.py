@@ -29,7 +29,7 @@ class CallerError(VoiceError):
 
 
 class BadRequest(CallerError):
-    """Understood, but wrong in content (422)."""
+    """The request is understood, but wrong in content (422)."""
 
     status = 422
 
@@ -53,7 +53,7 @@ class TooLarge(CallerError):
 
 
 class NotFound(CallerError):
-    """No such thing, or not the caller's own: the two are never told apart."""
+    """The thing does not exist, or is not the caller's own: the two are never told apart."""
 
     status = 404
 
@@ -65,7 +65,7 @@ class Forbidden(CallerError):
 
 
 class NotAdmitted(CallerError):
-    """Who is asking has not shown the token that this takes."""
+    """The caller has not shown the token that this takes."""
 
     status = 401
 

@@ -6,9 +6,8 @@ import asyncio
 import logging
 import subprocess
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 import uvloop
@@ -26,39 +25,28 @@ documents = typer.Typer(help="The documents that Thinkers search.", no_args_is_h
 app.add_typer(documents, name="kb")
 
 
-class Wire(StrEnum):
-    """The way `talk` carries its audio."""
-
-    WEBRTC = "webrtc"
-    WS = "ws"
-
-
-class LogLevel(StrEnum):
-    """The least urgent level that `serve` logs."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"], typer.Option(help="The least urgent messages to print.")
+]
 
 
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free one.")] = 8000,
-    log_level: Annotated[LogLevel, typer.Option(help="The least urgent messages to print.")] = LogLevel.WARNING,
+    log_level: LogLevel = "warning",
     shared_port: Annotated[
         bool, typer.Option("--shared-port", help="Share the port with other servers of this machine (SHARE_SESSIONS).")
     ] = False,
     announce: Annotated[bool, typer.Option(hidden=True)] = True,
 ) -> None:
     """Serve the page and the API. Settings come from the environment and .env."""
-    logging.basicConfig(level=log_level.value.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     settings = load_settings()
     if settings.workers > 1 and not shared_port:
         from backend.app.worker_processes import supervise  # heavy imports, here and below: not needed to print help
 
-        uvloop.run(supervise(settings, host, port, log_level.value))
+        uvloop.run(supervise(settings, host, port, log_level))
     else:
         from backend.app.server import serve as serve_until_signal
 
@@ -68,12 +56,12 @@ def serve(
 @app.command()
 def worker(
     concurrency: Annotated[int | None, typer.Option(min=1, max=64, help="Tasks at once; else the setting.")] = None,
-    log_level: Annotated[LogLevel, typer.Option(help="The least urgent messages to print.")] = LogLevel.WARNING,
+    log_level: LogLevel = "warning",
 ) -> None:
     """Do background tasks for the servers that share this Redis. Settings as for serve."""
     from backend.app.task_worker import work
 
-    logging.basicConfig(level=log_level.value.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
+    logging.basicConfig(level=log_level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     uvloop.run(work(load_settings(), concurrency))
 
 
@@ -82,14 +70,14 @@ def talk(
     wav: Annotated[Path, typer.Argument(help="A spoken question: any PCM WAV.", exists=True, dir_okay=False)],
     out: Annotated[Path | None, typer.Option(help="Where to save what is heard.")] = None,
     url: Annotated[str, typer.Option(help="The server.")] = "http://127.0.0.1:8000",
-    transport: Annotated[Wire, typer.Option(help="WebRTC, or the WebSocket fallback.")] = Wire.WEBRTC,
+    transport: Annotated[Literal["webrtc", "ws"], typer.Option(help="WebRTC, or the WebSocket fallback.")] = "webrtc",
     conversation: Annotated[str | None, typer.Option(help="A conversation of ours to go on with.")] = None,
 ) -> None:
     """Place a real call: play a WAV file, print what is said, and save the reply."""
     from client.talk import talk as place_call
 
     logging.basicConfig(level="WARNING", format="%(levelname)s %(name)s: %(message)s")
-    calling = place_call(wav, out=out, url=url, transport=transport.value, conversation=conversation)
+    calling = place_call(wav, out=out, url=url, transport=transport, conversation=conversation)
     raise typer.Exit(asyncio.run(calling))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 
 from fastapi import FastAPI
 from starlette.middleware import Middleware
@@ -24,8 +23,6 @@ from backend.http.origins import Origins
 from backend.http.secret_key import secret_key
 from backend.observability.request_metrics import RequestMetrics
 
-Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
-
 MESSAGES_PER_MINUTE = 60
 """Typed messages one session may take."""
 ATTEMPTS_PER_MINUTE = 10
@@ -39,7 +36,6 @@ ROUTES = (signalling, sessions, tasks, me, notification, admin, events, health, 
 
 def build_app(
     services: Services,
-    lifespan: Lifespan | None = None,
     *,
     heartbeat_s: float = HEARTBEAT_S,
     now: Callable[[], float] = time.monotonic,
@@ -53,8 +49,16 @@ def build_app(
     signatures = Signatures(secret_key(settings), token_age_s=token_age_s(settings))
     app = FastAPI(
         title="responder-thinker",
-        lifespan=lifespan,
-        middleware=_middleware(services, signatures),
+        middleware=[  # outermost first
+            Middleware(ProxyHeadersMiddleware, trusted_hosts=TRUSTED_PROXIES),
+            Middleware(RequestMetrics, registry=services.metrics.registry),
+            Middleware(SecurityHeaders),
+            Middleware(Compressed),
+            Middleware(ErrorBoundary),
+            Middleware(Origins, allowed=settings.allowed_origins),
+            Middleware(IdentityMiddleware, signatures=signatures, visits_count=not settings.identify_by_fingerprint),
+            Middleware(BodyLimit),
+        ],
         openapi_url="/api/openapi.json",
         docs_url=None,  # its scripts come from elsewhere, which the page's policy forbids
         redoc_url=None,
@@ -79,18 +83,3 @@ def build_app(
     services.metrics.watch_sessions(lambda: services.registry.live)
     keep_tokens_out()
     return app
-
-
-def _middleware(services: Services, signatures: Signatures) -> list[Middleware]:
-    """Outermost first."""
-    settings = services.settings
-    return [
-        Middleware(ProxyHeadersMiddleware, trusted_hosts=TRUSTED_PROXIES),
-        Middleware(RequestMetrics, registry=services.metrics.registry),
-        Middleware(SecurityHeaders),
-        Middleware(Compressed),
-        Middleware(ErrorBoundary),
-        Middleware(Origins, allowed=settings.allowed_origins),
-        Middleware(IdentityMiddleware, signatures=signatures, visits_count=not settings.identify_by_fingerprint),
-        Middleware(BodyLimit),
-    ]

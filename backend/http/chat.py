@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request, Response
@@ -24,8 +24,6 @@ from backend.http.sse import EventStream, encode_events
 from backend.runtime.json_objects import Json
 from backend.storage.memory import HISTORY_LIMIT
 from backend.storage.messages import new_message_id, without_retried
-
-NO_CONVERSATION = NotFound("No such conversation.", hint="It may have expired: an idle hour ends one.")
 
 TEXT_LIMIT = 8_000
 """Characters of one message."""
@@ -62,19 +60,11 @@ class SingleTurn(BaseModel):
             raise ValueError("the last of `messages` must be the user's")
         return self
 
-    @property
-    def text(self) -> str:
-        """Return the message to be answered."""
-        return self.message if self.message is not None else self.messages[-1].content
-
-    @property
-    def earlier(self) -> tuple[tuple[str, str], ...]:
-        """Return the earlier messages as (role, text)."""
-        return tuple((message.role, message.content) for message in self.messages[:-1])
-
-    def turn(self, user_id: str) -> ChatRequest:
-        """Return the request, in no conversation."""
-        return ChatRequest(user_id, self.text, earlier=self.earlier, platform=self.platform, mode=self.mode)
+    def turn(self, user_id: str, own: str | None = None) -> ChatRequest:
+        """Return the request, in no conversation, whatever `own` opens."""
+        text = self.message if self.message is not None else self.messages[-1].content
+        earlier = tuple((message.role, message.content) for message in self.messages[:-1])
+        return ChatRequest(user_id, text, earlier=earlier, platform=self.platform, mode=self.mode)
 
 
 class MultiTurn(SingleTurn):
@@ -91,15 +81,11 @@ class MultiTurn(SingleTurn):
         if own is not None and self.conversation_id not in (None, own):
             raise NotFound("No such conversation.", hint="A session's token opens that session's conversation only.")
         named = self.conversation_id or own
-        return ChatRequest(
-            user_id,
-            self.text,
-            named or secrets.token_urlsafe(16),
+        return replace(
+            super().turn(user_id),
+            conversation_id=named or secrets.token_urlsafe(16),
             named_conversation=named is not None,
             message_id=self.message_id or new_message_id(),
-            earlier=self.earlier,
-            platform=self.platform,
-            mode=self.mode,
         )
 
 
@@ -119,21 +105,13 @@ async def multiturn(request: Request, here: Here) -> Response:
     409 while the conversation is busy with another message. The same `message_id` again joins its turn, or gets the
     stored answer.
     """
-    user, own = await _who(request, here)
-    _take(request, here)
-    body = await read_body(request, MultiTurn)
-    turn = await here.services.chat.begin(body.turn(user, own))
-    return await _answered(here, turn, stream=body.stream)
+    return await _answer(request, here, MultiTurn)
 
 
 @router.post("/api/singleturn", openapi_extra=documented(SingleTurn))
 async def singleturn(request: Request, here: Here) -> Response:
     """Answer one message by itself: nothing was said before, and nothing is kept."""
-    user, _ = await _who(request, here)
-    _take(request, here)
-    body = await read_body(request, SingleTurn)
-    turn = await here.services.chat.begin(body.turn(user))
-    return await _answered(here, turn, stream=body.stream)
+    return await _answer(request, here, SingleTurn)
 
 
 @router.get("/api/conversations")
@@ -150,7 +128,7 @@ async def show_conversation(request: Request, here: Here, conversation_id: str) 
     messages = without_retried(await here.services.memory.recent_messages(user, conversation_id, HISTORY_LIMIT))
     busy = await here.services.chat.busy(user, conversation_id)
     if not messages and not busy:
-        raise NO_CONVERSATION
+        raise _no_conversation()
     return {"conversation_id": conversation_id, "busy": busy, "messages": [asdict(message) for message in messages]}
 
 
@@ -192,20 +170,24 @@ async def _who(request: Request, here: Context) -> tuple[str, str | None]:
 async def _owner(request: Request, here: Context, conversation_id: str) -> str:
     user, own = await _who(request, here)
     if own not in (None, conversation_id):
-        raise NO_CONVERSATION
+        raise _no_conversation()
     return user
 
 
-def _take(request: Request, here: Context) -> None:
-    """Count the turn for its user, or for the address of somebody who comes for the first time."""
+async def _answer(request: Request, here: Context, model: type[SingleTurn]) -> Response:
+    """Count the turn for its user, or for the address of somebody who comes for the first time, and answer it."""
+    user, own = await _who(request, here)
     identity = identity_of(request)
     here.turns.take(identity.user if identity.known else address_key(request), here.now())
-
-
-async def _answered(here: Context, turn: ChatTurn, *, stream: bool) -> Response:
-    if stream:
+    body = await read_body(request, model)
+    turn = await here.services.chat.begin(body.turn(user, own))
+    if body.stream:
         return EventStream(_stream(turn, here.heartbeat_s))
     return JSONResponse(asdict(await turn.wait()))
+
+
+def _no_conversation() -> NotFound:
+    return NotFound("No such conversation.", hint="It may have expired: an idle hour ends one.")
 
 
 async def _stream(turn: ChatTurn, heartbeat_s: float) -> AsyncGenerator[bytes, None]:

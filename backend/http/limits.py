@@ -9,7 +9,6 @@ from __future__ import annotations
 import ipaddress
 import math
 from collections import OrderedDict
-from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
 
@@ -21,12 +20,6 @@ TRUSTED_PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00:
 """Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: loopback and private networks."""
 
 
-@dataclass(slots=True)
-class _Bucket:
-    tokens: float
-    at: float
-
-
 class Buckets:
     """One bucket per key. `per_minute` 0 lets everything through."""
 
@@ -34,7 +27,8 @@ class Buckets:
         self._per_minute = per_minute
         self._what = what
         self._limit = limit
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        """Key → requests left, and when they were counted."""
 
     def __repr__(self) -> str:
         return f"Buckets({self._what}: {self._per_minute}/min, {len(self._buckets)} keys)"
@@ -44,35 +38,25 @@ class Buckets:
 
     def take(self, key: str, now: float) -> None:
         """Spend one of `key`'s requests at `now` (seconds of any steady clock). Raises `TooMany` when none is left."""
-        if not self._per_minute:
-            return
-        self.check(key, now)
-        self._refilled(key, now).tokens -= 1
+        if self._per_minute:
+            self.check(key, now)
+            left, at = self._buckets[key]
+            self._buckets[key] = left - 1, at
 
     def check(self, key: str, now: float) -> None:
         """Spend nothing. Raises `TooMany` when none of `key`'s requests is left."""
         if not self._per_minute:
             return
-        bucket = self._refilled(key, now)
-        if bucket.tokens < 1:
-            wait_s = (1 - bucket.tokens) * 60 / self._per_minute
-            raise TooMany(
-                f"Too many {self._what}.",
-                retry_after_s=max(1, math.ceil(wait_s)),
-                hint=f"At most {self._per_minute} a minute are taken.",
-            )
-
-    def _refilled(self, key: str, now: float) -> _Bucket:
-        bucket = self._buckets.get(key)
-        if bucket is None:
-            bucket = self._buckets[key] = _Bucket(self._per_minute, now)
-        gained = max(0.0, now - bucket.at) * self._per_minute / 60
-        bucket.tokens = min(float(self._per_minute), bucket.tokens + gained)
-        bucket.at = max(bucket.at, now)
+        left, at = self._buckets.get(key, (self._per_minute, now))
+        left = min(self._per_minute, left + max(0.0, now - at) * self._per_minute / 60)
+        self._buckets[key] = left, max(at, now)
         self._buckets.move_to_end(key)
         if len(self._buckets) > self._limit:
             self._buckets.popitem(last=False)
-        return bucket
+        if left < 1:
+            wait_s = max(1, math.ceil((1 - left) * 60 / self._per_minute))
+            hint = f"At most {self._per_minute} a minute are taken."
+            raise TooMany(f"Too many {self._what}.", retry_after_s=wait_s, hint=hint)
 
 
 def address_key(connection: HTTPConnection) -> str:

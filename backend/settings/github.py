@@ -26,7 +26,7 @@ class GitHubSettings(BaseModel):
     @field_validator("repo", "repos")
     @classmethod
     def _names(cls, value: str) -> str:
-        for name in _split(value):
+        for name in split(value):
             if not REPOSITORY.fullmatch(name) or name.endswith(("/.", "/..")):
                 raise ValueError(f"{name!r} is not owner/name, e.g. octocat/hello-world")
         return value.strip()
@@ -41,7 +41,7 @@ class GitHubSettings(BaseModel):
     @property
     def allowed(self) -> tuple[str, ...]:
         """The repositories that may be asked for, the usual one first."""
-        return tuple(dict.fromkeys([*_split(self.repo), *_split(self.repos)]))
+        return tuple(dict.fromkeys([*split(self.repo), *split(self.repos)]))
 
     @property
     def ready(self) -> bool:
@@ -49,5 +49,6 @@ class GitHubSettings(BaseModel):
         return self.token is not None and bool(self.allowed)
 
 
-def _split(value: str) -> list[str]:
+def split(value: str) -> list[str]:
+    """Return the parts of a comma-separated text."""
     return [part.strip() for part in value.split(",") if part.strip()]

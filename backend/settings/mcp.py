@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from backend.settings.github import split
+
 TOKEN_MIN = 24
 """Characters a token must have at least: it is the only thing between a stranger and the tools."""
 SERVER_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -87,7 +89,7 @@ class McpSettings(BaseModel):
     @property
     def hosts(self) -> list[str]:
         """Return the host names beside our own."""
-        return [host.strip() for host in self.allowed_hosts.split(",") if host.strip()]
+        return split(self.allowed_hosts)
 
     @property
     def served(self) -> bool:
@@ -96,9 +98,8 @@ class McpSettings(BaseModel):
 
 
 def pairs(value: SecretStr | None) -> list[tuple[str, str]]:
-    """(user id or '', token) of each token in a setting."""
-    parts = [part.strip() for part in value.get_secret_value().split(",")] if value else []
-    found = [part.rpartition(":") for part in parts if part]
+    """Return (user id or '', token) of each token in a setting."""
+    found = [part.rpartition(":") for part in split(value.get_secret_value())] if value else []
     return [(user.strip(), token.strip()) for user, _, token in found]
 
 

@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
 from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
-from backend.settings.github import GitHubSettings
+from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
 from backend.settings.notifications import NotificationSettings
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
@@ -58,8 +58,7 @@ class Settings(BaseSettings):
     thinker_model_advanced: str = Field("gpt-5.4", description="The Thinkers' model for hard domains.")
     modes_file: Path | None = Field(None, description="TOML with your own modes; unset: backend/users/modes.toml.")
     models_without_tools: Annotated[list[str], NoDecode] = Field(
-        default_factory=list,
-        description="Models without native tool calls, comma-separated; tools are described to them in the prompt.",
+        [], description="Models without native tool calls, comma-separated; tools are described to them in the prompt."
     )
     greeting: str = Field("", description="The Responder's first words in a call; empty: it waits for the caller.")
     offline_script: Path | None = Field(
@@ -102,7 +101,7 @@ class Settings(BaseSettings):
         description="For demonstrations: least seconds of the research Thinker; 30 shows how a slow one is covered.",
     )
     plugin_folders: Annotated[list[Path], NoDecode] = Field(
-        default_factory=list, description="Folders with further Thinker and tool files, comma-separated."
+        [], description="Folders with further Thinker and tool files, comma-separated."
     )
 
     # Tracing
@@ -143,9 +142,7 @@ class Settings(BaseSettings):
         None, description="UDP ports to bind, e.g. 10000-10100."
     )
     rtc_dtx: bool = Field(True, description="Use Opus DTX: almost nothing is sent while nobody speaks.")
-    ice_servers: Annotated[list[IceServerEntry], NoDecode] = Field(
-        default_factory=list, description="STUN/TURN servers as JSON."
-    )
+    ice_servers: Annotated[list[IceServerEntry], NoDecode] = Field([], description="STUN/TURN servers as JSON.")
 
     # Turn-taking
     idle_nudge_s: Seconds = Field(15, description="Seconds of silence before the assistant nudges the caller.")
@@ -186,7 +183,7 @@ class Settings(BaseSettings):
 
     # Access
     allowed_origins: Annotated[list[str], NoDecode] = Field(
-        default_factory=list, description="Extra browser origins, comma-separated; our own is always allowed."
+        [], description="Extra browser origins, comma-separated; our own is always allowed."
     )
     secret_key: SecretStr | None = Field(
         None, description="Key that signs cookies and tokens; unset: generated and kept in DATA_DIR."
@@ -247,27 +244,26 @@ class Settings(BaseSettings):
             'must be a JSON list, e.g. [{"urls": "turn:turn.example.com", "username": "…", "credential": "…"}]'
         )
 
-    @field_validator("plugin_folders", mode="before")
+    @field_validator("models_without_tools", "plugin_folders", "allowed_origins", mode="before")
     @classmethod
-    def _folders(cls, value: Any) -> Any:
-        folders = [Path(part.strip()) for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-        if missing := [str(folder) for folder in folders if not Path(folder).is_dir()]:
+    def _list(cls, value: Any) -> Any:
+        return split(value) if isinstance(value, str) else value
+
+    @field_validator("plugin_folders")
+    @classmethod
+    def _folders(cls, value: list[Path]) -> list[Path]:
+        if missing := [str(folder) for folder in value if not folder.is_dir()]:
             raise ValueError(f"must name folders that exist, comma-separated; {', '.join(missing)} does not")
-        return folders
+        return value
 
-    @field_validator("models_without_tools", mode="before")
+    @field_validator("allowed_origins")
     @classmethod
-    def _names(cls, value: Any) -> Any:
-        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-    @field_validator("allowed_origins", mode="before")
-    @classmethod
-    def _origins(cls, value: Any) -> Any:
-        items = [part.strip().rstrip("/") for part in value.split(",")] if isinstance(value, str) else value
-        for origin in items:
-            if origin and not re.fullmatch(r"https?://[^/\s]+", origin):
+    def _origins(cls, value: list[str]) -> list[str]:
+        origins = [origin.rstrip("/") for origin in value]
+        for origin in origins:
+            if not re.fullmatch(r"https?://[^/\s]+", origin):
                 raise ValueError(f"{origin!r} is not an origin; write scheme and host, e.g. https://voice.example.com")
-        return [origin for origin in items if origin]
+        return origins
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:
