@@ -16,14 +16,7 @@ from xml.etree import ElementTree
 
 import httpx2
 
-from backend.calendar.base import (
-    CalendarRefused,
-    CalendarUnavailable,
-    EventChanged,
-    NoSuchEvent,
-    Stored,
-    calendar_name,
-)
+from backend.calendar.base import CalendarRefused, CalendarUnavailable, EventChanged, NoSuchEvent, Stored, calendar_name
 from backend.calendar.events import with_time_zones
 
 log = logging.getLogger(__name__)
@@ -149,7 +142,6 @@ def _only_if(known: Stored) -> dict[str, str]:
 
 
 def _refuse(status: int) -> NoReturn:
-    """Raise the error that an unexpected status means."""
     if status not in (404, 409, 410, 412):
         log.warning("the calendar server answers %d", status)
     match status:
@@ -186,7 +178,6 @@ def read_multistatus(text: str) -> list[Stored]:
 
 
 def _stored(response: ElementTree.Element) -> Stored | None:
-    """Return one event; None for a response without one."""
     href = urlsplit(response.findtext(f"{_D}href", "").strip()).path
     data = response.findtext(f".//{_C}calendar-data")
     if not data or not (name := unquote(href.rsplit("/", 1)[-1])):

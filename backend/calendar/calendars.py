@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
@@ -45,7 +45,7 @@ class Calendars:
 
     store: EventStore
 
-    async def create(self, user_id: str, draft: EventDraft, now: datetime, once: str = "") -> Occurrence:
+    async def create(self, user_id: str, draft: EventDraft, now: datetime, once: str) -> Occurrence:
         """Store a new event and return it as stored. A repeating one begins on the first day its rule allows.
 
         `once` names the request: repeated after an answer was lost, it still makes one event.
@@ -53,13 +53,10 @@ class Calendars:
         edits.check_span(draft.start, draft.end)
         if draft.repeats:
             draft = await asyncio.to_thread(_on_its_rule, draft)
-        name = hashlib.sha256(f"{once} {draft}".encode()).hexdigest()[:12] if once else secrets.token_hex(6)
+        name = hashlib.sha256(f"{once} {draft}".encode()).hexdigest()[:12]
         text = await asyncio.to_thread(events.write, draft, name, now)
-        try:
+        with suppress(EventChanged):
             await self.store.create(user_id, f"{name}.ics", text)
-        except EventChanged:
-            if not once:
-                raise
         original = draft.start if draft.repeats else None
         return Occurrence(**asdict(draft), event_id=f"{name}.ics", original=original)
 

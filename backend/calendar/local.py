@@ -20,14 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from backend.calendar.base import (
-    CalendarRefused,
-    CalendarUnavailable,
-    EventChanged,
-    NoSuchEvent,
-    Stored,
-    calendar_name,
-)
+from backend.calendar.base import CalendarRefused, CalendarUnavailable, EventChanged, NoSuchEvent, Stored, calendar_name
 from backend.calendar.events import may_touch
 
 EVENT_LIMIT = 1_000

@@ -144,7 +144,6 @@ def _from_now(phrase: _Phrase, here: datetime) -> datetime | None:
 
 
 def _day(phrase: _Phrase, today: date) -> date | None:
-    """Take out the day that a phrase names."""
     for words, days in _RELATIVE_DAYS.items():
         if phrase.take(words):
             return today + timedelta(days=days)
@@ -208,7 +207,6 @@ def _next_date(today: date, day: int, month: int | None = None) -> date:
 
 
 def _clock(phrase: _Phrase) -> time | None:
-    """Take out the time of day that a phrase names."""
     if phrase.take("noon|midday"):
         return time(12)
     if phrase.take("midnight"):

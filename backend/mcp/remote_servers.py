@@ -77,18 +77,14 @@ class RemoteServer:
         self._client: Client | None = None
         self.tools: Mapping[str, Tool] = {}
         """The tools that are available now, by name."""
-        self._trouble = "connecting"
+        self.state = "connecting"
+        """The state for the operator: `ok`, or what is wrong."""
         self._changed = asyncio.Event()
         self._scope = anyio.CancelScope()
         self._starting = self._ending = False
 
     def __repr__(self) -> str:
         return f"RemoteServer({self.name}: {self.state}, {len(self.tools)} tools)"
-
-    @property
-    def state(self) -> str:
-        """The state for the operator: `ok`, or what is wrong."""
-        return self._trouble or "ok"
 
     async def run(self) -> None:
         """Stay connected until `end`."""
@@ -104,8 +100,8 @@ class RemoteServer:
                     self._client, self.tools = None, {}
                 failures = 1 if asyncio.get_running_loop().time() - began > STEADY_S else failures + 1
                 pause = self._wait(failures)
-                self._trouble = f"{reason}; next attempt in {pause:.0f} s"
-                log.warning("the tools of %s are unavailable: %s", self.name, self._trouble)
+                self.state = f"{reason}; next attempt in {pause:.0f} s"
+                log.warning("the tools of %s are unavailable: %s", self.name, self.state)
                 await asyncio.sleep(pause)
 
     def end(self) -> None:
@@ -148,9 +144,9 @@ class RemoteServer:
                 await stack.enter_async_context(client)
             while True:
                 fresh = tools_of(Origin(self.name, self._entry, self.call), await self._listed(client))
-                if self._trouble:
+                if self.state != "ok":
                     log.info("%s offers %d tools", self.name, len(fresh))
-                self.tools, self._trouble, self._client = fresh, "", client
+                self.tools, self.state, self._client = fresh, "ok", client
                 with suppress(TimeoutError):
                     async with asyncio.timeout(REFRESH_S):
                         await self._changed.wait()

@@ -202,7 +202,6 @@ def tool(
 
 
 def _read(model: type[BaseModel], text: str) -> Json:
-    """Return the argument values, of the types that the tool's function asks for; see `ReadArguments`."""
     try:
         filled = model.model_validate_json(text.strip() or "{}")
     except ValidationError as error:

@@ -78,8 +78,6 @@ class _Shares(ServiceAnswer):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Finnhub:
-    """The three requests of Finnhub's API."""
-
     http: AsyncClient
     url: str
     key: str
@@ -106,7 +104,6 @@ class _Finnhub:
 
 
 async def _look_up(finnhub: _Finnhub, company: str) -> Result:
-    """Return the report on the share that `company` means."""
     if TICKER.fullmatch(company):
         quote, profile = await asyncio.gather(finnhub.quote(company), finnhub.profile(company))
         if quote:

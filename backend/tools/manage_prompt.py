@@ -62,7 +62,6 @@ def _check(action: str, text: str, id_: str) -> None:
 
 
 def _named(kept: Sequence[str], id_: str) -> str:
-    """Return the instruction of this id. Raise `NotFound`, which lists all ids."""
     found = next((text for text in kept if id_of(text) == id_), None)
     if found is None:
         there = ", ".join(map(id_of, kept)) or "none"

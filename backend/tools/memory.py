@@ -115,7 +115,6 @@ async def _create(memories: Memories, user: str, text: str, tags: list[str]) -> 
 
 
 def _there(found: StoredMemory | None) -> StoredMemory:
-    """Return the memory. Raise `NotFound` for None."""
     if found is None:
         raise NotFound("The user has no memory of this id.", hint="Search or list to get the ids there are.")
     return found

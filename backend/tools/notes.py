@@ -90,7 +90,6 @@ def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) 
 
 
 def _due(text: str, now: datetime, zone: ZoneInfo | None) -> str:
-    """Return a future time as it is stored. Raise `BadEvent`."""
     moment = parse_when(text, now, zone)
     if isinstance(moment, datetime):
         past = as_datetime(moment) < now.replace(second=0, microsecond=0)

@@ -32,9 +32,7 @@ class Registry(Toolbox):
         """Return the tool of that name, if it is available now; an own tool takes precedence."""
         return self._tools().get(name)
 
-    def get_openai_tools(self, client: Client) -> list[Json]:
-        """Return the tools `client` may use, in the form of the chat completions API."""
-        return self.schemas(client)
+    get_openai_tools = Toolbox.schemas
 
     def get_mcp_tools(self, client: Client) -> list[Json]:
         """Return the tools `client` may use, in the form of the Model Context Protocol."""

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, Protocol
+from collections.abc import Sequence
+from typing import Annotated, Literal, Protocol, TypedDict
 
 from pydantic import Field
 
 from backend.errors import BadRequest
-from backend.tools.base import Json, Principal, Result, tool
+from backend.tools.base import Principal, Result, tool
 from backend.tools.calendar import Zone
 
 LISTED = 8
 """Reminders that a list shows; more would be tedious to hear."""
 
 
-class UserReminders(Protocol):
-    """A user's reminders, each as JSON data with `id`, `text`, `at`, `repeat`. Methods may raise
-    `MemoryUnavailable`."""
+class ListedReminder(TypedDict):
+    """A reminder as the model sees it; further fields say when it comes."""
 
-    async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> Json:
+    id: str
+    text: str
+
+
+class UserReminders(Protocol):
+    """A user's reminders. Methods may raise `MemoryUnavailable`."""
+
+    async def set(self, owner: str, text: str, at: str, repeat: str, time_zone: str) -> ListedReminder:
         """Set a reminder and return it. Raise `BadRequest` for an impossible time, or `TooMany`."""
         ...
 
-    async def all_of(self, owner: str) -> list[Json]:
+    async def all_of(self, owner: str) -> Sequence[ListedReminder]:
         """Return the user's reminders, the next one first."""
         ...
 
-    async def cancel(self, owner: str, reminder_id: str) -> Json | None:
+    async def cancel(self, owner: str, reminder_id: str) -> ListedReminder | None:
         """Cancel a reminder and return it; None when there is no such one."""
         ...
 
@@ -75,7 +82,7 @@ async def reminders(
     return Result({"canceled": canceled})
 
 
-def _only_one(reminders: list[Json], text: str) -> str:
+def _only_one(reminders: Sequence[ListedReminder], text: str) -> str:
     """Return the id of the one reminder with these words; without words, of the only one. Raise `BadRequest`."""
     words = set(re.findall(r"\w+", text.lower()))
     fitting = [each for each in reminders if words <= set(re.findall(r"\w+", each["text"].lower()))]
@@ -83,4 +90,4 @@ def _only_one(reminders: list[Json], text: str) -> str:
         raise BadRequest("The user has no such reminder.", hint="List them first.")
     if len(fitting) > 1:
         raise BadRequest("Several reminders fit.", hint="List them, and ask the user which one is meant.")
-    return str(fitting[0]["id"])
+    return fitting[0]["id"]

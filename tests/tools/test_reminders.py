@@ -19,13 +19,13 @@ class Kept:
     def __init__(self, *texts: str) -> None:
         self.kept = [{"id": f"r{number}", "text": text, "owner": "ana"} for number, text in enumerate(texts)]
 
-    async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> dict[str, Any]:
+    async def set(self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "") -> Any:
         return {"owner": owner, "text": text, "at": at, "repeat": repeat}
 
-    async def all_of(self, owner: str) -> list[dict[str, Any]]:
+    async def all_of(self, owner: str) -> Any:
         return [each for each in self.kept if each["owner"] == owner]
 
-    async def cancel(self, owner: str, reminder_id: str) -> dict[str, Any] | None:
+    async def cancel(self, owner: str, reminder_id: str) -> Any:
         return next((each for each in await self.all_of(owner) if each["id"] == reminder_id), None)
 
 
