@@ -28,12 +28,6 @@ from backend.runtime.supervisor import supervised
 
 log = logging.getLogger(__name__)
 
-READY_WITHIN_S = 20.0
-"""Seconds a child has to become ready, unless told otherwise."""
-END_WITHIN_S = 3.0
-"""Seconds between SIGTERM and SIGKILL, unless told otherwise."""
-PAUSES_S = (0.5, 1.0, 2.0, 5.0)
-"""Seconds before a child that ended is started again, a longer pause each time one dies young."""
 YOUNG_S = 30.0
 """Seconds a child must run for its end to count as the first."""
 
@@ -62,9 +56,11 @@ class Command:
 class Limits:
     """How long a child may take to start and to end, and when it is started again."""
 
-    ready_within_s: float = READY_WITHIN_S
-    end_within_s: float = END_WITHIN_S
-    pauses_s: Sequence[float] = PAUSES_S
+    ready_within_s: float = 20.0
+    end_within_s: float = 3.0
+    """Seconds between SIGTERM and SIGKILL."""
+    pauses_s: Sequence[float] = (0.5, 1.0, 2.0, 5.0)
+    """Seconds before a child that ended is started again, a longer pause each time one dies young."""
     final_statuses: Collection[int] = ()
     """Exit statuses after which it is not started again."""
 

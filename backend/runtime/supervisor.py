@@ -35,7 +35,7 @@ _left_behind: set[asyncio.Task[Any]] = set()
 
 
 def supervised(name: str, loop: Loop) -> asyncio.Task[None]:
-    """A task that keeps `loop` running until it returns or the task is cancelled.
+    """Return a task that keeps `loop` running until it returns or the task is cancelled.
 
     `name` is the loop's label in logs, metrics and `/readyz`: short, without anything personal.
     """
@@ -54,7 +54,7 @@ async def supervising(name: str, loop: Loop) -> AsyncIterator[None]:
 
 
 def failing_loops() -> dict[str, str]:
-    """The loops that raised within the last `HEALTHY_AFTER_S` seconds: name → the type of the error."""
+    """Return the loops that raised within the last `HEALTHY_AFTER_S` seconds: name → the type of the error."""
     since = time.monotonic() - HEALTHY_AFTER_S
     return {name: error for name, (at, error) in _last_failure.items() if at >= since}
 

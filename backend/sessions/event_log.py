@@ -81,7 +81,7 @@ class EventLog:
                     yield ()
         finally:
             self._readers.discard(reader)
-            reader.close()
+            reader.alarm.stop()
 
     async def read(self, after: int = 0) -> AsyncGenerator[LoggedEvent, None]:
         """Yield the events of `follow` one by one."""
@@ -113,29 +113,24 @@ class _Reader:
     def __init__(self, quiet_s: float | None) -> None:
         self._quiet_s = quiet_s
         self._quiet_at = 0.0
-        self._alarm = Alarm(self._on_timer)
+        self.alarm = Alarm(self._on_timer)
         self._waiting: asyncio.Future[bool] | None = None
 
     async def wait(self) -> bool:
-        """Wait for events: True when there are some, False after `quiet_s` seconds without."""
+        """Return True when there are events, False after `quiet_s` seconds without."""
         loop = asyncio.get_running_loop()
         self._waiting = loop.create_future()
         if self._quiet_s is not None:
             self._quiet_at = loop.time() + self._quiet_s
-            self._alarm.set(self._quiet_at)
+            self.alarm.set(self._quiet_at)
         return await self._waiting
 
     def wake(self) -> None:
-        """Let the reader look for events."""
         self._finish_wait(True)
-
-    def close(self) -> None:
-        """Stop the timer."""
-        self._alarm.stop()
 
     def _on_timer(self) -> None:
         if asyncio.get_running_loop().time() < self._quiet_at:
-            self._alarm.set(self._quiet_at)
+            self.alarm.set(self._quiet_at)
         else:
             self._finish_wait(False)
 

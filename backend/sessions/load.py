@@ -46,7 +46,7 @@ class Load:
     @property
     def lag_ms(self) -> float:
         """Milliseconds the loop wakes up late: four of five times it is sooner."""
-        return _most(self._lags_ms)
+        return sorted(self._lags_ms)[math.ceil(MOST * len(self._lags_ms)) - 1] if self._lags_ms else 0.0
 
     @property
     def cpu(self) -> float:
@@ -91,10 +91,3 @@ async def watch(
         passed = now - began
         load.sample(max(0.0, passed - SAMPLE_EVERY_S) * 1000, (cpu_now - cpu_began) / passed)
         began, cpu_began = now, cpu_now
-
-
-def _most(samples: deque[float]) -> float:
-    """Return the value that `MOST` of the samples do not exceed."""
-    if not samples:
-        return 0.0
-    return sorted(samples)[math.ceil(MOST * len(samples)) - 1]

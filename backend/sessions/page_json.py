@@ -55,11 +55,6 @@ class PageMessage(NamedTuple):
     type: str
     data: Json
 
-    @property
-    def ends_session(self) -> bool:
-        """True for the last message of a session."""
-        return self.type == NAMES[page.SessionEnded]
-
 
 class LoggedEvent(Struct, frozen=True):
     """One event of a session as the page receives it: `id` counts from 1, `at` is Unix time in seconds."""

@@ -253,10 +253,9 @@ class SessionRegistry:
 
     def find(self, session_id: str) -> Session:
         """Return the session, live or lately ended. Raises `NotFound`."""
-        try:
-            return self._sessions[session_id]
-        except KeyError:
-            raise no_session() from None
+        if session := self._sessions.get(session_id):
+            return session
+        raise no_session()
 
     def owned_by(self, owner: str) -> list[Session]:
         """Return the owner's sessions, newest first."""

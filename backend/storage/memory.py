@@ -37,8 +37,6 @@ HISTORY_LIMIT = 200
 """Messages kept of one conversation; older ones are dropped."""
 SUMMARY_TTL_S = 86_400
 """Seconds the summary of an ended session is kept."""
-CACHE_TTL_S = 120
-"""Seconds a cached value is kept, unless told otherwise."""
 
 
 ContextListener = Callable[[Json], None]
@@ -198,7 +196,7 @@ class Memory:
         raw: bytes | None = await self._client.call(lambda redis: redis.get(keys.cached(scope, key)))
         return None if raw is None else raw.decode()
 
-    async def cache_put(self, scope: str, key: str, value: str, ttl_s: int = CACHE_TTL_S) -> None:
+    async def cache_put(self, scope: str, key: str, value: str, ttl_s: int) -> None:
         """Cache `value` for `ttl_s` seconds."""
         name = keys.cached(scope, key)
         if scope == keys.SHARED:

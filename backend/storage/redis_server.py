@@ -155,17 +155,14 @@ class RedisServer:
 
     async def _start_child(self) -> None:
         try:
-            await self._child.start()
-        except ChildFailed as error:
-            if not self._set_unreadable_data_aside(error):
-                raise self._failure() from error
             try:
                 await self._child.start()
-            except ChildFailed as again:
-                raise self._failure() from again
-
-    def _failure(self) -> ServerFailed:
-        return ServerFailed(f"{self._binary} did not start: {self._end_of_log()}")
+            except ChildFailed as error:
+                if not self._set_unreadable_data_aside(error):
+                    raise
+                await self._child.start()
+        except ChildFailed as error:
+            raise ServerFailed(f"{self._binary} did not start: {self._end_of_log()}") from error
 
     def _command(self) -> Command:
         self.socket.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ import pytest
 
 from backend.storage.client import connect
 from backend.storage.embedded import open_memory
-from backend.storage.memory import CACHE_TTL_S, HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Memory
+from backend.storage.memory import HISTORY_LIMIT, HISTORY_TTL_S, SUMMARY_TTL_S, Memory
 from backend.storage.messages import Message, StoredCall
 from backend.testing.memory import FakeMemory, age
 from tests.support.redis_server import running_redis
@@ -174,9 +174,9 @@ async def test_forgetting_a_session_leaves_nothing_of_it(case: Case) -> None:
 
 
 async def test_a_cached_value_expires(case: Case) -> None:
-    await case.memory.cache_put("shared", "weather:1", "rain ☂")
+    await case.memory.cache_put("shared", "weather:1", "rain ☂", ttl_s=120)
     await case.memory.cache_put("u1", "weather:1", "rain at home", ttl_s=600)
-    await case.age(CACHE_TTL_S - 5)
+    await case.age(115)
     assert await case.memory.cache_get("shared", "weather:1") == "rain ☂"
     await case.age(6)
     assert await case.memory.cache_get("shared", "weather:1") is None
@@ -184,7 +184,7 @@ async def test_a_cached_value_expires(case: Case) -> None:
 
 
 async def test_one_users_cache_is_never_anothers(case: Case) -> None:
-    await case.memory.cache_put("u1", "weather:home", "rain")
+    await case.memory.cache_put("u1", "weather:home", "rain", ttl_s=120)
     assert await case.memory.cache_get("u2", "weather:home") is None
     assert await case.memory.cache_get("shared", "weather:home") is None
     assert await case.memory.cache_get("u1", "weather:home") == "rain"
@@ -225,7 +225,7 @@ async def test_an_update_that_raises_changes_nothing_and_blocks_nobody(case: Cas
 async def test_forgetting_a_user_leaves_nothing_of_them(case: Case) -> None:
     for user in ("u1", "u2"):
         await case.memory.update_user_context(user, lambda known: {"name": "Zoë"})
-        await case.memory.cache_put(user, "weather:home", "rain")
+        await case.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
         await case.memory.link_fingerprint(f"print of {user}", user)
     await case.memory.forget_user("u1")
     assert await case.memory.user_context("u1") == {}
@@ -265,7 +265,7 @@ async def test_everything_of_a_user_can_be_shown_and_is_forgotten_their_sessions
         await case.memory.append_messages(user, f"of {user}", Message("user", "hello", 1.0, message_id="m1"))
         await case.memory.put_summary(f"of {user}", {"turns": 1})
         await case.memory.update_user_context(user, lambda known: {"name": "Zoë"})
-        await case.memory.cache_put(user, "weather:home", "rain")
+        await case.memory.cache_put(user, "weather:home", "rain", ttl_s=120)
         await case.memory.link_fingerprint(f"print of {user}", user)
     hello = {"role": "user", "content": "hello", "at": 1.0, "source_mode": "voice", "message_id": "m1"}
     hello |= {"tool_call_id": None, "tool_calls": [], "citations": []}

@@ -206,7 +206,7 @@ def test_every_name_is_documented() -> None:
 
 
 def test_only_the_end_of_a_session_ends_its_messages() -> None:
-    ends = [event for event, _, _ in EXAMPLES if page_message(event).ends_session]
+    ends = [event for event, _, _ in EXAMPLES if page_message(event).type == NAMES[SessionEnded]]
     assert ends == [SessionEnded("idle")]
 
 

@@ -19,7 +19,7 @@ from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.event_log import EventLog
 from backend.sessions.handles import LocalHandle, PlacedCall, SessionHandle
 from backend.sessions.offers import AcceptOffer, connect_offer
-from backend.sessions.page_json import LoggedEvent, PageMessage
+from backend.sessions.page_json import NAMES, LoggedEvent
 from backend.sessions.registry import END_WITHIN_S, Session, SessionDescription, SessionRegistry, SessionState
 from backend.sessions.transcript import TranscriptEntry
 
@@ -78,7 +78,7 @@ class RemoteEventLog:
         if event is None:
             return
         self._log.restore(LoggedEvent(number, event.type, event.at, event.data))
-        if PageMessage(event.type, event.data).ends_session:
+        if event.type == NAMES[SessionEnded]:
             self._log.close()
 
 

@@ -232,7 +232,6 @@ class ClockedSocket(asyncio.DatagramTransport):
             self._protocol.error_received(error)
 
     def is_closing(self) -> bool:
-        """Return whether the socket is closed."""
         return self._closing
 
     def close(self) -> None:
@@ -245,8 +244,7 @@ class ClockedSocket(asyncio.DatagramTransport):
         asyncio.get_running_loop().call_soon(self._protocol.connection_lost, None)
 
     def abort(self) -> None:
-        """Close the socket as `close` does: there is nothing to wait for."""
-        self.close()
+        self.close()  # nothing ever waits
 
 
 _readers: WeakKeyDictionary[asyncio.AbstractEventLoop, SocketReader] = WeakKeyDictionary()

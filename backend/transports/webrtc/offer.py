@@ -71,8 +71,7 @@ def allow_address(host: str) -> bool:
 def _lines(sdp: str) -> list[str]:
     if len(sdp) > MAX_OFFER_BYTES:
         raise BadOffer("The offer is larger than 64 KB.")
-    lines = [line.strip() for line in sdp.replace("\r\n", "\n").split("\n")]
-    lines = [line for line in lines if line]
+    lines = [line for raw in sdp.replace("\r\n", "\n").split("\n") if (line := raw.strip())]
     if not lines or lines[0] != "v=0" or len(lines) > MAX_LINES:
         raise BadOffer("This is not an SDP offer.")
     return lines
