@@ -17,7 +17,7 @@ import pytest
 from backend.media.opus import SILENCE_PACKET
 from backend.media.playout import Playout
 from backend.media.send import CLEAN_AT_FIRST, SendPipeline
-from backend.transports.webrtc.aioice_sockets import MediaSocket, open_sockets
+from backend.transports.webrtc.aioice_sockets import Binding, MediaSocket, open_sockets
 from backend.transports.webrtc.ice import IceConfig
 from backend.transports.webrtc.offer import asks_for_pauses
 from backend.transports.webrtc.peer import AudioPeer
@@ -162,8 +162,7 @@ class TwoSockets(OneCall):
         ice = _ice(self._caller._peer)
         for protocol in list(ice._protocols):
             host = protocol.local_candidate.host
-            (sock,) = open_sockets([host], None)
-            assert sock is not None
+            [(_, sock)] = open_sockets([Binding(host, host)], None)
             self._second[host] = sock.getsockname()[1]
             loop: Any = asyncio.get_running_loop()
             _, second = await loop.create_datagram_endpoint(lambda: MediaSocket(ice), sock=sock)

@@ -29,6 +29,10 @@ def advertised(sdp: str) -> list[tuple[str, int]]:
     return [(host, int(port)) for host, port in re.findall(r"a=candidate:\S+ 1 udp \d+ (\S+) (\d+)", sdp)]
 
 
+def bindings(*addresses: str) -> list[Binding]:
+    return [Binding(address, address) for address in addresses]
+
+
 @contextmanager
 def free_ports(count: int) -> Iterator[tuple[int, int]]:
     """A range of `count` ports that nobody uses at the moment."""
@@ -66,7 +70,7 @@ def test_a_forced_address_elsewhere_is_advertised_for_every_interface() -> None:
 
 def test_sockets_of_a_range_share_one_port() -> None:
     with free_ports(4) as ports:
-        sockets = [sock for sock in open_sockets(["127.0.0.1", "127.0.0.2"], ports) if sock is not None]
+        sockets = [sock for _, sock in open_sockets(bindings("127.0.0.1", "127.0.0.2"), ports)]
         bound = {sock.getsockname()[1] for sock in sockets}
         for sock in sockets:
             sock.close()
@@ -76,20 +80,18 @@ def test_sockets_of_a_range_share_one_port() -> None:
 
 
 def test_an_address_that_is_gone_is_left_out() -> None:
-    sockets = open_sockets(["198.51.100.77", "127.0.0.1"], None)
-    assert sockets[0] is None
-    assert sockets[1] is not None
-    sockets[1].close()
+    [(binding, sock)] = open_sockets(bindings("198.51.100.77", "127.0.0.1"), None)
+    assert binding.address == sock.getsockname()[0] == "127.0.0.1"
+    sock.close()
 
 
 def test_an_exhausted_range_says_when_to_try_again() -> None:
     with free_ports(2) as ports:
-        first = open_sockets(["127.0.0.1"], ports) + open_sockets(["127.0.0.1"], ports)
+        first = open_sockets(bindings("127.0.0.1"), ports) + open_sockets(bindings("127.0.0.1"), ports)
         with pytest.raises(TooMany) as refused:
-            open_sockets(["127.0.0.1"], ports)
+            open_sockets(bindings("127.0.0.1"), ports)
         assert refused.value.retry_after_s > 0
-        for sock in first:
-            assert sock is not None
+        for _, sock in first:
             sock.close()
 
 

@@ -21,6 +21,7 @@ import random
 import select
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -98,9 +99,8 @@ def bind_within(
     """
 
     async def gather(component: int, addresses: list[str], timeout: int = STUN_WITHIN_S) -> list[Candidate]:
-        bindings = choose_bindings(addresses, force_host)
-        sockets = open_sockets([binding.address for binding in bindings], port_range)
-        protocols = await _listen_on_all(connection, component, bindings, sockets, clocked)
+        sockets = open_sockets(choose_bindings(addresses, force_host), port_range)
+        protocols = await _listen_on_all(connection, component, sockets, clocked)
         candidates = [protocol.local_candidate for protocol in protocols]
         if connection.stun_server and force_host is None:
             candidates += await _reflexive(protocols, connection.stun_server)
@@ -259,44 +259,41 @@ def current_socket_reader() -> SocketReader:
     return reader
 
 
-def open_sockets(addresses: list[str], port_range: tuple[int, int] | None) -> list[socket.socket | None]:
-    """Return a UDP socket per address, all on one port if there is a range; None for an address that is gone.
+BoundSocket = tuple[Binding, socket.socket]
+
+
+def open_sockets(bindings: list[Binding], port_range: tuple[int, int] | None) -> list[BoundSocket]:
+    """Return a UDP socket per binding, all on one port if there is a range; an address that is gone is left out.
 
     Raises `TooMany` when no port of the range is free on all of them.
     """
     if port_range is None:
-        return _bind_all(addresses, 0) or []
+        return _bind_all(bindings, 0) or []
     low, high = port_range
     ports = high - low + 1
     start = random.randrange(ports)
     for offset in range(ports):
-        sockets = _bind_all(addresses, low + (start + offset) % ports)
+        sockets = _bind_all(bindings, low + (start + offset) % ports)
         if sockets is not None:
             return sockets
     raise TooMany("All UDP ports for calls are in use.", retry_after_s=RETRY_AFTER_S, hint="Widen RTC_PORT_RANGE.")
 
 
-def _bind_all(addresses: list[str], port: int) -> list[socket.socket | None] | None:
-    """Return sockets for all addresses on `port`; None if it is taken on one of them."""
-    sockets: list[socket.socket | None] = []
-    for address in addresses:
-        try:
-            sockets.append(_bind(address, port))
-        except OSError as error:
-            if error.errno == errno.EADDRNOTAVAIL:
-                sockets.append(None)
-                continue
-            _close_all(sockets)
-            if error.errno == errno.EADDRINUSE:
-                return None
-            raise TooMany("No socket for another call.", retry_after_s=RETRY_AFTER_S, hint=str(error)) from error
+def _bind_all(bindings: list[Binding], port: int) -> list[BoundSocket] | None:
+    """Return sockets for all bindings on `port`; None if it is taken on one of them."""
+    sockets: list[BoundSocket] = []
+    with ExitStack() as closing:
+        for binding in bindings:
+            try:
+                sockets.append((binding, closing.enter_context(_bind(binding.address, port))))
+            except OSError as error:
+                if error.errno == errno.EADDRNOTAVAIL:
+                    continue
+                if error.errno == errno.EADDRINUSE:
+                    return None
+                raise TooMany("No socket for another call.", retry_after_s=RETRY_AFTER_S, hint=str(error)) from error
+        closing.pop_all()
     return sockets
-
-
-def _close_all(sockets: list[socket.socket | None]) -> None:
-    for sock in sockets:
-        if sock is not None:
-            sock.close()
 
 
 def _bind(address: str, port: int) -> socket.socket:
@@ -315,19 +312,15 @@ def _bind(address: str, port: int) -> socket.socket:
 
 
 async def _listen_on_all(
-    connection: Connection,
-    component: int,
-    bindings: list[Binding],
-    sockets: list[socket.socket | None],
-    clocked: bool,
+    connection: Connection, component: int, sockets: list[BoundSocket], clocked: bool
 ) -> list[StunProtocol]:
-    waiting = [(binding, sock) for binding, sock in zip(bindings, sockets, strict=True) if sock is not None]
     protocols = []
     try:
-        while waiting:
-            protocols.append(await _listen(connection, component, *waiting.pop(0), clocked))
+        while sockets:
+            protocols.append(await _listen(connection, component, *sockets.pop(0), clocked))
     finally:
-        _close_all([sock for _, sock in waiting])  # only when cancelled in between
+        for _, sock in sockets:  # only when cancelled in between
+            sock.close()
     return protocols
 
 
