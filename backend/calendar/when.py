@@ -16,32 +16,30 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
+from dateutil.parser import parserinfo
 from dateutil.relativedelta import relativedelta
 from dateutil.rrule import MONTHLY, rrule
 
 from backend.calendar.base import BadEvent, Moment
 
-_NAMES = {
-    "ones": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+_NUMBERS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen",
-    "ordinals": "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
-    "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth",
-    "days": "monday tuesday wednesday thursday friday saturday sunday",
-    "months": "january february march april may june july august september october november december",
-}
-_ONES, _ORDINALS, _DAYS, _MONTHS = (names.split() for names in _NAMES.values())
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+    "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth",
+)
+_ONES, _ORDINALS = (words.split() for words in _NUMBERS)
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}
 _FIGURES = {
     **{word: str(number) for number, word in enumerate(_ONES)},
     **{word: f"{number}th" for number, word in enumerate(_ORDINALS, 1)},
-    "twentieth": "20th",
     "thirtieth": "30th",
 }
 
-WEEKDAYS = {name: number for number, day in enumerate(_DAYS) for name in (day, day[:3])}
+WEEKDAYS: dict[str, int] = {name.lower(): day for day, names in enumerate(parserinfo.WEEKDAYS) for name in names}
 WEEKDAYS |= {"tues": 1, "weds": 2, "thur": 3, "thurs": 3}
 """Name → 0 for Monday."""
-MONTHS = {name: number for number, month in enumerate(_MONTHS, 1) for name in (month, month[:3])} | {"sept": 9}
+MONTHS: dict[str, int] = {name.lower(): month for month, names in enumerate(parserinfo.MONTHS, 1) for name in names}
 """Name → 1 for January."""
 
 YEARS = range(1970, 2101)

@@ -157,7 +157,7 @@ async def calendar_update_event(
     )
     if changes == EventChanges():
         raise BadEvent("Nothing is to be changed.", hint="Send what is to be different.")
-    await calendars.change(principal.user_id, id, changes, read_original(occurrence), now)
+    await calendars.change(principal.user_id, id, changes, read_moment(occurrence), now)
     changed = {"id": id, "what": "one occurrence" if occurrence else "the event"}
     if begins:
         changed["when"] = words(begins, zone)
@@ -179,7 +179,7 @@ async def calendar_delete_event(
     occurrence: Annotated[When, "As listed, to delete only that one; left out: the event or the whole series."] = "",
 ) -> Result:
     """Raise `NoSuchEvent`, `EventChanged`, `CalendarRefused`, `CalendarUnavailable`."""
-    await calendars.remove(principal.user_id, id, read_original(occurrence), clock.now())
+    await calendars.remove(principal.user_id, id, read_moment(occurrence), clock.now())
     deleted = {"id": id, "what": "one occurrence" if occurrence else "the event, every occurrence included"}
     return Result({"deleted": deleted, "calendar": calendars.store.label})
 
@@ -213,8 +213,8 @@ def read_end(text: str, start: Moment, zone: ZoneInfo | None) -> Moment:
     return end if isinstance(end, datetime) else end + DAY
 
 
-def read_original(text: str) -> Moment | None:
-    """Return the occurrence that `shown` names so; None for the whole event. Raise `BadEvent`."""
+def read_moment(text: str) -> Moment | None:
+    """Return a day or a moment in ISO 8601, as `shown` names an occurrence; None for no text. Raise `BadEvent`."""
     if not text:
         return None
     try:

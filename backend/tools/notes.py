@@ -6,19 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
 from pydantic import Field
 
-from backend.calendar.base import BadEvent, Moment
+from backend.calendar.base import BadEvent
 from backend.calendar.events import as_datetime
 from backend.calendar.when import parse_when
 from backend.errors import BadRequest
 from backend.storage.memory import Memory
 from backend.tools.base import OURS, Clock, Principal, Result, fitting, tool
-from backend.tools.calendar import NO_ZONE, When, Zone, matches, words, written, zone_for
+from backend.tools.calendar import NO_ZONE, When, Zone, matches, read_moment, words, written, zone_for
 from backend.tools.fetch import refused
 from backend.users.notes import TEXT_LIMIT, Notes, StoredNote
 
@@ -79,8 +79,7 @@ async def notes(
 def shown(note: StoredNote, zone: ZoneInfo | None, now: datetime | None = None) -> dict[str, str | bool]:
     """Return a note as the model sees it, without empty fields; with `now`, also whether it is due."""
     data: dict[str, str | bool] = {"id": note.id, "text": note.text}
-    if note.due:
-        moment = _moment(note.due)
+    if moment := read_moment(note.due):
         data |= {"due": written(moment, zone), "when": words(moment, zone)}
     if now and note.is_due(now.timestamp(), zone):
         data["is_due"] = True
@@ -124,9 +123,5 @@ def _listed(kept: Sequence[StoredNote], query: str, now: datetime, zone: ZoneInf
 
 
 def _result_of(done: str, note: StoredNote, zone: ZoneInfo | None) -> Result:
-    timed = bool(note.due) and isinstance(_moment(note.due), datetime)
+    timed = isinstance(read_moment(note.due), datetime)
     return Result({done: shown(note, zone)}, note=NO_ZONE if timed and note.open and zone is None else "")
-
-
-def _moment(due: str) -> Moment:
-    return date.fromisoformat(due) if len(due) == len("2026-11-21") else datetime.fromisoformat(due)
