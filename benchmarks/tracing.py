@@ -16,7 +16,6 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from statistics import median, quantiles
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -34,6 +33,7 @@ from backend.conversation.page_events import (
     TranscriptCompleted,
     TurnMeasured,
 )
+from backend.models.base import ChatMessage
 from backend.observability.langsmith import LangSmithTracer
 from backend.observability.langsmith_runs import payload
 from backend.observability.tracing import NO_SPAN, NO_TRACER, Tracer, current_span
@@ -44,9 +44,9 @@ TURNS = 2_000
 WATCHED_S = 6.0
 TURNS_PER_S = 10
 """As many as some eighty calls at once take."""
-MESSAGES: list[dict[str, Any]] = [
+MESSAGES: list[ChatMessage] = [
     {"role": "system", "content": "x" * 3000},
-    *({"role": "user", "content": "y" * 200} for _ in range(8)),
+    *[ChatMessage(role="user", content="y" * 200) for _ in range(8)],
 ]
 LEGS = TurnMeasured(1, 300, 1, 50, 100, 20, 471, 60)
 EVENTS: list[AgentEvent] = [

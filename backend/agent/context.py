@@ -22,8 +22,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from backend.models.base import quoted
-from backend.runtime.json_objects import Json
+from backend.models.base import ChatMessage, quoted
 from backend.storage.messages import Message, StoredCall
 from backend.users.profile import UserProfile
 
@@ -45,15 +44,17 @@ def tokens_of(message: Message) -> int:
     return OVERHEAD_TOKENS * (1 + len(message.tool_calls)) + sum(map(estimate_tokens, texts))
 
 
-def as_api(message: Message) -> Json:
+def as_api(message: Message) -> ChatMessage:
     """Return the message in the chat completions API's form."""
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}
-    calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-        for call in message.tool_calls
-    ]
-    return {"role": message.role, "content": message.content} | ({"tool_calls": calls} if calls else {})
+    shown: ChatMessage = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        shown["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    return shown
 
 
 def estimate_tokens(text: str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
-from backend.runtime.json_objects import Json
+from backend.models.base import ChatMessage
 
 
 class TurnState(StrEnum):
@@ -36,7 +36,7 @@ class ModelAsked:
     """A request was sent to `model`."""
 
     model: str
-    messages: Sequence[Json] = field(repr=False)
+    messages: Sequence[ChatMessage] = field(repr=False)
     tools: int
     """The number of tools it may call."""
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked
 from backend.errors import PeerError
-from backend.models.base import ChatModel, Finished, TextDelta, quoted
+from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
 from backend.storage.messages import Message
 from backend.tools.base import Client
 from backend.tools.runner import Toolbox
@@ -76,7 +76,7 @@ class ToolRouter:
     async def _picked(
         self, text: str, catalogue: Mapping[str, str], earlier: Sequence[Message], emit: Emit
     ) -> tuple[list[str] | None, int]:
-        messages = [
+        messages: list[ChatMessage] = [
             {"role": "system", "content": question(catalogue, earlier)},
             {"role": "user", "content": text[:TEXT_SHOWN]},
         ]

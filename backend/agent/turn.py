@@ -25,7 +25,7 @@ from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, StateCha
 from backend.agent.speech import speakable
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
-from backend.models.base import Finished, TextDelta, ToolCall
+from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
 from backend.storage.messages import Message, StoredCall
 from backend.tools.base import Principal
 from backend.tools.runner import ToolResult, failure
@@ -139,7 +139,7 @@ class Turn:
         self.emit(StateChanged(TurnState.PROCESSING))
         self.partial, calls, end = "", [], Finished("stop")
         system = self.system if tools else f"{self.system}\n\n{WRAP_UP}"
-        messages = [{"role": "system", "content": system}, *map(as_api, self.context.messages)]
+        messages: list[ChatMessage] = [{"role": "system", "content": system}, *map(as_api, self.context.messages)]
         schemas = self.agent.toolbox.schemas(self.principal.client) if tools else []
         self.emit(ModelAsked(self.agent.model_name, messages, len(schemas)))
         asked_at = time.perf_counter()

@@ -8,9 +8,33 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, NotRequired, Protocol, TypedDict
 
 from backend.runtime.json_objects import Json
+
+
+class FunctionCall(TypedDict):
+    """A function's name, and its arguments as JSON text."""
+
+    name: str
+    arguments: str
+
+
+class MessageCall(TypedDict):
+    """A tool call within a message of the model."""
+
+    id: str
+    type: Literal["function"]
+    function: FunctionCall
+
+
+class ChatMessage(TypedDict):
+    """A message in the chat completions API's form; `tool_call_id` is that of the call whose result it is."""
+
+    role: str
+    content: str
+    tool_calls: NotRequired[list[MessageCall]]
+    tool_call_id: NotRequired[str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +71,7 @@ class ChatModel(Protocol):
     """A text model that streams its answers."""
 
     def stream(
-        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Yield deltas as the model produces them, `Finished` last.
 

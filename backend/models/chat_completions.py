@@ -23,7 +23,7 @@ from openai.types.chat import ChatCompletionChunk
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from backend.errors import ModelUnavailable
-from backend.models.base import Delta, Finished, TextDelta, ToolCall
+from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
 from backend.runtime.json_objects import Json
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class ChatCompletions:
         return f"ChatCompletions({self._client.base_url})"
 
     async def stream(
-        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         request: Json = {"messages": list(messages)}
         if tools:

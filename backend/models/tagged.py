@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Sequence
 from contextlib import aclosing
 from itertools import groupby
-from typing import Any
 
-from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.models.base import ChatMessage, ChatModel, Delta, Finished, FunctionCall, TextDelta, ToolCall
 from backend.models.tags import CALL, CALL_END, RESULT, RESULT_END, Malformed, ParsedCall, Piece, TagReader
 from backend.runtime.json_objects import Json
 
@@ -42,7 +41,7 @@ class TaggedChatModel:
         return f"TaggedChatModel({self._inner!r})"
 
     async def stream(
-        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Yield the deltas of an answer as `ChatModel.stream` does; output after a call is dropped."""
         tagged = self._models is None or model in self._models
@@ -53,7 +52,9 @@ class TaggedChatModel:
             async for delta in deltas:
                 yield delta
 
-    async def _tagged(self, messages: Sequence[Json], model: str, tools: Sequence[Json]) -> AsyncGenerator[Delta, None]:
+    async def _tagged(
+        self, messages: Sequence[ChatMessage], model: str, tools: Sequence[Json]
+    ) -> AsyncGenerator[Delta, None]:
         names = names_of(tools)
         reader = TagReader(names)
         called, end = False, Finished("stop")
@@ -78,22 +79,23 @@ class TaggedChatModel:
         yield Finished(reason, end.tokens_in, end.tokens_out, end.model)
 
 
-def names_of(tools: Iterable[Mapping[str, Any]]) -> list[str]:
+def names_of(tools: Iterable[Json]) -> list[str]:
     """Return the names in these schemas."""
     return [str(tool["function"]["name"]) for tool in tools]
 
 
-def as_text(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """Return the conversation without `tools`, `tool_calls` and messages of role `tool`, which such a model does not
-    have.
+def as_text(messages: Sequence[ChatMessage], tools: Sequence[Json]) -> list[ChatMessage]:
+    """Return the conversation without `tools`, `tool_calls` and messages of role `tool`: such a model has none.
 
     Results that belong together become one message of the user. Text of users and results cannot pose as a tag.
     """
-    names, text = names_of(tools), []
+    names, text = names_of(tools), list[ChatMessage]()
     called = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()}
     for is_result, group in groupby(messages, lambda message: message["role"] == "tool"):
         if is_result:
-            results = [_result(called.get(each.get("tool_call_id"), ""), str(each["content"]), names) for each in group]
+            results = (
+                _result(called.get(each.get("tool_call_id") or "", ""), each["content"], names) for each in group
+            )
             text.append({"role": "user", "content": "\n".join(results)})
         else:
             text += map(_as_text, group)
@@ -124,7 +126,7 @@ def _deltas(pieces: Iterable[Piece]) -> list[Delta]:
     return [piece if isinstance(piece, TextDelta) else call_of(piece) for piece in pieces]
 
 
-def _guided(messages: list[Json], tools: Sequence[Mapping[str, Any]]) -> list[Json]:
+def _guided(messages: list[ChatMessage], tools: Sequence[Json]) -> list[ChatMessage]:
     if not tools:
         return messages
     schemas = "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in tools)
@@ -134,15 +136,13 @@ def _guided(messages: list[Json], tools: Sequence[Mapping[str, Any]]) -> list[Js
     return [{"role": "system", "content": guide}, *messages]
 
 
-def _as_text(message: Mapping[str, Any]) -> Json:
-    content = message.get("content") or ""
-    if message["role"] == "user" and isinstance(content, str):
-        content = _defused(content)
+def _as_text(message: ChatMessage) -> ChatMessage:
+    content = _defused(message["content"]) if message["role"] == "user" else message["content"]
     calls = [_written(call["function"]) for call in message.get("tool_calls") or ()]
     return {"role": message["role"], "content": "\n".join([content, *calls]).strip() if calls else content}
 
 
-def _written(function: Mapping[str, Any]) -> str:
+def _written(function: FunctionCall) -> str:
     """Return a call as the model wrote it."""
     if function["name"] == MALFORMED:
         return f"{CALL}{_raw(function['arguments'])}{CALL_END}"

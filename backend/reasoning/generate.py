@@ -12,22 +12,21 @@ from dataclasses import replace
 
 from backend.agent.context import CALLS_LIMIT
 from backend.agent.turn import ModelReply
-from backend.models.base import ChatModel, Finished, TextDelta, ToolCall
+from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, ToolCall
 from backend.models.tagged import FORM, MALFORMED, TaggedChatModel, call_of, failed_with_tools
 from backend.models.tags import TagReader
-from backend.runtime.json_objects import Json
 from backend.tools.base import Principal
 from backend.tools.runner import Toolbox, ToolResult
 
 
 async def generate(
-    model: ChatModel, model_name: str, sys_prompt: str, messages: Sequence[Json], tools: Toolbox
+    model: ChatModel, model_name: str, sys_prompt: str, messages: Sequence[ChatMessage], tools: Toolbox
 ) -> ModelReply:
     """Ask once, with `tools` described in words. Raises `ModelUnavailable`.
 
     The reply's text is without calls, thoughts and results that the model invented.
     """
-    asked = [{"role": "system", "content": sys_prompt}, *messages]
+    asked: list[ChatMessage] = [{"role": "system", "content": sys_prompt}, *messages]
     stream = TaggedChatModel(model).stream(asked, model=model_name, tools=tools.schemas())
     async with aclosing(stream) as deltas:
         said = [delta async for delta in deltas]

@@ -22,7 +22,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.runtime.faults import decode_or_skip
 from backend.runtime.json_objects import Json, decode_object
 from backend.storage.client import RedisClient
@@ -148,7 +148,7 @@ class LoggedModel:
         return f"LoggedModel({self._model!r})"
 
     async def stream(
-        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Stream from the model, and log the call; see `ChatModel.stream`."""
         began, clock = time.time(), time.perf_counter()

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from backend.errors import ModelUnavailable
-from backend.models.base import Delta, Finished, TextDelta, ToolCall
+from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
 from backend.runtime.json_objects import Json
 
 Line = str | float | Delta | BaseException
@@ -51,12 +51,12 @@ class ScriptedModel:
         return str(self.requests[-1]["messages"][0]["content"])
 
     async def stream(
-        self, messages: Sequence[Json], *, model: str, tools: Sequence[Json] = ()
+        self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
     ) -> AsyncGenerator[Delta, None]:
         """Yield the next scene's deltas. Raises `ModelUnavailable` when no scene is left."""
         self.requests.append({"messages": [dict(m) for m in messages], "model": model, "tools": list(tools)})
         if self._improvise is not None:
-            scene = self._improvise(list(messages), list(tools))
+            scene = self._improvise([dict(message) for message in messages], list(tools))
         elif self._scenes:
             scene = self._scenes.pop(0)
         else:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import msgspec
 
 from backend.errors import PeerError
-from backend.models.base import ChatModel, Finished, TextDelta, quoted
+from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
 from backend.observability.tracing import NO_TRACER, Tracer, opened, rooted
 from backend.responders.base import PastMessage
 from backend.storage.memory import Memory
@@ -144,7 +144,10 @@ class Summaries:
 
     async def _answer(self, known: UserProfile, said: Sequence[PastMessage]) -> str:
         """Return the model's answer. Raises `ModelUnavailable`."""
-        messages = [{"role": "system", "content": TASK}, {"role": "user", "content": material(known, said)}]
+        messages: list[ChatMessage] = [
+            {"role": "system", "content": TASK},
+            {"role": "user", "content": material(known, said)},
+        ]
         parts: list[str] = []
         with opened("model", self._model_name) as span:
             span.asked(messages)

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from backend.errors import ModelUnavailable
-from backend.models.base import ChatModel, Delta, Finished, TextDelta, ToolCall
+from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
 from backend.models.chat_completions import ChatCompletions, Patience
 from backend.testing.model import ScriptedModel
 from demo.services.server import Reply, serving
 from tests.support import chat_api as api
 from tests.support.waiting import until
 
-ASK = [{"role": "user", "content": "hello"}]
+ASK: list[ChatMessage] = [{"role": "user", "content": "hello"}]
 
 SCENES: dict[str, Any] = {
     "words": ["Hel", "lo."],

@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from backend.errors import ModelUnavailable
-from backend.models.base import Delta, Finished, TextDelta, ToolCall
+from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
 from backend.models.chat_completions import ChatCompletions, Patience
 from demo.services.server import ApiServer, Reply, serving, text_reply
 from tests.support import chat_api as api
 
-ASK = [{"role": "user", "content": "hello"}]
+ASK: list[ChatMessage] = [{"role": "user", "content": "hello"}]
 HASTE = Patience(backoff_s=0.01, silence_s=0.3)
 HELLO = api.stream(api.words("Hello."), api.ended())
 

@@ -13,7 +13,7 @@ import pytest
 
 from backend.errors import BadPlugin, ModelUnavailable
 from backend.middleware.base import Amended, Asked, StepOptions, WholeTurn, step
-from backend.models.base import Finished, TextDelta, ToolCall
+from backend.models.base import ChatMessage, Finished, TextDelta, ToolCall
 from backend.storage.memory import Memory
 from backend.testing import FakeMemory, ScriptedModel, World, run_step, run_thinker, run_tool, tool_call
 from backend.thinkers.base import Manifest
@@ -129,7 +129,7 @@ async def test_an_output_the_server_would_refuse_is_an_error_here() -> None:
 
 async def test_a_scene_is_words_a_call_an_error_or_several_of_them() -> None:
     model = ScriptedModel("Hello.", tool_call("whose", a=1), ["One ", "two."], ModelUnavailable("Down."))
-    messages = [{"role": "system", "content": "Be kind."}]
+    messages: list[ChatMessage] = [{"role": "system", "content": "Be kind."}]
 
     async def request() -> list[Any]:
         return [delta async for delta in model.stream(messages, model="m")]
