@@ -41,7 +41,7 @@ ARROWS: dict[str, set[str]] = {
     "agent": {"conversation", "models", "observability", "runtime", "storage", "tools", "users"},
     "mcp": {"runtime", "settings", "tools"},
     "middleware": {"agent", "models", "notifications", "runtime", "storage", "tools", "users"},
-    "reasoning": {"agent", "conversation", "models", "runtime", "settings", "tools"},
+    "reasoning": {"agent", "conversation", "models", "settings", "tools"},
     "thinkers": {
         "agent",
         "conversation",
