@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Annotated, Literal
 
 from httpx2 import AsyncClient
-from pydantic import Field
+from pydantic import AfterValidator, AliasPath, BeforeValidator, Field
 
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Clock, Result, tool
@@ -59,16 +59,15 @@ def _request(topic: str | None, category: str | None, count: int, clock: Clock) 
     return "/top-headlines", {"category": category or "general", "country": "us", "pageSize": wanted}
 
 
-class _Source(ServiceAnswer):
-    name: str | None = None
+Text = Annotated[str, BeforeValidator(lambda text: "" if text is None else text)]
 
 
 class _Article(ServiceAnswer):
-    title: str | None = None
-    source: _Source = _Source()
-    description: str | None = None
-    published: str | None = Field(None, alias="publishedAt")
-    url: str | None = None
+    title: Text = ""
+    source: Text = Field("", validation_alias=AliasPath("source", "name"))
+    summary: Annotated[Text, AfterValidator(lambda text: text[:300])] = Field("", alias="description")
+    published: Text = Field("", alias="publishedAt")
+    url: Text = ""
 
 
 class _Articles(ServiceAnswer):
@@ -79,17 +78,9 @@ def _headlines(articles: list[_Article]) -> list[dict[str, str]]:
     """Return the articles in the order given, without withdrawn and repeated ones."""
     headlines: dict[str, dict[str, str]] = {}
     for article in articles:
-        name = article.source.name or ""
-        title = (article.title or "").removesuffix(f" - {name}").strip()
+        title = article.title.removesuffix(f" - {article.source}").strip()
         if title and title != "[Removed]":
-            headline = {
-                "title": title,
-                "source": name,
-                "summary": (article.description or "")[:300],
-                "published": article.published or "",
-                "url": article.url or "",
-            }
-            headlines.setdefault(title.casefold(), headline)
+            headlines.setdefault(title.casefold(), article.model_dump() | {"title": title})
     return list(headlines.values())
 
 

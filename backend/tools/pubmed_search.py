@@ -7,11 +7,12 @@ abstracts, which exist as XML only.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Literal
 from xml.etree import ElementTree
 
 from httpx2 import AsyncClient
-from pydantic import Field
+from pydantic import AfterValidator, AliasPath, Field, PlainSerializer
 
 from backend.errors import ToolFailed
 from backend.settings.settings import Settings
@@ -53,28 +54,30 @@ async def pubmed_search(
     if not ids:
         return Result({"articles": []})
     summaries, abstracts = await asyncio.gather(pubmed.summaries(ids), pubmed.abstracts(ids))
-    articles = [_article(id_, summary, abstracts.get(id_, "")) for id_, summary in summaries.items()]
+    articles = [
+        {"pmid": id_, **summary.model_dump(), "abstract": abstracts.get(id_, "")} for id_, summary in summaries.items()
+    ]
     return Result({"articles": articles}, citations=tuple(_citation(*found) for found in summaries.items()))
 
 
-class _Ids(ServiceAnswer):
-    idlist: list[Annotated[str, Field(pattern=r"^\d+$")]]
-
-
 class _Search(ServiceAnswer):
-    esearchresult: _Ids
+    ids: list[Annotated[str, Field(pattern=r"^\d+$")]] = Field(validation_alias=AliasPath("esearchresult", "idlist"))
 
 
 class _Author(ServiceAnswer):
     name: str = ""
 
 
+def _named(authors: Sequence[_Author]) -> str:
+    return f"{authors[0].name} and others" if len(authors) > 1 else "".join(author.name for author in authors)
+
+
 class _Summary(ServiceAnswer):
-    title: str = ""
-    source: str = ""
-    pubdate: str = ""
-    authors: tuple[_Author, ...] = ()
-    pubtype: tuple[str, ...] = ()
+    title: Annotated[str, AfterValidator(lambda title: title.rstrip("."))] = ""
+    journal: str = Field("", alias="source")
+    year: Annotated[str, AfterValidator(lambda date: date[:4])] = Field("", alias="pubdate")
+    authors: Annotated[tuple[_Author, ...], PlainSerializer(_named)] = ()
+    kinds: list[str] = Field([], alias="pubtype")
 
 
 class _Summaries(ServiceAnswer):
@@ -93,8 +96,7 @@ class _Pubmed:
             self._params["api_key"] = settings.ncbi_api_key.get_secret_value()
 
     async def ids(self, term: str, count: int) -> list[str]:
-        found = await self._get("esearch", _Search, term=term, retmax=str(count), sort="relevance")
-        return found.esearchresult.idlist
+        return (await self._get("esearch", _Search, term=term, retmax=str(count), sort="relevance")).ids
 
     async def summaries(self, ids: list[str]) -> dict[str, _Summary]:
         result = (await self._get("esummary", _Summaries, id=",".join(ids))).result
@@ -125,19 +127,6 @@ def _abstract(article: ElementTree.Element) -> tuple[str, str]:
     return article.findtext(".//PMID", ""), text
 
 
-def _article(id_: str, summary: _Summary, abstract: str) -> dict[str, str | list[str]]:
-    authors = [author.name for author in summary.authors]
-    return {
-        "pmid": id_,
-        "title": summary.title.rstrip("."),
-        "journal": summary.source,
-        "year": summary.pubdate[:4],
-        "authors": f"{authors[0]} and others" if len(authors) > 1 else "".join(authors),
-        "kinds": list(summary.pubtype),
-        "abstract": abstract,
-    }
-
-
 def _citation(id_: str, summary: _Summary) -> str:
-    where = ", ".join(filter(None, (summary.source, summary.pubdate[:4])))
-    return f"{summary.title.rstrip('.')}. {where} (https://pubmed.ncbi.nlm.nih.gov/{id_}/)"
+    where = ", ".join(filter(None, (summary.journal, summary.year)))
+    return f"{summary.title}. {where} (https://pubmed.ncbi.nlm.nih.gov/{id_}/)"

@@ -11,7 +11,7 @@ import re
 from typing import Annotated, Literal
 
 from httpx2 import AsyncClient
-from pydantic import AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, Field
 
 from backend.settings.settings import Settings
 from backend.tools.base import OURS, Result, tool
@@ -45,14 +45,25 @@ async def web_search(
         found = (await fetch_answer(http, SERVICE, url, _Brave, params, headers)).web.results
     else:
         raise refused("The web cannot be searched: neither SEARXNG_URL nor BRAVE_API_KEY is set.")
-    results = _distinct(found)[:count]
-    return Result({"results": results}, citations=tuple(f"{one['title']} ({one['url']})" for one in results))
+    distinct: dict[str, _Page] = {}
+    for page in found:
+        if page.url.startswith(("http://", "https://")):
+            distinct.setdefault(page.url.rstrip("/"), page)
+    pages = list(distinct.values())[:count]
+    results = [page.model_dump() for page in pages]
+    return Result({"results": results}, citations=tuple(f"{page.title} ({page.url})" for page in pages))
+
+
+Plain = Annotated[str, AfterValidator(lambda text: html.unescape(re.sub(r"<[^<>]*>", "", text)).strip())]
+"""Text without the markup that highlights matches."""
 
 
 class _Page(ServiceAnswer):
-    title: str = ""
+    title: Plain = ""
     url: str = ""
-    excerpt: str = Field("", validation_alias=AliasChoices("content", "description"))
+    excerpt: Annotated[Plain, AfterValidator(lambda text: text[:600])] = Field(
+        "", validation_alias=AliasChoices("content", "description")
+    )
 
 
 class _Pages(ServiceAnswer):
@@ -62,17 +73,3 @@ class _Pages(ServiceAnswer):
 class _Brave(ServiceAnswer):
     type: Literal["search"]
     web: _Pages = _Pages(results=[])  # left out when nothing was found
-
-
-def _distinct(pages: list[_Page]) -> list[dict[str, str]]:
-    """Return title, address and excerpt of each page once, without the markup that highlights matches."""
-    found: dict[str, dict[str, str]] = {}
-    for page in pages:
-        if page.url.startswith(("http://", "https://")):
-            shown = {"title": _plain(page.title), "url": page.url, "excerpt": _plain(page.excerpt)[:600]}
-            found.setdefault(page.url.rstrip("/"), shown)
-    return list(found.values())
-
-
-def _plain(text: str) -> str:
-    return html.unescape(re.sub(r"<[^<>]*>", "", text)).strip()
