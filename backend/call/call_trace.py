@@ -140,11 +140,8 @@ class CallTrace:
                 traced.outcome = event.stage
                 if first:
                     traced.at = turn.active_at = traced.span.now()
-                    _describe(traced.span, event.work)
-
-
-def _describe(span: Span, work: page.ThinkerWork | None) -> None:
-    """Note what a Thinker found. The text of an error may repeat the caller's words, so it is treated as such."""
-    span.note(source=work.source or None if work else None, citations=len(work.citations) if work else 0)
-    if work and work.error:
-        span.said(work.error)
+                    work = event.work
+                    citations = len(work.citations) if work else 0
+                    traced.span.note(source=work.source or None if work else None, citations=citations)
+                    if work and work.error:  # it may repeat the caller's words, so it is treated as such
+                        traced.span.said(work.error)

@@ -46,11 +46,18 @@ class ResponderLink:
 
         Raises `ResponderUnavailable` when no connection can be made any more.
         """
-        self.connection = await self._connected()
+        responder = self.connection = await self._connected()
         on_connected()
         while True:
-            await self._receive(self.connection)
-            self.connection = await self._connected()
+            try:
+                await responder.receive_events(self._on_event)
+            except ResponderUnavailable as error:
+                if not error.retryable:
+                    raise
+                self._on_event(ev.ResponderLost(str(error)))
+            finally:
+                await self.close()
+            responder = self.connection = await self._connected()
             self._on_event(ev.ResponderRestored())
 
     async def close(self) -> None:
@@ -58,17 +65,6 @@ class ResponderLink:
         responder, self.connection = self.connection, None
         if responder:
             await responder.close()
-
-    async def _receive(self, responder: Responder) -> None:
-        """Pass events on until the connection breaks. Raises `ResponderRejected` when no other would be accepted."""
-        try:
-            await responder.receive_events(self._on_event)
-        except ResponderUnavailable as error:
-            if not error.retryable:
-                raise
-            self._on_event(ev.ResponderLost(str(error)))
-        finally:
-            await self.close()
 
     async def _connected(self) -> Responder:
         """Return a connection that knows the conversation and what is known of the caller by now.

@@ -12,31 +12,51 @@ ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
 @dataclass(frozen=True, slots=True)
-class CallStarted:
+class Event:
+    """The base of all events."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponderEvent(Event):
+    """The base of what a Responder reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEvent(ResponderEvent):
+    """The base of what endpointing reports, ours or the provider's."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackEvent(Event):
+    """The base of what playout reports while it plays."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted(Event):
     """Transport and Responder are both connected; the conversation may begin."""
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechStarted:
+class SpeechStarted(SpeechEvent):
     """The caller's voice was detected (onset)."""
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechPaused:
+class SpeechPaused(SpeechEvent):
     """The voice fell silent; it may go on (the hangover runs). `voiced_ms` of speech so far."""
 
     voiced_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechResumed:
+class SpeechResumed(SpeechEvent):
     """The voice went on before the hangover ran out. `voiced_ms` of speech so far."""
 
     voiced_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class SpeechStopped:
+class SpeechStopped(SpeechEvent):
     """The utterance is over (endpoint): `voiced_ms` of speech, then `hangover_ms` of silence."""
 
     voiced_ms: int
@@ -44,7 +64,7 @@ class SpeechStopped:
 
 
 @dataclass(frozen=True, slots=True)
-class UserTranscribed:
+class UserTranscribed(ResponderEvent):
     """The provider's transcript of one committed utterance; may arrive after the reply has begun."""
 
     item: str
@@ -52,7 +72,7 @@ class UserTranscribed:
 
 
 @dataclass(frozen=True, slots=True)
-class UserTranscriptGrew:
+class UserTranscriptGrew(ResponderEvent):
     """A piece of that transcript."""
 
     item: str
@@ -60,7 +80,7 @@ class UserTranscriptGrew:
 
 
 @dataclass(frozen=True, slots=True)
-class InputCommitted:
+class InputCommitted(ResponderEvent):
     """The provider took the audio buffer as user item `item`, after `previous`."""
 
     item: str
@@ -68,14 +88,14 @@ class InputCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class TextTyped:
+class TextTyped(Event):
     """The caller typed instead of speaking."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyStarted:
+class ReplyStarted(ResponderEvent):
     """The provider began reply `reply`, asked for as `request` (None: it does not say)."""
 
     reply: str
@@ -83,7 +103,7 @@ class ReplyStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyAudio:
+class ReplyAudio(ResponderEvent):
     """Some 24 kHz mono PCM16 of assistant item `item` in reply `reply`."""
 
     reply: str
@@ -92,7 +112,7 @@ class ReplyAudio:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyText:
+class ReplyText(ResponderEvent):
     """Some of the words spoken in that audio."""
 
     reply: str
@@ -101,7 +121,7 @@ class ReplyText:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCalled:
+class ToolCalled(ResponderEvent):
     """A completed function call of reply `reply`; `arguments` is the model's JSON, unchecked.
 
     Arrives before the `ReplyFinished` of its reply.
@@ -114,7 +134,7 @@ class ToolCalled:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyFinished:
+class ReplyFinished(ResponderEvent):
     """The provider is done with `reply`; `detail` says why when it did not complete."""
 
     reply: str
@@ -123,7 +143,7 @@ class ReplyFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyRefused:
+class ReplyRefused(ResponderEvent):
     """The provider would not begin reply `request`; `code` is its error code."""
 
     request: str
@@ -131,7 +151,7 @@ class ReplyRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderComplained:
+class ProviderComplained(ResponderEvent):
     """Any other error event: the call goes on."""
 
     code: str
@@ -139,7 +159,7 @@ class ProviderComplained:
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkerFinished:
+class ThinkerFinished(Event):
     """A Thinker answered tool call `call` with `output`, ready for the Responder to put in its own words."""
 
     call: str
@@ -147,7 +167,7 @@ class ThinkerFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkerFailed:
+class ThinkerFailed(Event):
     """Tool call `call` has no answer: bad arguments, unknown name, failure or deadline."""
 
     call: str
@@ -155,14 +175,14 @@ class ThinkerFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkerDismissed:
+class ThinkerDismissed(Event):
     """The caller does not want tool call `call` answered any more."""
 
     call: str
 
 
 @dataclass(frozen=True, slots=True)
-class LateAnswerWanted:
+class LateAnswerWanted(Event):
     """The caller wants to hear the answer of tool call `call` that came too late; `output` holds it."""
 
     call: str
@@ -170,7 +190,7 @@ class LateAnswerWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class NoticeArrived:
+class NoticeArrived(Event):
     """A notice is to be spoken unasked: its `text`, and its id `notice`."""
 
     notice: str
@@ -178,21 +198,21 @@ class NoticeArrived:
 
 
 @dataclass(frozen=True, slots=True)
-class NoticeWithdrawn:
+class NoticeWithdrawn(Event):
     """A notice need not be spoken in this call any more: it was delivered elsewhere, or erased."""
 
     notice: str
 
 
 @dataclass(frozen=True, slots=True)
-class PlaybackStarted:
+class PlaybackStarted(PlaybackEvent):
     """The first frame of `item` left for the caller."""
 
     item: str
 
 
 @dataclass(frozen=True, slots=True)
-class PlaybackDrained:
+class PlaybackDrained(PlaybackEvent):
     """Nothing is queued any more; `played_ms` of `item`, the last one, have been played."""
 
     item: str
@@ -208,75 +228,40 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaybackFlushed:
+class PlaybackFlushed(Event):
     """Queued audio was thrown away; `items` lists, oldest first, every item not played to its end."""
 
     items: tuple[Heard, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ResponderLost:
+class ResponderLost(Event):
     """The Responder's connection broke; a new one is being made."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class ResponderRestored:
+class ResponderRestored(Event):
     """A new connection stands, with the history put back."""
 
 
 @dataclass(frozen=True, slots=True)
-class ResponderGone:
+class ResponderGone(Event):
     """No new connection can be made: the call cannot go on."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class HangUpRequested:
+class HangUpRequested(Event):
     """Somebody in charge ends the call: `reason` is e.g. 'deleted', 'shutdown', 'max_minutes'."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class TransportClosed:
+class TransportClosed(Event):
     """The caller is gone; `reason` is e.g. 'disconnected', 'network_lost'."""
 
     reason: str
-
-
-SpeechEvent = SpeechStarted | SpeechPaused | SpeechResumed | SpeechStopped
-PlaybackEvent = PlaybackStarted | PlaybackDrained
-ResponderEvent = (
-    SpeechEvent
-    | UserTranscribed
-    | UserTranscriptGrew
-    | InputCommitted
-    | ReplyStarted
-    | ReplyAudio
-    | ReplyText
-    | ToolCalled
-    | ReplyFinished
-    | ReplyRefused
-    | ProviderComplained
-)
-Event = (
-    ResponderEvent
-    | PlaybackEvent
-    | CallStarted
-    | TextTyped
-    | ThinkerFinished
-    | ThinkerFailed
-    | ThinkerDismissed
-    | LateAnswerWanted
-    | NoticeArrived
-    | NoticeWithdrawn
-    | PlaybackFlushed
-    | ResponderLost
-    | ResponderRestored
-    | ResponderGone
-    | HangUpRequested
-    | TransportClosed
-)

@@ -16,11 +16,17 @@ ThinkerStage = Literal["routed", "working", "complete", "failed", "stale", "canc
 NoticeState = Literal["waiting", "speaking", "told"]
 ToolStage = Literal["started", "finished", "failed"]
 
+
+@dataclass(frozen=True, slots=True)
+class PageEvent:
+    """The base of all events; records that only stand inside an event have another."""
+
+
 # --- a call -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class SessionStarted:
+class SessionStarted(PageEvent):
     """The Responder is connected and the call has begun."""
 
     session_id: str
@@ -36,21 +42,21 @@ class SessionStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionEnded:
+class SessionEnded(PageEvent):
     """The session is over; nothing follows. `docs/api.md` lists the reasons."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class FloorChanged:
+class FloorChanged(PageEvent):
     """The floor passed to somebody else; `floor` is a value of `Floor`."""
 
     floor: str
 
 
 @dataclass(frozen=True, slots=True)
-class UserItemAdded:
+class UserItemAdded(PageEvent):
     """The provider made an item of the caller's audio: its words follow, perhaps after the reply has begun."""
 
     item_id: str
@@ -58,7 +64,7 @@ class UserItemAdded:
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptDelta:
+class TranscriptDelta(PageEvent):
     """More words of an item were transcribed or generated."""
 
     role: Role
@@ -67,7 +73,7 @@ class TranscriptDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyWorded:
+class ReplyWorded(PageEvent):
     """All words of an assistant item are generated; the caller has not necessarily heard them."""
 
     item_id: str
@@ -75,7 +81,7 @@ class ReplyWorded:
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptCompleted:
+class TranscriptCompleted(PageEvent):
     """An item is final: what the caller said, or what the caller heard to its end."""
 
     role: Role
@@ -84,7 +90,7 @@ class TranscriptCompleted:
 
 
 @dataclass(frozen=True, slots=True)
-class TranscriptInterrupted:
+class TranscriptInterrupted(PageEvent):
     """The caller heard only `heard` of the `content` that was generated for an assistant item."""
 
     item_id: str
@@ -93,7 +99,7 @@ class TranscriptInterrupted:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaybackFinished:
+class PlaybackFinished(PageEvent):
     """Nothing is left to play after `played_ms` of assistant item `item_id`."""
 
     item_id: str
@@ -101,7 +107,7 @@ class PlaybackFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnMeasured:
+class TurnMeasured(PageEvent):
     """The legs of one turn in milliseconds, from the caller's last sound to the first sound of the reply.
 
     The first five add up to `total_ms`; `first_token_ms` is the part of `first_audio_ms` before the first word.
@@ -118,21 +124,21 @@ class TurnMeasured:
 
 
 @dataclass(frozen=True, slots=True)
-class IdleNudged:
+class IdleNudged(PageEvent):
     """The caller was silent for `idle_s` seconds and is asked whether they are still there."""
 
     idle_s: int
 
 
 @dataclass(frozen=True, slots=True)
-class IdleDisconnected:
+class IdleDisconnected(PageEvent):
     """The caller was silent for `idle_s` seconds and the call ends with a goodbye."""
 
     idle_s: int
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorShown:
+class ErrorShown(PageEvent):
     """Something failed, with what the user can do about it."""
 
     message: str
@@ -140,7 +146,7 @@ class ErrorShown:
 
 
 @dataclass(frozen=True, slots=True)
-class EventsMissed:
+class EventsMissed(PageEvent):
     """The reader came too late for `missed` events, which are not kept any more."""
 
     missed: int
@@ -178,7 +184,7 @@ class ToolProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class ThinkerChanged:
+class ThinkerChanged(PageEvent):
     """The work on one tool call reached another stage.
 
     The turn machine knows the call's id only; who runs the Thinkers adds `work`, None for a call that was forgotten.
@@ -207,7 +213,7 @@ class NoticeContent:
 
 
 @dataclass(frozen=True, slots=True)
-class NoticeChanged:
+class NoticeChanged(PageEvent):
     """A notice waits, is being spoken, or has been delivered (`told` on the page)."""
 
     notice_id: str
@@ -217,7 +223,7 @@ class NoticeChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class ReminderChanged:
+class ReminderChanged(PageEvent):
     """A reminder was set, canceled or delivered; `way` says how it was delivered (call, page, webhook)."""
 
     reminder_id: str
@@ -226,7 +232,7 @@ class ReminderChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionMade:
+class DecisionMade(PageEvent):
     """The coordinator decided something; the notice `decision-{id}` says it to the user."""
 
     id: str
@@ -247,7 +253,7 @@ class TaskFindings:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskChanged:
+class TaskChanged(PageEvent):
     """A background task moved on: queued, running, progress, retrying, done, failed or canceled."""
 
     task_id: str
@@ -259,7 +265,7 @@ class TaskChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class UserContextChanged:
+class UserContextChanged(PageEvent):
     """The profile of the user has changed; `GET /api/me` returns the new one."""
 
 
@@ -267,7 +273,7 @@ class UserContextChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class ChatTurnStarted:
+class ChatTurnStarted(PageEvent):
     """A typed message is being answered in this conversation and mode."""
 
     conversation_id: str | None
@@ -276,21 +282,21 @@ class ChatTurnStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class ChatStateChanged:
+class ChatStateChanged(PageEvent):
     """The agent moved on; `state` is a value of `agent.events.State`."""
 
     state: str
 
 
 @dataclass(frozen=True, slots=True)
-class TokenGenerated:
+class TokenGenerated(PageEvent):
     """The model produced more words of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallStarted:
+class ToolCallStarted(PageEvent):
     """The model called a tool; `arguments` is its JSON, unchecked."""
 
     id: str
@@ -299,7 +305,7 @@ class ToolCallStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallFinished:
+class ToolCallFinished(PageEvent):
     """A tool answered; `content` is JSON, cut to a length, and `error` names the kind of failure."""
 
     id: str
@@ -311,37 +317,7 @@ class ToolCallFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class ChatTurnFinished:
+class ChatTurnFinished(PageEvent):
     """The typed message is answered; `reply` is the body that a request without a stream gets."""
 
     reply: Mapping[str, object]
-
-
-PageEvent = (
-    SessionStarted
-    | SessionEnded
-    | FloorChanged
-    | UserItemAdded
-    | TranscriptDelta
-    | ReplyWorded
-    | TranscriptCompleted
-    | TranscriptInterrupted
-    | PlaybackFinished
-    | TurnMeasured
-    | IdleNudged
-    | IdleDisconnected
-    | ErrorShown
-    | EventsMissed
-    | ThinkerChanged
-    | NoticeChanged
-    | ReminderChanged
-    | DecisionMade
-    | TaskChanged
-    | UserContextChanged
-    | ChatTurnStarted
-    | ChatStateChanged
-    | TokenGenerated
-    | ToolCallStarted
-    | ToolCallFinished
-    | ChatTurnFinished
-)

@@ -62,8 +62,6 @@ from backend.conversation.machine.state import Act, Deadlines, Floor, State
 from backend.conversation.notices import Notices
 from backend.conversation.page_events import ErrorShown
 
-__all__ = ["Floor", "TurnMachine"]
-
 
 class TurnMachine:
     """The turn-taking of one conversation."""

@@ -107,7 +107,7 @@ class JitterBuffer:
         out: list[Delivery] = []
         if self._next_sequence is None:
             self._begin(sequence, timestamp)
-        elif self._is_restart(sequence):
+        elif abs(_difference(sequence, self._next_sequence, 16)) > MAX_GAP:
             self._give_up(out, everything=True)
             self.restarts += 1
             self._begin(sequence, timestamp)
@@ -116,7 +116,7 @@ class JitterBuffer:
         self.received += 1
         self.held[sequence] = _Held(timestamp, payload, now)
         self._deliver(out)
-        while self.held and self._held_samples() >= self._max_wait_samples:
+        while self.held and sum(packet_samples(one.payload) for one in self.held.values()) >= self._max_wait_samples:
             self._give_up(out)
         return out
 
@@ -137,10 +137,6 @@ class JitterBuffer:
         self._next_sequence = sequence
         self._next_timestamp = timestamp
         self._delivered.clear()
-
-    def _is_restart(self, sequence: int) -> bool:
-        assert self._next_sequence is not None
-        return abs(_difference(sequence, self._next_sequence, 16)) > MAX_GAP
 
     def _is_old(self, sequence: int) -> bool:
         """Count and refuse what was delivered, declared lost, or is held already."""
@@ -174,26 +170,20 @@ class JitterBuffer:
         """Declare the packets before the first held one lost, and deliver from there on."""
         while self.held:
             first = min(self.held, key=self._ahead)
-            for _ in range(self._ahead(first)):
-                out.append(Lost(self._last_duration))
-                self.lost += 1
-            self._next_timestamp = self._timestamp_after_loss(self._ahead(first), self.held[first].timestamp)
+            missing, timestamp = self._ahead(first), self.held[first].timestamp
+            out += [Lost(self._last_duration)] * missing
+            self.lost += missing
+            # The lost packets end where we guess, but at most where the next one begins.
+            guess = (self._next_timestamp + missing * self._last_duration) & 0xFFFFFFFF
+            self._next_timestamp = guess if _difference(timestamp, guess, 32) > 0 else timestamp
             self._next_sequence = first
             self._deliver(out)
             if not everything:
                 return
 
-    def _timestamp_after_loss(self, packets: int, timestamp: int) -> int:
-        """Return where the lost packets end by our guess, at most where the next one begins."""
-        guess = (self._next_timestamp + packets * self._last_duration) & 0xFFFFFFFF
-        return guess if _difference(timestamp, guess, 32) > 0 else timestamp
-
     def _ahead(self, sequence: int) -> int:
         assert self._next_sequence is not None
         return (sequence - self._next_sequence) & 0xFFFF
-
-    def _held_samples(self) -> int:
-        return sum(packet_samples(held.payload) for held in self.held.values())
 
 
 def packet_samples(payload: bytes) -> int:

@@ -75,7 +75,37 @@ class CodecFailed(VoiceError):
     """libopus refused what we asked of it: a mistake of ours, or no memory."""
 
 
-class OpusEncoder:
+class _Native:
+    """The state that libopus keeps of one encoder or decoder."""
+
+    def __init__(self, kind: str, *parameters: int) -> None:
+        self._state: int | None = None
+        self._opus = load_opus()
+        self._destroy = getattr(self._opus, f"opus_{kind}_destroy")
+        error = ctypes.c_int()
+        create = getattr(self._opus, f"opus_{kind}_create")
+        self._state = create(SAMPLE_RATE, _CHANNELS, *parameters, ctypes.byref(error))
+        self._check(error.value)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release the native state. Safe to call twice."""
+        if self._state is not None:
+            self._destroy(self._state)
+            self._state = None
+
+    def _check(self, code: int) -> None:
+        if code < 0:
+            raise CodecFailed(f"libopus: {self._reason(code)}")
+
+    def _reason(self, code: int) -> str:
+        reason: bytes = self._opus.opus_strerror(code)
+        return reason.decode("ascii", "replace")
+
+
+class OpusEncoder(_Native):
     """One call's outgoing speech. Raises `MissingLibrary` without libopus, `CodecFailed` on bad parameters.
 
     Complexity 0 at 40 kbit/s is where cost and quality balance: as near to the original as complexity 5 at 32 kbit/s,
@@ -99,22 +129,15 @@ class OpusEncoder:
 
         With `pauses`, packets of 1 or 2 bytes come out while nobody speaks: the first says so, others need not be sent.
         """
-        self._state: int | None = None
-        self._opus = load_opus()
+        super().__init__("encoder", _APPLICATION_VOIP)
         self._packet = ctypes.create_string_buffer(MAX_PACKET_BYTES)
         self._written = memoryview(self._packet)
-        error = ctypes.c_int()
-        self._state = self._opus.opus_encoder_create(SAMPLE_RATE, _CHANNELS, _APPLICATION_VOIP, ctypes.byref(error))
-        _check(self._opus, error.value)
         self._bitrate = bitrate
         self._set(_SET_COMPLEXITY, complexity)
         self._set(_SET_PACKET_LOSS_PERC, expected_loss_percent)
         self._set(_SET_DTX, int(pauses))
         self.set_fec(True)
         self._silent_frames = RESTING_AFTER  # a new encoder is at rest
-
-    def __del__(self) -> None:
-        self.close()
 
     def set_fec(self, wanted: bool) -> None:
         """Switch redundancy: whether packets carry what is needed to rebuild the one before. At first they do."""
@@ -131,7 +154,7 @@ class OpusEncoder:
         if self._state is None or len(frame) != 2 * FRAME_SAMPLES:
             raise CodecFailed("the encoder is closed" if self._state is None else "a frame is 960 bytes")
         size = self._opus.opus_encode(self._state, frame, FRAME_SAMPLES, self._packet, MAX_PACKET_BYTES)
-        _check(self._opus, size)
+        self._check(size)
         self._silent_frames = 0
         return self._written[:size].tobytes()
 
@@ -144,30 +167,17 @@ class OpusEncoder:
         self._silent_frames = silent_frames + 1
         return packet
 
-    def close(self) -> None:
-        """Release the native state. Safe to call twice."""
-        if self._state is not None:
-            self._opus.opus_encoder_destroy(self._state)
-            self._state = None
-
     def _set(self, request: int, value: int) -> None:
-        _check(self._opus, self._opus.opus_encoder_ctl(self._state, request, value))
+        self._check(self._opus.opus_encoder_ctl(self._state, request, value))
 
 
-class OpusDecoder:
+class OpusDecoder(_Native):
     """One call's incoming speech. Every method returns 24 kHz mono PCM16."""
 
     def __init__(self) -> None:
-        self._state: int | None = None
-        self._opus = load_opus()
+        super().__init__("decoder")
         self._pcm = ctypes.create_string_buffer(MAX_DECODED_SAMPLES * 2)
         self._sound = memoryview(self._pcm)
-        error = ctypes.c_int()
-        self._state = self._opus.opus_decoder_create(SAMPLE_RATE, _CHANNELS, ctypes.byref(error))
-        _check(self._opus, error.value)
-
-    def __del__(self) -> None:
-        self.close()
 
     def decode(self, packet: bytes) -> bytes:
         """Return the packet's sound: 2.5 to 120 ms, stereo mixed down. Raises `BadPacket`."""
@@ -185,19 +195,13 @@ class OpusDecoder:
         """Return a plausible continuation of what was decoded last, `samples` long, fading when repeated."""
         return self._decode(None, _whole_steps(samples), recover=0)
 
-    def close(self) -> None:
-        """Release the native state. Safe to call twice."""
-        if self._state is not None:
-            self._opus.opus_decoder_destroy(self._state)
-            self._state = None
-
     def _decode(self, packet: bytes | None, samples: int, *, recover: int) -> bytes:
         if self._state is None:
             raise CodecFailed("the decoder is closed")
         size = 0 if packet is None else len(packet)
         decoded = self._opus.opus_decode(self._state, packet, size, self._pcm, samples, recover)
         if decoded < 0:
-            raise BadPacket(f"libopus: {_reason(self._opus, decoded)}")
+            raise BadPacket(f"libopus: {self._reason(decoded)}")
         return self._sound[: 2 * decoded].tobytes()
 
 
@@ -252,13 +256,3 @@ def _declare(opus: ctypes.PyDLL) -> ctypes.PyDLL:
 def _whole_steps(samples: int) -> int:
     steps = max(1, round(samples / _SMALLEST_STEP))
     return min(steps * _SMALLEST_STEP, MAX_DECODED_SAMPLES)
-
-
-def _check(opus: ctypes.PyDLL, code: int) -> None:
-    if code < 0:
-        raise CodecFailed(f"libopus: {_reason(opus, code)}")
-
-
-def _reason(opus: ctypes.PyDLL, code: int) -> str:
-    reason: bytes = opus.opus_strerror(code)
-    return reason.decode("ascii", "replace")

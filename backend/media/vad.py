@@ -107,7 +107,7 @@ class Engine(Protocol):
         ...
 
 
-class RestingVad:
+class RestingVad(Vad):
     """A detector that rests while its caller's microphone is no louder than the room, and where the answer is known.
 
     When somebody speaks it first catches up with the last of what it has not heard: pauses within a word are as if it
@@ -147,11 +147,10 @@ class RestingVad:
         return 0.0
 
     def close(self) -> None:
-        """Release the detector. Safe to call twice."""
         self._vad.close()
 
 
-class HopVad:
+class HopVad(Vad):
     """A detector made of an engine: gives frames the engine's rate and cuts them into its hops.
 
     Hops do not end where frames do. Between utterances each frame therefore also gets a look at the hop that ends with
@@ -197,7 +196,6 @@ class HopVad:
             yield self._engine.score_hop(bytes(pcm[: self._window]))
 
     def close(self) -> None:
-        """Release the engine. Safe to call twice."""
         self._engine.close()
 
 

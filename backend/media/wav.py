@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import wave
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +28,6 @@ class BadWav(BadRequest):
     hint = "Give a PCM WAV file: 8 to 48 kHz, mono or stereo, 8, 16, 24 or 32 bits."
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
-    channels: int
-    rate: int
-    bits: int
-
-
 def read_wav(path: str | Path) -> bytes:
     """Return the file's sound as 24 kHz mono PCM16. Raises `BadWav`."""
     try:
@@ -45,9 +37,8 @@ def read_wav(path: str | Path) -> bytes:
     chunks = dict(_chunks(content, str(path)))
     if b"fmt " not in chunks or b"data" not in chunks:
         raise BadWav(f"{path} is not a complete WAV file.")
-    form = _format(chunks[b"fmt "], str(path))
-    mono = _mono(chunks[b"data"], form)
-    return resample(mono, form.rate, SAMPLE_RATE)
+    channels, rate, bits = _format(chunks[b"fmt "], str(path))
+    return resample(_mono(chunks[b"data"], channels, bits), rate, SAMPLE_RATE)
 
 
 def write_wav(path: str | Path, pcm: bytes, rate: int = SAMPLE_RATE) -> None:
@@ -75,7 +66,8 @@ def _chunks(content: bytes, path: str) -> Iterator[tuple[bytes, bytes]]:
         at += 8 + size + size % 2
 
 
-def _format(chunk: bytes, path: str) -> _Format:
+def _format(chunk: bytes, path: str) -> tuple[int, int, int]:
+    """Return channels, samples per second and bits of a sample."""
     if len(chunk) < 16:
         raise BadWav(f"{path} is not a complete WAV file.")
     code, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", chunk)
@@ -85,13 +77,13 @@ def _format(chunk: bytes, path: str) -> _Format:
         raise BadWav(f"{path} is compressed or floating-point (format {code}).")
     if not (8_000 <= rate <= 48_000 and channels in (1, 2) and bits in (8, 16, 24, 32)):
         raise BadWav(f"{path} has {channels} channels of {bits} bits at {rate} Hz.")
-    return _Format(channels, rate, bits)
+    return channels, rate, bits
 
 
-def _mono(data: bytes, form: _Format) -> bytes:
-    width = form.channels * form.bits // 8
-    samples = _sixteen_bits(data[: len(data) // width * width], form.bits)
-    if form.channels == 1:
+def _mono(data: bytes, channels: int, bits: int) -> bytes:
+    width = channels * bits // 8
+    samples = _sixteen_bits(data[: len(data) // width * width], bits)
+    if channels == 1:
         return samples.astype("<i2").tobytes()
     both = samples.reshape(-1, 2).astype(np.int32)
     middle: NDArray[np.int32] = (both[:, 0] + both[:, 1]) >> 1

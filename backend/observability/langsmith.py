@@ -15,7 +15,7 @@ import httpx2
 from backend.errors import TracingUnavailable
 from backend.observability.langsmith_runs import payload
 from backend.observability.trace_exporter import ExportLimits, TraceExporter
-from backend.observability.trace_records import Record, RecordedSpan
+from backend.observability.trace_records import Record, RecordedSpan, Trace
 from backend.observability.tracing import Kind, Tracer
 
 TIMEOUT = httpx2.Timeout(5.0, connect=3.0)
@@ -52,8 +52,7 @@ class LangSmithTracer(Tracer):
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> RecordedSpan:
         """Open the outermost span of a new trace, and send its beginning."""
-        keep = self.exporter.enqueue
-        span = RecordedSpan(kind, name, session_id=session_id, keep=keep, content=self._content)
+        span = RecordedSpan(kind, name, Trace(session_id, self.exporter.enqueue, self._content))
         span.announce()
         return span
 

@@ -61,34 +61,29 @@ class Record(NamedTuple):
     said: TracedWords
 
 
-Keep = Callable[[Record], None]
-"""Takes a record; returns at once."""
+class Trace(NamedTuple):
+    """The facts that all spans of one trace share."""
+
+    session_id: str
+    keep: Callable[[Record], None]
+    """Takes a record; returns at once."""
+    content: bool
+    """Whether words are traced, and not only counted."""
 
 
 class RecordedSpan(Span):
     """A span that is recorded."""
 
     __slots__ = (
-        *("_asked", "_content", "_facts", "_keep", "_kind", "_name", "_over", "_path", "_said", "_session_id"),
-        *("_skew", "_tokens", "_under"),
+        *("_asked", "_facts", "_kind", "_name", "_over", "_path", "_said", "_skew", "_tokens", "_trace", "_under"),
     )
 
     def __init__(
-        self,
-        kind: Kind,
-        name: str,
-        *,
-        session_id: str,
-        keep: Keep,
-        content: bool,
-        under: RecordedSpan | None = None,
-        ago_ms: float = 0,
+        self, kind: Kind, name: str, trace: Trace, under: RecordedSpan | None = None, ago_ms: float = 0
     ) -> None:
         self._kind = kind
         self._name = name
-        self._session_id = session_id
-        self._keep = keep
-        self._content = content
+        self._trace = trace
         self._under = under
         # One wall-clock reading per trace: a clock that is set back in mid-call must not turn times inside out.
         self._skew: int = under._skew if under else time.time_ns() - time.perf_counter_ns()
@@ -107,15 +102,7 @@ class RecordedSpan(Span):
         self._record(None, None)
 
     def open(self, kind: Kind, name: str, *, ago_ms: float = 0) -> RecordedSpan:
-        return RecordedSpan(
-            kind,
-            name,
-            session_id=self._session_id,
-            keep=self._keep,
-            content=self._content,
-            under=self,
-            ago_ms=ago_ms,
-        )
+        return RecordedSpan(kind, name, self._trace, self, ago_ms)
 
     def rename(self, name: str) -> None:
         self._name = name
@@ -124,10 +111,10 @@ class RecordedSpan(Span):
         self._facts.update(facts)
 
     def asked(self, words: Words) -> None:
-        self._asked = self._asked.plus(words, content=self._content)
+        self._asked = self._asked.plus(words, content=self._trace.content)
 
     def said(self, words: Words) -> None:
-        self._said = self._said.plus(words, content=self._content)
+        self._said = self._said.plus(words, content=self._trace.content)
 
     def spent(self, tokens: int) -> None:
         span: RecordedSpan | None = self
@@ -144,8 +131,8 @@ class RecordedSpan(Span):
             self._record(max(at or self.now(), self._path[-1].began), outcome)
 
     def _record(self, ended: int | None, outcome: Outcome | None) -> None:
-        about = self._session_id, self._path, self._kind, self._name
-        self._keep(Record(*about, ended, outcome, self._tokens, dict(self._facts), self._asked, self._said))
+        about = self._trace.session_id, self._path, self._kind, self._name
+        self._trace.keep(Record(*about, ended, outcome, self._tokens, dict(self._facts), self._asked, self._said))
 
 
 def new_id(began: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import fields
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -46,7 +46,7 @@ NAMES: dict[type[page.PageEvent], str] = {
     page.ToolCallFinished: "tool_result",
     page.ChatTurnFinished: "final",
 }
-_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in (*get_args(page.PageEvent), page.ThinkerWork)}
+_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in (*NAMES, page.ThinkerWork)}
 
 
 class PageMessage(NamedTuple):

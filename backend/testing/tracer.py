@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.observability.trace_records import Record, RecordedSpan
+from backend.observability.trace_records import Record, RecordedSpan, Trace
 from backend.observability.tracing import Kind, Tracer
 
 
@@ -20,7 +20,7 @@ class FakeTracer(Tracer):
 
     def session(self, session_id: str, kind: Kind = "session", name: str = "session") -> RecordedSpan:
         """Begin the root span of a session."""
-        span = RecordedSpan(kind, name, session_id=session_id, keep=self.records.append, content=self._content)
+        span = RecordedSpan(kind, name, Trace(session_id, self.records.append, self._content))
         span.announce()
         return span
 

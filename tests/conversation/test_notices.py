@@ -5,8 +5,8 @@ from __future__ import annotations
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
+from backend.conversation.machine.state import Floor
 from backend.conversation.page_events import NoticeChanged
-from backend.conversation.turn import Floor
 from tests.conversation.test_turn import Story, purposes
 
 NEWS = ev.NoticeArrived("n1", "The research is done: bees dance.")

@@ -8,6 +8,7 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Clip, Command, Purpose
 from backend.conversation.limits import TurnLimits
+from backend.conversation.machine.state import Floor
 from backend.conversation.page_events import (
     ErrorShown,
     IdleNudged,
@@ -15,7 +16,7 @@ from backend.conversation.page_events import (
     TranscriptInterrupted,
     TurnMeasured,
 )
-from backend.conversation.turn import Floor, TurnMachine
+from backend.conversation.turn import TurnMachine
 
 MS = 48
 T = TypeVar("T")

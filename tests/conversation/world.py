@@ -14,9 +14,10 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
+from backend.conversation.machine.state import Floor
 from backend.conversation.notices import HEARD_SHARE
 from backend.conversation.page_events import ThinkerChanged
-from backend.conversation.turn import Floor, TurnMachine
+from backend.conversation.turn import TurnMachine
 
 MS = 48
 """Bytes of audio in a millisecond."""

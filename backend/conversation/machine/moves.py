@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.conversation import commands as do
 from backend.conversation import page_events as page
-from backend.conversation.commands import Clip, Purpose
+from backend.conversation.commands import Clip
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, Phase, State
 from backend.conversation.spoken import SpokenItem
 
@@ -86,18 +86,7 @@ def leave(s: State, reason: str, clip: Clip, now: float) -> None:
     play_clip(s, clip)
 
 
-def leave_idle(s: State, now: float) -> None:
-    """Have the Responder say goodbye to a silent caller, and hang up unless the caller then speaks."""
-    s.leaving = IDLE
-    s.leave_by = now + s.limits.goodbye_within_s
-    s.want(Purpose.GOODBYE)
-
-
 def deadlines(s: State) -> Deadlines:
     """Yield when the goodbye has taken long enough."""
     if s.leaving:
-        yield s.leave_by, _leave_now
-
-
-def _leave_now(s: State, now: float) -> None:
-    close(s, s.leaving or IDLE)
+        yield s.leave_by, lambda s, _: close(s, s.leaving or IDLE)

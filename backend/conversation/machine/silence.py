@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
-from backend.conversation.machine.moves import apologise, cancel_reply, leave_idle, play_clip
-from backend.conversation.machine.state import Deadlines, State
+from backend.conversation.machine.moves import apologise, cancel_reply, play_clip
+from backend.conversation.machine.state import IDLE, Deadlines, State
 
 
 def on_call_started(s: State, now: float) -> None:
@@ -58,7 +58,9 @@ def _nudge(s: State, now: float) -> None:
 
 def _say_goodbye(s: State, now: float) -> None:
     s.publish(page.IdleDisconnected(_idle_s(s, now)))
-    leave_idle(s, now)
+    s.leaving = IDLE  # unless the caller then speaks
+    s.leave_by = now + s.limits.goodbye_within_s
+    s.want(Purpose.GOODBYE)
 
 
 def _idle_s(s: State, now: float) -> int:

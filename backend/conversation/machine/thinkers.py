@@ -31,14 +31,24 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
     s.commands.append(do.RunThinker(event.call, event.name, event.arguments))
 
 
-def on_finished(s: State, call_id: str, output: str) -> None:
+def on_finished(s: State, call_id: str, output: str, outcome: page.ThinkerStage = "complete") -> None:
     """Submit a Thinker's answer; it is spoken if it came in time."""
-    _answered(s, call_id, output, "complete")
+    call = s.calls.answer(call_id)
+    if call is None:
+        return
+    _submit(s, call, output)
+    if call.turn != s.turn:
+        call.state = ToolCallState.STALE
+        s.publish(page.ThinkerChanged(call_id, "stale"))
+        return
+    s.publish(page.ThinkerChanged(call_id, outcome))
+    if ToolCallState.RUNNING not in s.calls.states_of(call.group):
+        s.want(Purpose.RESULT)
 
 
 def on_failed(s: State, call_id: str, reason: str) -> None:
     """Submit that a Thinker has no answer."""
-    _answered(s, call_id, json.dumps({"error": reason}), "failed")
+    on_finished(s, call_id, json.dumps({"error": reason}), "failed")
 
 
 def on_dismissed(s: State, call_id: str, now: float) -> None:
@@ -86,20 +96,6 @@ def overtake(s: State) -> None:
         del s.asked_for[call]
     for call in (*s.calls.move_answered(ToolCallState.STALE), *overtaken):
         s.publish(page.ThinkerChanged(call, "stale"))
-
-
-def _answered(s: State, call_id: str, output: str, outcome: page.ThinkerStage) -> None:
-    call = s.calls.answer(call_id)
-    if call is None:
-        return
-    _submit(s, call, output)
-    if call.turn != s.turn:
-        call.state = ToolCallState.STALE
-        s.publish(page.ThinkerChanged(call_id, "stale"))
-        return
-    s.publish(page.ThinkerChanged(call_id, outcome))
-    if ToolCallState.RUNNING not in s.calls.states_of(call.group):
-        s.want(Purpose.RESULT)
 
 
 def _submit(s: State, call: ToolCallEntry, output: str) -> None:
