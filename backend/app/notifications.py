@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 from redis.asyncio import Redis
 
@@ -18,7 +19,7 @@ from backend.notifications.service import ReminderScheduler, ReminderService
 from backend.notifications.webhooks import WebhookClient, split_hosts
 from backend.sessions.page_json import shown_by
 from backend.settings.agent import PipelineSettings
-from backend.settings.notifications import NotificationSettings
+from backend.settings.tasks import NotificationSettings
 from backend.storage.memory import Memory
 from backend.storage.pubsub import PubSub
 
@@ -56,7 +57,11 @@ async def open_notifications(
         webhook = webhook_of(settings, "NOTIFICATIONS__WEBHOOK") if delivers else None
         if webhook is not None:
             stack.push_async_callback(webhook.close)
-        dispatcher = NotificationDispatcher(notices, pubsub)
+
+        def on_delivered(user_id: str, notice_id: str, way: Literal["call", "page"]) -> None:
+            delivery.on_delivered(user_id, notice_id, way)
+
+        dispatcher = NotificationDispatcher(notices, pubsub, on_delivered)
         stack.push_async_callback(dispatcher.close)
         delivery = ReminderDelivery(
             reminders,
@@ -66,7 +71,6 @@ async def open_notifications(
             clock,
         )
         stack.push_async_callback(delivery.close)
-        dispatcher.on_delivered(delivery.on_delivered)
         scheduler = ReminderScheduler(reminders, delivery, clock)
         if delivers and settings.deliver == "on_time":
             scheduler.start()

@@ -11,8 +11,8 @@ from types import FrameType
 import uvicorn
 from rich.console import Console
 
-from backend.app.listening import bound_socket, shown_url
 from backend.app.main import App, open_app
+from backend.app.worker_processes import bound_socket
 from backend.runtime.supervisor import event_or_timeout
 from backend.settings.settings import Settings
 
@@ -91,8 +91,10 @@ class Server(uvicorn.Server):
 
 
 def _announce(app: App, listening: socket.socket) -> None:
+    host, port = listening.getsockname()[:2]
+    shown = "localhost" if host in ("127.0.0.1", "0.0.0.0", "::", "::1") else host  # as people type it
     console = Console(highlight=False)
-    console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]{shown_url(listening)}[/]\n")
+    console.print(f"\n[bold]responder-thinker[/bold] is on  [bold cyan]http://{shown}:{port}[/]\n")
     for line in app.banner:
         console.print(f"  {line}", markup=False, soft_wrap=True)
     console.print("\n  Ctrl-C ends it.\n")

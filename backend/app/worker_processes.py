@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from backend.app.demo import Demo
-from backend.app.listening import bound_socket
 from backend.errors import SetupError
 from backend.http.secret_key import secret_key
 from backend.runtime.child_process import ChildProcess, Command, Limits
@@ -33,24 +33,19 @@ async def supervise(settings: Settings, host: str, port: int, log_level: str) ->
         options = ["--host", host, "--port", str(held.getsockname()[1]), "--log-level", log_level]
         async with _shared(settings) as environment:
             limits = Limits(end_within_s=END_WITHIN_S + settings.drain_s, final_statuses={SETUP_FAILED})
-            commands = [_ServeCommand(options, environment, announce=n == 0) for n in range(settings.workers)]
-            await _run(
-                [ChildProcess(f"server process {n + 1}", each, limits=limits) for n, each in enumerate(commands)]
-            )
+            commands = [_serve(options, environment, announce=n == 0) for n in range(settings.workers)]
+            await _run([ChildProcess(f"server process {n}", each, limits=limits) for n, each in enumerate(commands, 1)])
 
 
-class _ServeCommand:
-    """The command of a server process; the first process announces the address, when it starts for the first time."""
+def _serve(options: list[str], environment: dict[str, str], *, announce: bool) -> Callable[[], Command]:
+    """Return the command of a server process, which announces the address, if at all, when it starts first."""
+    announcing = iter(["--announce"] if announce else [])
 
-    def __init__(self, options: list[str], environment: dict[str, str], *, announce: bool) -> None:
-        self._options = options
-        self._environment = environment
-        self._announce = announce
+    def command() -> Command:
+        serve = [sys.executable, "-m", "backend.app.cli", "serve", "--shared-port", next(announcing, "--no-announce")]
+        return Command([*serve, *options], env=environment)
 
-    def __call__(self) -> Command:
-        announce, self._announce = "--announce" if self._announce else "--no-announce", False
-        serve = [sys.executable, "-m", "backend.app.cli", "serve", "--shared-port", announce]
-        return Command([*serve, *self._options], env=self._environment)
+    return command
 
 
 async def _run(workers: list[ChildProcess]) -> None:
@@ -101,3 +96,18 @@ async def _shared(settings: Settings) -> AsyncIterator[dict[str, str]]:
             await demo.start()
             environment["OFFLINE_URL"] = demo.url
         yield environment
+
+
+def bound_socket(host: str, port: int, *, shared: bool) -> socket.socket:
+    """Return a socket bound to the address, not listening yet. Raises `SetupError`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT if shared else socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise SetupError(
+            f"Cannot listen on {host}:{port}: {error.strerror}.", hint="Choose another with --port or --host."
+        ) from error
+    return bound

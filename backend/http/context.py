@@ -150,7 +150,6 @@ class Services:
     """All sessions, wherever they are."""
     memory: Memory
     chat: Chat
-    """Typed turns."""
     embedder: Embedder
     accept_offer: AcceptOffer
     attach_socket: Callable[[WebSocket], Transport]
@@ -163,9 +162,7 @@ class Services:
     frontend: Path
     """The folder of the page; when it is missing only the API is served."""
     tasks: TaskService
-    """Background tasks."""
     model_calls: ModelCallLog
-    """The log of model calls made for background tasks."""
     coordinator: CoordinatorService
     notices: NotificationDispatcher
     pages: PageStreams
@@ -179,6 +176,5 @@ class Services:
     endpoints: Mapping[str, ASGIApp]
     """The MCP endpoints, by path."""
     metrics: CallMetrics
-    """The numbers of `/metrics`."""
     reasoner: Reasoner | None
     """Answers `POST /api/reasoning`."""

@@ -44,9 +44,6 @@ from backend.users.profile_updates import (
 CHANGES_LIMIT = 50
 """Changes one request may hold."""
 
-Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=INSTRUCTION_CHARS)]
-Fact = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=FACT_CHARS)]
-
 
 class _Change(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -79,7 +76,7 @@ class ChangeFact(_Change):
     """Adds or forgets something worth knowing, in a few words."""
 
     op: Literal["add_fact", "drop_fact"]
-    text: Fact
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=FACT_CHARS)]
 
 
 class Summarise(_Change):
@@ -93,7 +90,7 @@ class ChangeInstruction(_Change):
     """Adds or drops one way in which the caller wants to be answered from now on."""
 
     op: Literal["add_instruction", "drop_instruction"]
-    text: Instruction
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=INSTRUCTION_CHARS)]
 
 
 Change = Annotated[SetOne | DropOne | Watch | ChangeFact | Summarise | ChangeInstruction, Field(discriminator="op")]

@@ -111,13 +111,16 @@ class Subscription:
 class NotificationDispatcher:
     """This process's dispatcher. Construct it before its pub/sub connection begins. Close it after all calls."""
 
-    def __init__(self, repository: NoticeRepository, pubsub: PubSub) -> None:
+    def __init__(
+        self, repository: NoticeRepository, pubsub: PubSub, on_delivered: OnDelivered = lambda *_: None
+    ) -> None:
+        """`on_delivered`, which must not wait, is called after each notice that was delivered here and deleted."""
         self._repository = repository
         self._pubsub = pubsub
         self._subscriptions: dict[str, list[Subscription]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._deleting: set[tuple[str, str]] = set()
-        self._on_delivered: list[OnDelivered] = []
+        self._on_delivered = on_delivered
         pubsub.on_news(self._wake)
 
     def __repr__(self) -> str:
@@ -132,10 +135,6 @@ class NotificationDispatcher:
         if await self._repository.add(user_id, notice):
             await self._pubsub.publish_news(user_id)
 
-    def on_delivered(self, listener: OnDelivered) -> None:
-        """Call `listener`, which must not wait, after each notice that was delivered here and deleted."""
-        self._on_delivered.append(listener)
-
     async def is_delivered(self, user_id: str, notice_id: str) -> bool:
         """Return whether it was delivered, in whichever process, or withdrawn. Raises `MemoryUnavailable`."""
         return await self._repository.is_delivered(user_id, notice_id)
@@ -144,7 +143,7 @@ class NotificationDispatcher:
         """Withdraw a notice that a page shows to its user. Return whether it still waited."""
         was_there = await self.withdraw(user_id, notice_id)
         if was_there:
-            self._report_delivered(user_id, notice_id, "page")
+            call_listener("delivered notices", self._on_delivered, user_id, notice_id, "page")
         return was_there
 
     async def waiting(self, user_id: str) -> list[Notice]:
@@ -207,11 +206,7 @@ class NotificationDispatcher:
         retrying = AsyncRetrying(wait=wait_fixed(RETRY_S), retry=retry_if_exception_type(MemoryUnavailable))
         await retrying(self._repository.remove, user_id, notice_id)
         self._deleting.discard((user_id, notice_id))
-        self._report_delivered(user_id, notice_id, "call")
-
-    def _report_delivered(self, user_id: str, notice_id: str, way: Literal["call", "page"]) -> None:
-        for listener in self._on_delivered:
-            call_listener("delivered notices", listener, user_id, notice_id, way)
+        call_listener("delivered notices", self._on_delivered, user_id, notice_id, "call")
 
     async def _deactivate(self, user_id: str, lease: Lease) -> None:
         with contextlib.suppress(MemoryUnavailable):

@@ -18,8 +18,7 @@ from backend.errors import SettingsError
 from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
-from backend.settings.notifications import NotificationSettings
-from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
+from backend.settings.tasks import BackgroundSettings, CoordinatorSettings, NotificationSettings
 from backend.settings.vad import VadSettings
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -48,8 +47,7 @@ class Settings(BaseSettings):
     # Responder and models
     openai_api_key: SecretStr | None = Field(None, description="API key; unset: the offline demonstration answers.")
     openai_base_url: str = Field(
-        "https://us.api.openai.com/v1",
-        description="The API: any server with the Realtime and chat APIs.",
+        "https://us.api.openai.com/v1", description="The API: any server with the Realtime and chat APIs."
     )
     realtime_model: str = Field("gpt-realtime-1.5", description="The Responder's model.")
     realtime_voice: str = Field("shimmer", description="The Responder's voice.")
@@ -97,8 +95,7 @@ class Settings(BaseSettings):
     caldav_username: str = Field("", description="User name of the CalDAV account.")
     caldav_password: SecretStr | None = Field(None, description="Password of the CalDAV account.")
     research_delay_s: Seconds = Field(
-        0,
-        description="For demonstrations: least seconds of the research Thinker; 30 shows how a slow one is covered.",
+        0, description="For demonstrations: least seconds of the research Thinker; 30 shows how a slow one is covered."
     )
     plugin_folders: Annotated[list[Path], NoDecode] = Field(
         [], description="Folders with further Thinker and tool files, comma-separated."
@@ -189,9 +186,7 @@ class Settings(BaseSettings):
         None, description="Key that signs cookies and tokens; unset: generated and kept in DATA_DIR."
     )
     admin_token: SecretStr | None = Field(
-        None,
-        min_length=16,
-        description="Token that opens /admin, 16 characters or more; unset: no admin page.",
+        None, min_length=16, description="Token that opens /admin, 16 characters or more; unset: no admin page."
     )
     identify_by_fingerprint: bool = Field(
         False, description="For demonstrations: a browser fingerprint restores the data of a lost cookie."

@@ -15,10 +15,11 @@ from redis.asyncio import Redis
 
 from backend.app.notifications import Notifications, open_notifications
 from backend.conversation.events import NoticeArrived, NoticeWithdrawn
-from backend.notifications.notices import Notice
+from backend.notifications.dispatcher import NotificationDispatcher
+from backend.notifications.notices import Notice, NoticeRepository
 from backend.notifications.repository import DUE, ReminderRepository, UnreadableReminder
 from backend.runtime.faults import listener_failures, skipped_records
-from backend.settings.notifications import NotificationSettings
+from backend.settings.tasks import NotificationSettings
 from backend.storage.client import connect
 from backend.storage.pubsub import CHANNEL, PubSub
 from backend.testing.memory import FakeMemory
@@ -119,8 +120,8 @@ async def test_a_listener_that_raises_keeps_no_notice_from_being_deleted(server:
         def faulty(user: str, notice: str, way: str) -> None:
             raise RuntimeError("a listener's fault")
 
-        before, dispatcher = listener_failures["delivered notices"], at.notifications.dispatcher
-        dispatcher.on_delivered(faulty)
+        before = listener_failures["delivered notices"]
+        dispatcher = NotificationDispatcher(NoticeRepository(at.redis), at.pubsub, faulty)
         await dispatcher.notify("ada", Notice("n1", "It is done."))
         assert await dispatcher.mark_seen("ada", "n1")
         assert listener_failures["delivered notices"] == before + 1 and await dispatcher.waiting("ada") == []
