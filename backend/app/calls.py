@@ -27,7 +27,7 @@ from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
 from backend.runtime.supervisor import supervising
-from backend.sessions.cluster.cluster import Cluster, ClusterRedis
+from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.load import Load, watch
 from backend.sessions.offers import AcceptOffer
 from backend.sessions.page_json import PageMessage, page_message
@@ -207,7 +207,8 @@ def _cluster(foundation: Foundation, registry: SessionRegistry, offers: AcceptOf
     if not settings.share_sessions:
         return None
     return Cluster(
-        ClusterRedis(opened.redis, opened.waiting),
+        opened.redis,
+        opened.waiting,
         registry,
         offers,
         lambda: (load.fullness, not (load.is_full or registry.closing)),

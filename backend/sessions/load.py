@@ -79,9 +79,7 @@ class Load:
 
 
 async def watch(
-    load: Load,
-    clock: Callable[[], float] = time.perf_counter,
-    cpu_clock: Callable[[], float] = time.process_time,
+    load: Load, clock: Callable[[], float] = time.perf_counter, cpu_clock: Callable[[], float] = time.process_time
 ) -> None:
     """Sample this process's event loop until cancelled."""
     began, cpu_began = clock(), cpu_clock()

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from backend.runtime.faults import decode_or_skip
+from backend.runtime.faults import decode_all, decode_or_skip
 from backend.storage.messages import Message
 
 CHANGES = "users:changed"
@@ -77,8 +77,7 @@ def fingerprint(value: str) -> str:
 
 def decode_messages(raw: Sequence[bytes]) -> list[Message]:
     """Return the messages that can be decoded; the others are skipped and counted."""
-    messages = (decode_or_skip("message", item, _message_decoder.decode) for item in raw)
-    return [message for message in messages if message is not None]
+    return decode_all("message", raw, _message_decoder.decode)
 
 
 def readable(raw: bytes) -> Any:

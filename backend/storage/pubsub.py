@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 from backend.errors import MemoryUnavailable
 from backend.runtime.faults import call_listener, decode_or_skip
 from backend.runtime.json_objects import Json
-from backend.runtime.supervisor import cancel_all, supervised
+from backend.runtime.supervisor import cancel_all, event_or_timeout, supervised
 from backend.storage.client import RedisClient
 
 log = logging.getLogger(__name__)
@@ -92,9 +92,7 @@ class PubSub:
 
     async def wait_until_open(self, within_s: float) -> bool:
         """Wait until the channels are open, `within_s` seconds at most, and return whether they are."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within_s):
-                await self._open.wait()
+        await event_or_timeout(self._open, within_s)
         return self.is_listening
 
     async def close(self) -> None:

@@ -178,12 +178,10 @@ class WebSocketTransport:
         try:
             async with asyncio.timeout(self._send_within_s):
                 await self._socket.send_text(text)
-        except TimeoutError:
+        except (OSError, RuntimeError, WebSocketDisconnect) as error:
             self._open = False
-            self._end(TransportLost("The caller's connection is too slow."))
-        except (OSError, RuntimeError, WebSocketDisconnect):
-            self._open = False
-            self._end(TransportLost("The caller's connection broke."))
+            fault = "is too slow" if isinstance(error, TimeoutError) else "broke"
+            self._end(TransportLost(f"The caller's connection {fault}."))
         else:
             self._counts["messages_out"] += 1
 
@@ -205,7 +203,7 @@ class WebSocketTransport:
             async with asyncio.timeout(self._send_within_s):
                 await self._socket.send_text(write_bye(reason))
                 await self._socket.close(code, reason)
-        except (OSError, RuntimeError, WebSocketDisconnect, TimeoutError):
+        except (OSError, RuntimeError, WebSocketDisconnect):
             return  # the caller is gone already, which is what was wanted
 
 

@@ -15,11 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.observability.call_metrics import CallMetrics, merged
 from backend.sessions.cluster import cluster, replicator
-from backend.sessions.cluster.cluster import ClusterRedis
 from backend.sessions.page_json import PageMessage
 from backend.sessions.registry import SessionState, Watcher
 from backend.storage.client import connect
-from tests.http.world import World, message_of, place_call, world
+from tests.http.world import ClusterClients, World, message_of, place_call, world
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -31,10 +30,10 @@ def redis() -> Iterator[RedisProcess]:
 
 
 @asynccontextmanager
-async def link_to(redis: RedisProcess) -> AsyncIterator[ClusterRedis]:
+async def link_to(redis: RedisProcess) -> AsyncIterator[ClusterClients]:
     quick, waiting = connect(redis.url), connect(redis.url, waiting=True)
     try:
-        yield ClusterRedis(quick, waiting)
+        yield ClusterClients(quick, waiting)
     finally:
         await quick.aclose()
         await waiting.aclose()

@@ -14,7 +14,6 @@ import pytest
 
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.runtime.supervisor import supervised
-from backend.sessions.cluster.cluster import ClusterRedis
 from backend.sessions.cluster.cluster_registry import (
     NODES,
     ClusterRegistry,
@@ -28,7 +27,7 @@ from backend.sessions.cluster.rpc import Rpc, inbox_key
 from backend.sessions.page_json import PageMessage
 from backend.storage.client import connect
 from tests.cluster.test_cluster import events_until, link_to, the_same_browser, two_servers
-from tests.http.world import place_call
+from tests.http.world import ClusterClients, place_call
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.waiting import until
 
@@ -71,7 +70,7 @@ async def rpc_of(redis: RedisProcess, node: str) -> AsyncIterator[Rpc]:
         await client.aclose()
 
 
-async def send(link: ClusterRedis, node: str, *messages: bytes) -> None:
+async def send(link: ClusterClients, node: str, *messages: bytes) -> None:
     for message in messages:
         await link.redis.xadd(inbox_key(node), {"v": message})
 
@@ -185,7 +184,7 @@ async def test_calls_go_on_beside_broken_entries_events_and_messages(redis: Redi
             assert await reading == ["one", "session_ended"]
 
 
-async def requests_to(link: ClusterRedis, node: str) -> list[Any]:
+async def requests_to(link: ClusterClients, node: str) -> list[Any]:
     found: list[Any] = []
 
     async def sent() -> bool:

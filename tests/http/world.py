@@ -11,10 +11,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 from fastapi import WebSocket
+from redis.asyncio import Redis
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -26,7 +27,7 @@ from backend.media.frame import Frame
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
 from backend.observability.call_metrics import CallMetrics
-from backend.sessions.cluster.cluster import Cluster, ClusterRedis
+from backend.sessions.cluster.cluster import Cluster
 from backend.sessions.handles import SessionLocator
 from backend.sessions.registry import Session, SessionRegistry
 from backend.settings.settings import Settings
@@ -126,6 +127,11 @@ class FakeCall:
             self.hung_up.set_result(reason)
 
 
+class ClusterClients(NamedTuple):
+    redis: Redis
+    waiting: Redis
+
+
 @dataclass
 class World:
     """One running server, and what stands behind it."""
@@ -184,7 +190,7 @@ async def world(
     heartbeat_s: float = 15,
     page: bool = True,
     server: dict[str, Any] | None = None,
-    link: ClusterRedis | None = None,
+    link: ClusterClients | None = None,
     scenes: Sequence[Any] = (),
     pipeline: Pipeline = NO_STEPS,
     memory: Memory | None = None,
@@ -220,7 +226,7 @@ async def world(
             await accept(sdp, line)
         return f"answer to {sdp}", line
 
-    cluster = Cluster(link, registry, accept_offer, lambda: (0.5, made.accepts)) if link else None
+    cluster = Cluster(link.redis, link.waiting, registry, accept_offer, lambda: (0.5, made.accepts)) if link else None
     services = services_of(
         settings=here,
         registry=registry,

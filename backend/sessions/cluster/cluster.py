@@ -7,7 +7,6 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from redis.asyncio import Redis
@@ -21,14 +20,7 @@ from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.handles import LocalHandle, PlacedCall, SessionHandle, SessionLocator
 from backend.sessions.offers import AcceptOffer
-from backend.sessions.registry import (
-    Session,
-    SessionDescription,
-    SessionRegistry,
-    SessionState,
-    Watcher,
-    no_session,
-)
+from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState, Watcher, no_session
 
 log = logging.getLogger(__name__)
 
@@ -42,20 +34,13 @@ Load = Callable[[], tuple[float, bool]]
 """How busy this process is, 0 to 1, and whether it accepts another call."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterRedis:
-    """The Redis that the processes share: a client with short time limits, and one whose reads may wait."""
-
-    redis: Redis
-    waiting: Redis
-
-
 class Cluster(SessionLocator):
     """A `SessionLocator` over all processes that share one Redis, within `async with`."""
 
     def __init__(
         self,
-        link: ClusterRedis,
+        redis: Redis,
+        waiting: Redis,
         sessions: SessionRegistry,
         accept_offer: AcceptOffer,
         load: Load,
@@ -63,15 +48,18 @@ class Cluster(SessionLocator):
         metrics: Callable[[], str] = lambda: "",
         group: str | None = None,
     ) -> None:
-        """`metrics` gives this process's page of metrics; `group` names the processes behind the same port."""
+        """`redis` and `waiting`: clients with short time limits, and for reads that may wait.
+
+        `metrics` gives this process's page of metrics; `group` names the processes behind the same port.
+        """
         super().__init__(sessions)
         self.node = secrets.token_hex(8)
         """This process's name in the cluster, new at every start."""
         self._group = group or self.node
         self._load = load
-        self._registry = ClusterRegistry(link.redis)
-        self._rpc = Rpc(link.waiting, self.node, RpcMethods(sessions, accept_offer, self.announce, metrics))
-        self._replicator = SessionReplicator(link.redis, self.node, self._state)
+        self._registry = ClusterRegistry(redis)
+        self._rpc = Rpc(waiting, self.node, RpcMethods(sessions, accept_offer, self.announce, metrics))
+        self._replicator = SessionReplicator(redis, self.node, self._state)
         self._followed: dict[str, RemoteEventLog] = {}
         self._tasks: list[asyncio.Task[None]] = []
         sessions.watcher = self._replicator

@@ -13,12 +13,11 @@ read what an older one wrote. An entry that cannot be decoded is skipped and cou
 from __future__ import annotations
 
 import msgspec
-from redis.asyncio import Redis
 
-from backend.runtime.faults import decode_or_skip
+from backend.runtime.faults import decode_all, decode_or_skip
 from backend.runtime.json_objects import Json
 from backend.sessions.registry import SessionDescription
-from backend.storage.client import RedisClient
+from backend.storage.client import RedisStore
 
 NODES = "fleet:nodes"
 """The set of processes; whoever notices that one is gone drops it."""
@@ -57,14 +56,8 @@ _entry_decoder = msgspec.json.Decoder(SessionEntry)
 _node_decoder = msgspec.json.Decoder(NodeState)
 
 
-class ClusterRegistry:
+class ClusterRegistry(RedisStore):
     """The registry as any process reads it. Every method may raise `MemoryUnavailable`."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._client = RedisClient(redis)
-
-    def __repr__(self) -> str:
-        return f"ClusterRegistry({self._client})"
 
     async def entry(self, session_id: str) -> SessionEntry | None:
         """Return where that session is, or was in the last ten minutes."""
@@ -81,8 +74,7 @@ class ClusterRegistry:
         if not ids:
             return []
         found = await self._client.call(lambda redis: redis.mget([entry_key(raw.decode()) for raw in ids]))
-        entries = [decode_or_skip("session entry", raw, _entry_decoder.decode) for raw in found if raw is not None]
-        return [entry for entry in entries if entry is not None]
+        return decode_all("session entry", (raw for raw in found if raw is not None), _entry_decoder.decode)
 
     async def is_alive(self, node: str) -> bool:
         """Return whether that process has sent a heartbeat lately."""
@@ -96,8 +88,8 @@ class ClusterRegistry:
         found = await self._client.call(lambda redis: redis.mget([node_key(name) for name in names]))
         if gone := [name for name, raw in zip(names, found, strict=True) if raw is None]:
             await self._client.call(lambda redis: redis.srem(NODES, *gone))
-        states = [decode_or_skip("process entry", raw, _node_decoder.decode) for raw in found if raw is not None]
-        return sorted((each for each in states if each is not None), key=lambda state: (state.load, state.live))
+        states = decode_all("process entry", (raw for raw in found if raw is not None), _node_decoder.decode)
+        return sorted(states, key=lambda state: (state.load, state.live))
 
     async def events(self, session_id: str) -> list[tuple[int, bytes]]:
         """Return the numbers and contents of the session's page events, as far as they are kept."""

@@ -12,7 +12,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -21,6 +20,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wai
 
 from backend.errors import MemoryUnavailable
 from backend.runtime.faults import skip_record
+from backend.runtime.supervisor import event_or_timeout
 from backend.sessions.cluster.cluster_registry import (
     NODES,
     NodeState,
@@ -98,9 +98,7 @@ class SessionReplicator(Watcher):
     async def run(self) -> None:
         """Write changes and heartbeats until cancelled."""
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(0.0, self._heartbeat_at + HEARTBEAT_S - time.monotonic())):
-                    await self._pending.wait()
+            await event_or_timeout(self._pending, max(0.0, self._heartbeat_at + HEARTBEAT_S - time.monotonic()))
             await self._retrying(self.flush)
             await asyncio.sleep(PAUSE_S)
 
