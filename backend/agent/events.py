@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -87,3 +87,4 @@ class Final:
 
 
 AgentEvent = StateChanged | ModelAsked | TokenGenerated | ModelAnswered | ToolCallStarted | ToolCallFinished | Final
+OnEvent = Callable[[AgentEvent], None]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from backend.agent.context import MESSAGE_LIMIT, ConversationContext, Situation, SourceMode, system_prompt
-from backend.agent.events import AgentEvent, Final, StateChanged, ThinkerResponse, TurnState
+from backend.agent.events import AgentEvent, Final, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.tool_router import ToolRouter
 from backend.agent.trace import AgentTrace
 from backend.agent.turn import ROUND_LIMIT, Turn, TurnMetrics
@@ -35,7 +35,6 @@ STORE_WITHIN_S = 0.5
 """Seconds loading or saving a conversation may take before the turn goes on without."""
 TASK = "You are a helpful assistant. Answer the user's question."
 
-OnEvent = Callable[[AgentEvent], None]
 Revise = Callable[[ThinkerResponse], Awaitable[str]]
 """Returns an answer's text as it shall be kept; raises nothing."""
 History = Literal["kept", "unavailable", "none"]

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked
+from backend.agent.events import ModelAnswered, ModelAsked, OnEvent
 from backend.errors import PeerError
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
 from backend.storage.messages import Message
@@ -38,8 +38,6 @@ ANSWER_LIMIT = 4_000
 OFFERED_LIMIT = 120
 """Tools offered when the choice fails: model APIs take no more than 128."""
 
-Emit = Callable[[AgentEvent], None]
-
 
 @dataclass(frozen=True, slots=True)
 class ToolRouter:
@@ -57,7 +55,7 @@ class ToolRouter:
         client: Client,
         *,
         earlier: Sequence[Message] = (),
-        emit: Emit = lambda event: None,
+        emit: OnEvent = lambda event: None,
     ) -> tuple[Toolbox, int]:
         """Return the part of `box` that `client` is offered for `text`, and the tokens the choice cost.
 
@@ -74,7 +72,7 @@ class ToolRouter:
         return box.only(names[:OFFERED_LIMIT]), tokens
 
     async def _picked(
-        self, text: str, catalogue: Mapping[str, str], earlier: Sequence[Message], emit: Emit
+        self, text: str, catalogue: Mapping[str, str], earlier: Sequence[Message], emit: OnEvent
     ) -> tuple[list[str] | None, int]:
         messages: list[ChatMessage] = [
             {"role": "system", "content": question(catalogue, earlier)},

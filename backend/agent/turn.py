@@ -15,13 +15,13 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backend.agent.context import CALLS_LIMIT, ConversationContext, Exchange, SourceMode, as_api, without_calls
-from backend.agent.events import AgentEvent, ModelAnswered, ModelAsked, StateChanged, ThinkerResponse, TurnState
+from backend.agent.events import ModelAnswered, ModelAsked, OnEvent, StateChanged, ThinkerResponse, TurnState
 from backend.agent.speech import speakable
 from backend.conversation.page_events import TokenGenerated, ToolCallFinished, ToolCallStarted
 from backend.errors import NoAnswer
@@ -87,7 +87,7 @@ class Turn:
     context: ConversationContext
     principal: Principal
     mode: SourceMode
-    emit: Callable[[AgentEvent], None]
+    emit: OnEvent
     metrics: TurnMetrics
     system: str = field(default="", init=False)
     """The system prompt, which depends on the tools that are offered."""

@@ -6,14 +6,12 @@ Voice and text thus share one implementation of each domain, with its prompt, to
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 
-from backend.conversation.page_events import ThinkerChanged
 from backend.errors import NoAnswer
 from backend.observability.tracing import opened
 from backend.thinkers.base import Question
-from backend.thinkers.dispatcher import ThinkerCall, ThinkerDispatcher
+from backend.thinkers.dispatcher import OnChange, ThinkerCall, ThinkerDispatcher
 from backend.thinkers.registry import ROUTE_TOOL, Route
 from backend.tools.base import Principal, Result, Tool
 
@@ -25,13 +23,11 @@ answer yourself. The specialists:
 {guide}"""
 NOTE = "Give this in your own words, briefly; if it is sample data, say so."
 
-Publish = Callable[[ThinkerChanged], None]
-
 
 class ThinkerRouting:
     """The Thinkers of one typed turn. `asked` is the question but for domain and words; `publish` shows progress."""
 
-    def __init__(self, thinkers: ThinkerDispatcher, asked: Question, publish: Publish) -> None:
+    def __init__(self, thinkers: ThinkerDispatcher, asked: Question, publish: OnChange) -> None:
         self._thinkers = thinkers
         self._asked = asked
         self._publish = publish

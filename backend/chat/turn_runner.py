@@ -16,7 +16,7 @@ from backend.agent.session import ThinkerSession
 from backend.chat.history import ChatHistory
 from backend.chat.profile_updater import ChatProfileUpdater
 from backend.chat.routing import ThinkerRouting
-from backend.chat.turn import ChatReply, ChatRequest, ChatTurn
+from backend.chat.turn import ChatReply, ChatTurn
 from backend.conversation.page_events import (
     ChatStateChanged,
     ChatTurnStarted,
@@ -27,7 +27,7 @@ from backend.conversation.page_events import (
 from backend.errors import NoAnswer
 from backend.middleware.base import Asked
 from backend.middleware.pipeline import Pipeline, Prepared
-from backend.observability.tracing import NO_TRACER, Span, Tracer, rooted
+from backend.observability.tracing import NO_TRACER, Tracer, rooted
 from backend.storage.memory import Memory, briefly
 from backend.storage.turn_claims import TurnClaims
 from backend.thinkers.base import Question
@@ -104,12 +104,16 @@ class TurnRunner:
     async def run(self) -> ChatReply:
         """Answer the request. Raises `ModelUnavailable`, or `NoAnswer` when there was none in time."""
         request = self._request
-        with rooted(
-            self._dependencies.tracer, "turn", "typed turn", request.conversation_id or request.message_id
-        ) as span:
+        conversation = request.conversation_id or request.message_id
+        with rooted(self._dependencies.tracer, "turn", "typed turn", conversation) as span:
             span.asked(request.text)
             reply = await self._run()
-            _describe(span, request, reply)
+            span.said(reply.text)
+            span.note(typed=True, platform=request.platform or None, mode=reply.mode, history=reply.history)
+            thinkers = ",".join(reply.thinkers) or None
+            span.note(tool_calls=reply.tool_calls, thinkers=thinkers, total_ms=reply.latency_ms)
+            if reply.state != "complete":
+                span.end("cancelled")
         return reply
 
     async def _run(self) -> ChatReply:
@@ -236,11 +240,3 @@ class TurnRunner:
                 self._turn.publish(event)
             case ToolCallFinished(content=content):
                 self._turn.publish(replace(event, content=content[:RESULT_SHOWN]))
-
-
-def _describe(span: Span, request: ChatRequest, reply: ChatReply) -> None:
-    span.said(reply.text)
-    span.note(typed=True, platform=request.platform or None, mode=reply.mode, history=reply.history)
-    span.note(tool_calls=reply.tool_calls, thinkers=",".join(reply.thinkers) or None, total_ms=reply.latency_ms)
-    if reply.state != "complete":
-        span.end("cancelled")

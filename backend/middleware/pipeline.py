@@ -182,14 +182,14 @@ class Pipeline:
             return turn
 
         def call(step: MiddlewareStep, earlier: Mapping[str, Output]) -> Any:
-            return step.function(**self._arguments(step, _as_amended(turn, step, earlier)))
+            seen = _amended(turn, (earlier.get(name) for name in step.depends_on), earlier)
+            return step.function(**self._arguments(step, seen))
 
         within_s = DETACHED_WITHIN_S if detached else POST_WITHIN_S
         outcomes = await run_steps(steps, call, within_s=within_s, given=turn.earlier)
         self.counts.ran(outcomes)
         outputs = _outputs(steps, outcomes)
-        texts = [output.text for output in outputs.values() if isinstance(output, Amended) and output.text.strip()]
-        return replace(turn, answer=texts[-1] if texts else turn.answer, earlier={**turn.earlier, **outputs})
+        return _amended(turn, outputs.values(), {**turn.earlier, **outputs})
 
     def _queue(self, later: _Later) -> None:
         wanted = chosen(self._order, "post", later.turn.asked, later.names)
@@ -244,9 +244,9 @@ def _outputs(steps: Sequence[MiddlewareStep], outcomes: Iterable[StepOutcome]) -
     return {step.name: output for step in steps if (output := by_name.get(step.name)) is not None}
 
 
-def _as_amended(turn: WholeTurn, step: MiddlewareStep, earlier: Mapping[str, Output]) -> WholeTurn:
-    """Return the turn as a step sees it, with the answer as amended by the last step it depends on."""
-    texts = [one.text for name in step.depends_on if isinstance(one := earlier.get(name), Amended) and one.text.strip()]
+def _amended(turn: WholeTurn, outputs: Iterable[Output | None], earlier: Mapping[str, Output]) -> WholeTurn:
+    """Return the turn with `earlier`, and with the answer as the last of `outputs` that amends it has it."""
+    texts = [output.text for output in outputs if isinstance(output, Amended) and output.text.strip()]
     return replace(turn, answer=texts[-1] if texts else turn.answer, earlier=earlier)
 
 

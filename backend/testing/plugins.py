@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from backend.agent.session import Agent
 from backend.errors import BadPlugin
@@ -15,23 +15,20 @@ from backend.middleware.base import Asked, MiddlewareStep, Output, StepOptions, 
 from backend.middleware.pipeline import Pipeline
 from backend.middleware.run import output_fault
 from backend.models.base import ChatModel
-from backend.settings.settings import Settings
+from backend.settings.settings import Settings, load_settings
 from backend.storage.memory import Memory
 from backend.testing.memory import FakeMemory
-from backend.thinkers.base import Answer, Question, ThinkerProgress
+from backend.thinkers.base import Answer, OnProgress, Question
 from backend.thinkers.dispatcher import ThinkerDispatcher
-from backend.thinkers.registry import Thinker, ThinkerRegistry
-from backend.thinkers.run import ThinkerDependencies, ThinkerRun
+from backend.thinkers.registry import ThinkerRegistry, thinker_of
+from backend.thinkers.run import ThinkerDependencies
 from backend.tools.base import Client, Clock, Principal, Tool, injected
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
 
+T = TypeVar("T")
 Function = Callable[..., Any]
 """A function declared with `@tool` or `@step`."""
-
-
-def _default_settings() -> Settings:
-    return Settings(_env_file=None)  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +38,7 @@ class World:
     user_id: str = ""
     """Who asks; empty: a caller we do not know."""
     memory: Memory = field(default_factory=FakeMemory)
-    settings: Settings = field(default_factory=_default_settings)
+    settings: Settings = field(default_factory=lambda: load_settings(_env_file=None))
     clock: Callable[[], float] = time.time
     """Returns Unix time in seconds."""
     services: Mapping[Any, Any] = field(default_factory=dict)
@@ -61,7 +58,7 @@ async def run_thinker(
     model: ChatModel,
     tools: Iterable[Function] = (),
     steps: Iterable[Function] = (),
-    progress: Callable[[ThinkerProgress], None] = lambda progress: None,
+    progress: OnProgress = lambda progress: None,
     world: World | None = None,
 ) -> Answer:
     """Return the answer of the Thinker in the module `thinker` to `query`.
@@ -71,17 +68,15 @@ async def run_thinker(
     and `NoAnswer` where the server would have none.
     """
     world = world or World()
-    if not hasattr(thinker, "MANIFEST"):
-        raise BadPlugin(f"{thinker.__name__} has no MANIFEST.")
-    toolbox = Registry([_tool(function) for function in tools], world.known)
-    pipeline = Pipeline([_step(function) for function in steps], world.known)
+    declared = thinker_of(thinker)
+    toolbox = Registry([_declared(function, "tool", Tool) for function in tools], world.known)
+    pipeline = Pipeline([_declared(function, "step", MiddlewareStep) for function in steps], world.known)
     agent = Agent(model, toolbox, world.settings.thinker_model, clock=world.clock)
     dependencies = ThinkerDependencies(agent, toolbox, world.memory, world.settings, pipeline, clock=world.clock)
-    thinkers = ThinkerRegistry([Thinker(thinker.MANIFEST, getattr(thinker, "think", ThinkerRun.answer))], dependencies)
+    thinkers = ThinkerRegistry([declared], dependencies)
+    question = Question(declared.manifest.domain, query, "test", world.user_id)
     try:
-        return await ThinkerDispatcher(thinkers).answer(
-            Question(thinker.MANIFEST.domain, query, "test", world.user_id), progress
-        )
+        return await ThinkerDispatcher(thinkers).answer(question, progress)
     finally:
         await pipeline.close()
 
@@ -99,7 +94,7 @@ async def run_tool(
     To test the bare function, call it directly.
     """
     world = world or World()
-    tool = _tool(function)
+    tool = _declared(function, "tool", Tool)
     return await Registry([tool], world.known).call_tool(
         tool.name, arguments or {}, Principal(world.user_id, "test", "turn-1", client)
     )
@@ -118,7 +113,7 @@ async def run_step(
     deadline, and whatever the step itself raises; in the server each of these costs the output of this step only.
     """
     world = world or World()
-    step = _step(function)
+    step = _declared(function, "step", MiddlewareStep)
     given = {type(turn): turn, StepOptions: StepOptions({**step.options, **(options or {})}, step.model)}
     Pipeline([step], world.known)  # checks its services
     services = world.known | given
@@ -131,15 +126,8 @@ async def run_step(
     return output
 
 
-def _tool(function: Function) -> Tool:
-    tool = getattr(function, "__tool__", None)
-    if not isinstance(tool, Tool):
-        raise BadPlugin(f"{function.__name__} is not declared with @tool.")
-    return tool
-
-
-def _step(function: Function) -> MiddlewareStep:
-    step = getattr(function, "__step__", None)
-    if not isinstance(step, MiddlewareStep):
-        raise BadPlugin(f"{function.__name__} is not declared with @step.")
-    return step
+def _declared(function: Function, mark: str, kind: type[T]) -> T:
+    declared = getattr(function, f"__{mark}__", None)
+    if not isinstance(declared, kind):
+        raise BadPlugin(f"{function.__name__} is not declared with @{mark}.")
+    return declared

@@ -8,6 +8,7 @@ the Responder's guide and the page's labels are derived from the manifest.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -58,6 +59,9 @@ class ThinkerProgress:
     detail: str
     """Empty: the detail shown last still holds."""
     tool: ToolProgress | None = None
+
+
+OnProgress = Callable[[ThinkerProgress], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from backend.agent.context import Exchange, Note, Situation
 from backend.observability.tracing import current_span
 from backend.runtime.faults import decode_or_skip
 from backend.storage.memory import Memory, briefly
-from backend.thinkers.base import Answer, Manifest, Question, ThinkerProgress
+from backend.thinkers.base import Answer, Manifest, OnProgress, Question, ThinkerProgress
 
 CACHE_WITHIN_S = 0.2
 """Seconds the cache may take; a slower one is passed over."""
@@ -30,7 +30,6 @@ SHARED = "shared"
 
 _stored_decoder = msgspec.json.Decoder(tuple[str, tuple[str, ...]])
 
-OnProgress = Callable[[ThinkerProgress], None]
 Compute = Callable[[OnProgress], Awaitable[tuple[Answer, bool]]]
 """Finds the answer, and says whether it may be kept."""
 

@@ -24,10 +24,10 @@ from backend.agent.context import local_day
 from backend.conversation.page_events import ThinkerChanged, ThinkerStage, ThinkerWork
 from backend.errors import NoAnswer, TookTooLong, VoiceError
 from backend.observability.tracing import current_span
-from backend.thinkers.base import Answer, Checkpoints, Manifest, Question, ThinkerProgress
+from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, ThinkerProgress
 from backend.thinkers.cache import AnswerCache, slot_for
 from backend.thinkers.registry import Thinker, ThinkerRegistry
-from backend.thinkers.run import OnProgress, ThinkerRun
+from backend.thinkers.run import ThinkerRun
 
 log = logging.getLogger(__name__)
 

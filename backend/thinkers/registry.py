@@ -26,15 +26,13 @@ QUERY_LIMIT = 2_000
 """Characters of a question."""
 FORM = 'Send {"domain": "…", "query": "…"}.'
 
-Think = Callable[[ThinkerRun], Awaitable[Answer]]
-
 
 @dataclass(frozen=True, slots=True)
 class Thinker:
     """A manifest and the code that answers."""
 
     manifest: Manifest
-    think: Think
+    think: Callable[[ThinkerRun], Awaitable[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class ThinkerRegistry:
         Raises `BadPlugin` on a broken file, a domain twice, or a tool that does not exist.
         """
         modules = [*package_modules(package), *(module for folder in folders for module in folder_modules(folder))]
-        found = (_thinker(module) for module in modules if hasattr(module, "MANIFEST"))
+        found = (thinker_of(module) for module in modules if hasattr(module, "MANIFEST"))
         there = dependencies.toolbox
         fit = [
             one for one in found if not one.manifest.needs_set_up or all(name in there for name in one.manifest.tools)
@@ -165,8 +163,9 @@ class ThinkerRegistry:
         return ", ".join(sorted(self._by_domain))
 
 
-def _thinker(module: ModuleType) -> Thinker:
-    manifest = module.MANIFEST
+def thinker_of(module: ModuleType) -> Thinker:
+    """Return the Thinker that `module` declares. Raises `BadPlugin` for a module without a `MANIFEST`."""
+    manifest = getattr(module, "MANIFEST", None)
     if not isinstance(manifest, Manifest):
-        raise BadPlugin(f"MANIFEST in {module.__name__} is not a Manifest.")
+        raise BadPlugin(f"{module.__name__} has no MANIFEST, or one that is not a Manifest.")
     return Thinker(manifest, getattr(module, "think", ThinkerRun.answer))

@@ -27,7 +27,7 @@ from backend.middleware.pipeline import NO_STEPS, Pipeline, Prepared
 from backend.reasoning.reasoner import Reasoner
 from backend.settings.settings import Settings
 from backend.storage.memory import HISTORY_LIMIT, Memory, briefly
-from backend.thinkers.base import Answer, Checkpoints, Manifest, Question, Source, ThinkerProgress
+from backend.thinkers.base import Answer, Checkpoints, Manifest, OnProgress, Question, Source, ThinkerProgress
 from backend.tools.base import Principal
 from backend.tools.registry import Registry
 from backend.tools.runner import ToolResult
@@ -40,9 +40,6 @@ SUMMARY_LIMIT = 2_000
 """Characters of the user's summary a Thinker is shown."""
 MEMORY_WITHIN_S = 0.5
 """How long a Thinker waits for what memory knows; it answers without it after that."""
-
-
-OnProgress = Callable[[ThinkerProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
