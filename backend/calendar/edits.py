@@ -13,20 +13,8 @@ from typing import Any
 import recurring_ical_events
 from icalendar import Calendar, Event
 
+from backend.calendar import events
 from backend.calendar.base import BadEvent, CalendarRefused, EventChanges, Moment, NoSuchEvent
-from backend.calendar.events import (
-    DAY,
-    UNREADABLE,
-    as_datetime,
-    is_series,
-    master_of,
-    moments,
-    parsed,
-    replaces,
-    rule_of,
-    set_property,
-    text_of,
-)
 from backend.calendar.rules import checked, names_days, understood
 
 HOUR = timedelta(hours=1)
@@ -43,22 +31,22 @@ def changed(text: str, changes: EventChanges, original: Moment | None, now: date
         event = _exception(calendar, original) or _new_exception(calendar, master, original)
         _retime(event, changes.start, changes.end, changes.length)
         _describe(event, changes)
-    return text_of(calendar, now)
+    return events.text_of(calendar, now)
 
 
 def without(text: str, original: Moment, now: datetime) -> str:
     """Return the series without one occurrence. Raises `NoSuchEvent`."""
     calendar, master = _opened(text)
-    if not is_series(master):
+    if not events.is_series(master):
         raise _no_series()
     exception = _exception(calendar, original)
     if exception is not None:
-        when = replaces(exception) or original
+        when = events.replaces(exception) or original
         calendar.subcomponents.remove(exception)
     else:
         when = _happening(master, original)
-    _put_moments(master, "EXDATE", [*moments(master, "EXDATE"), when])
-    return text_of(calendar, now)
+    _put_moments(master, "EXDATE", [*events.moments(master, "EXDATE"), when])
+    return events.text_of(calendar, now)
 
 
 def _no_series() -> NoSuchEvent:
@@ -67,10 +55,10 @@ def _no_series() -> NoSuchEvent:
 
 def _opened(text: str) -> tuple[Calendar, Event]:
     try:
-        calendar = parsed(text)
-    except UNREADABLE as error:
+        calendar = events.parsed(text)
+    except events.UNREADABLE as error:
         raise CalendarRefused("That event cannot be read.") from error
-    master = master_of(calendar)
+    master = events.master_of(calendar)
     if master is None:
         raise CalendarRefused("Only a part of that event is stored here, so it cannot be changed.")
     return calendar, master
@@ -84,7 +72,7 @@ def _exceptions(calendar: Calendar) -> list[Event]:
 
 
 def _exception(calendar: Calendar, original: Moment) -> Event | None:
-    return next((event for event in _exceptions(calendar) if _same(replaces(event), original)), None)
+    return next((event for event in _exceptions(calendar) if _same(events.replaces(event), original)), None)
 
 
 def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event:
@@ -93,19 +81,19 @@ def _new_exception(calendar: Calendar, master: Event, original: Moment) -> Event
     event = copy.deepcopy(master)
     for name in ("RRULE", "RDATE", "EXDATE", "EXRULE", "DURATION", "CREATED"):
         event.pop(name, None)
-    set_property(event, "RECURRENCE-ID", when)
-    set_property(event, "DTSTART", when)
-    set_property(event, "DTEND", after(when, length_of(master.start, master.end)))
+    events.set_property(event, "RECURRENCE-ID", when)
+    events.set_property(event, "DTSTART", when)
+    events.set_property(event, "DTEND", after(when, length_of(master.start, master.end)))
     calendar.add_component(event)
     return event
 
 
 def _happening(master: Event, original: Moment) -> Moment:
     """Return the moment of that occurrence on the series' own clock. Raises `NoSuchEvent`."""
-    if not is_series(master) or ("RRULE" in master and not understood(rule_of(master))):
+    if not events.is_series(master) or ("RRULE" in master and not understood(events.rule_of(master))):
         raise _no_series()
-    around = as_datetime(original)
-    for when in _starts(master, around - 2 * DAY, around + 2 * DAY):
+    around = events.as_datetime(original)
+    for when in _starts(master, around - 2 * events.DAY, around + 2 * events.DAY):
         if _same(when, original):
             return when
     raise NoSuchEvent("The series has no such occurrence.")
@@ -132,10 +120,10 @@ def _same(one: Moment | None, other: Moment) -> bool:
 
 def _change_all(calendar: Calendar, master: Event, changes: EventChanges) -> None:
     _describe(master, changes)
-    if is_series(master):
+    if events.is_series(master):
         for exception in _exceptions(calendar):  # what differs in time still shares the new title
             _describe(exception, changes)
-    if is_series(master) and changes.start is not None:
+    if events.is_series(master) and changes.start is not None:
         _move_series(calendar, master, changes.start, changes)
     else:
         _retime(master, changes.start, changes.end, changes.length)
@@ -150,7 +138,7 @@ def _move_series(calendar: Calendar, master: Event, start: Moment, changes: Even
     end = _in_its_terms(changes.end, old) if changes.end is not None else None
     same_day = _same_day(master, new)
     if same_day is None:
-        if changes.repeats is None and names_days(rule_of(master)):
+        if changes.repeats is None and names_days(events.rule_of(master)):
             raise BadEvent("The series happens on set days.", hint="To move it to other days, send repeats as well.")
         _forget_exceptions(calendar, master)
         _retime(master, new, end, changes.length)
@@ -169,7 +157,7 @@ def _same_day(master: Event, new: Moment) -> Moment | None:
     whole.pop("EXDATE", None)
     day = new.date() if isinstance(new, datetime) else new
     start = datetime.combine(day, time(), new.tzinfo if isinstance(new, datetime) else None)
-    found = _starts(whole, start - DAY, start + 2 * DAY)
+    found = _starts(whole, start - events.DAY, start + 2 * events.DAY)
     return next((one for one in found if (one.date() if isinstance(one, datetime) else one) == day), None)
 
 
@@ -184,10 +172,10 @@ def _in_its_terms(moment: Moment, old: Moment) -> Moment:
 
 def _shift_exceptions(calendar: Calendar, master: Event, shift: timedelta) -> None:
     for name in ("EXDATE", "RDATE"):
-        _put_moments(master, name, [when + shift for when in moments(master, name)])
+        _put_moments(master, name, [when + shift for when in events.moments(master, name)])
     for exception in _exceptions(calendar):
-        when = replaces(exception)
-        set_property(exception, "RECURRENCE-ID", when + shift if when else "")
+        when = events.replaces(exception)
+        events.set_property(exception, "RECURRENCE-ID", when + shift if when else "")
     rule: Any = master.get("RRULE")
     if rule is not None and "UNTIL" in rule and shift > timedelta():
         rule["UNTIL"] = [until + shift if isinstance(until, datetime) else until for until in rule["UNTIL"]]
@@ -207,7 +195,7 @@ def _repeat(calendar: Calendar, master: Event, rule: str) -> None:
         return
     plain_rule, first = checked(rule, master.start)
     _retime(master, first)
-    set_property(master, "RRULE", plain_rule)
+    events.set_property(master, "RRULE", plain_rule)
 
 
 def _put_moments(event: Event, name: str, dates: list[Moment]) -> None:
@@ -222,9 +210,9 @@ def _put_moments(event: Event, name: str, dates: list[Moment]) -> None:
 def _describe(event: Event, changes: EventChanges) -> None:
     for name, value in (("SUMMARY", changes.title), ("LOCATION", changes.location), ("DESCRIPTION", changes.notes)):
         if value is not None:
-            set_property(event, name, value)
+            events.set_property(event, name, value)
     sequence: Any = event.get("SEQUENCE", 0)
-    set_property(event, "SEQUENCE", int(sequence) + 1)
+    events.set_property(event, "SEQUENCE", int(sequence) + 1)
 
 
 def _retime(
@@ -236,13 +224,13 @@ def _retime(
     if length is None:
         length = length_of(event.start, event.end)
         if start is not None and isinstance(start, datetime) is not isinstance(event.start, datetime):
-            length = HOUR if isinstance(start, datetime) else DAY
+            length = HOUR if isinstance(start, datetime) else events.DAY
     start = event.start if start is None else start
     end = end if end is not None else after(start, length)
     check_span(start, end)
     event.pop("DURATION", None)
-    set_property(event, "DTSTART", start)
-    set_property(event, "DTEND", end)
+    events.set_property(event, "DTSTART", start)
+    events.set_property(event, "DTEND", end)
 
 
 def after(start: Moment, length: timedelta) -> Moment:
@@ -257,11 +245,11 @@ def check_span(start: Moment, end: Moment) -> None:
     if isinstance(start, datetime) is not isinstance(end, datetime):
         raise BadEvent("The start is a day and the end a time, or the other way round.", hint="Send both alike.")
     zone = start.tzinfo if isinstance(start, datetime) else None
-    if as_datetime(end, zone) <= as_datetime(start, zone):
+    if events.as_datetime(end, zone) <= events.as_datetime(start, zone):
         raise BadEvent("The end is not after the start.")
 
 
 def length_of(start: Moment, end: Moment) -> timedelta:
     """Return the time between both, as time passes and not as clocks show."""
     zone = start.tzinfo if isinstance(start, datetime) else None
-    return as_datetime(end, zone).astimezone(UTC) - as_datetime(start, zone).astimezone(UTC)
+    return events.as_datetime(end, zone).astimezone(UTC) - events.as_datetime(start, zone).astimezone(UTC)

@@ -15,7 +15,7 @@ from pydantic import Field
 from backend.calendar.base import NOTES_LIMIT, TITLE_LIMIT, BadEvent, EventChanges, EventDraft, Moment, Occurrence
 from backend.calendar.calendars import Calendars
 from backend.calendar.edits import after
-from backend.calendar.events import as_datetime
+from backend.calendar.events import DAY, as_datetime
 from backend.calendar.when import parse_when, settled
 from backend.storage.memory import Memory, briefly
 from backend.tools.base import OURS, Clock, Principal, Result, fitting, tool
@@ -28,7 +28,6 @@ NO_ZONE = (
     "The user's time zone is not known: clock times are kept as said, without one. Ask where they are, and keep it "
     "with remember_preference."
 )
-DAY = timedelta(days=1)
 EXCERPT = 200
 """Characters of notes shown in a list."""
 

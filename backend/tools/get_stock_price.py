@@ -84,20 +84,17 @@ class _Finnhub:
 
     async def quote(self, symbol: str) -> _Quote | None:
         """Return the quote; None for a symbol the service does not know, which it answers with zeros."""
-        quote = await self._get("/quote", _Quote, symbol=symbol)
+        quote = await self.get("/quote", _Quote, symbol=symbol)
         return quote if quote.price else None
 
     async def profile(self, symbol: str) -> _Profile:
         """Return name, currency and exchange; empty where the key's plan does not cover the market."""
         try:
-            return await self._get("/stock/profile2", _Profile, symbol=symbol)
+            return await self.get("/stock/profile2", _Profile, symbol=symbol)
         except ToolFailed:
             return _Profile()
 
-    async def search(self, name: str) -> list[Share]:
-        return (await self._get("/search", _Shares, q=name)).result
-
-    async def _get(self, path: str, form: type[A], **params: str) -> A:
+    async def get(self, path: str, form: type[A], **params: str) -> A:
         # the key goes in a header: addresses end up in logs
         headers = {"X-Finnhub-Token": self.key}
         return await fetch_answer(self.http, SERVICE, self.url.rstrip("/") + path, form, params, headers)
@@ -108,7 +105,7 @@ async def _look_up(finnhub: _Finnhub, company: str) -> Result:
         quote, profile = await asyncio.gather(finnhub.quote(company), finnhub.profile(company))
         if quote:
             return _report(company, "", quote, profile)
-    best = best_share(await finnhub.search(company), company)
+    best = best_share((await finnhub.get("/search", _Shares, q=company)).result, company)
     if best is None:
         raise refused(f"No share of {company!r} was found. Ask the user which company is meant.")
     quote, profile = await asyncio.gather(finnhub.quote(best.symbol), finnhub.profile(best.symbol))

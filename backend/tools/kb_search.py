@@ -11,7 +11,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -93,8 +93,7 @@ class KnowledgeBase:
                 "DELETE FROM sections WHERE path = ? OR substr(path, 1, ?) = ?", (str(source), len(inside), inside)
             )
             for file in files:
-                rows = [(one.document, one.heading, one.text, one.path) for one in sections_of(file)]
-                database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?)", rows)
+                database.executemany("INSERT INTO sections VALUES (?, ?, ?, ?)", map(astuple, sections_of(file)))
         return len(files)
 
     def search(self, query: str, limit: int) -> list[Section]:
