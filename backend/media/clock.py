@@ -35,7 +35,6 @@ from backend.media.frame import FRAME_MS
 log = logging.getLogger(__name__)
 
 FRAME_S = FRAME_MS / 1000
-"""Seconds in a slot."""
 CATCH_UP_S = 0.04
 """Lateness up to which slots are still served, back to back; any jitter buffer covers two frames."""
 PHASES = 4

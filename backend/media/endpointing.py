@@ -44,11 +44,11 @@ class Endpointing(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the detector."""
+        """Release the detector. Safe to call twice."""
         ...
 
 
-class LocalEndpointing:
+class LocalEndpointing(Endpointing):
     """Endpointing by VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
 
     def __init__(self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0) -> None:
@@ -65,25 +65,22 @@ class LocalEndpointing:
         return f"LocalEndpointing({self._vad!r}, {self._segmenter!r})"
 
     def process(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
-        """Score a frame and return what it makes: frames to forward and speech events."""
         score = self._vad.score(frame)
         self._note(score)
         begins = score >= self._onset and self._segmenter.state is SegmenterState.SILENCE
         return self._segmenter.push(frame, begins or score >= self._threshold)
 
     def close(self) -> None:
-        """Release the detector. Safe to call twice."""
         self._vad.close()
 
 
-class ProviderEndpointing:
+class ProviderEndpointing(Endpointing):
     """Endpointing by the provider: everything is forwarded."""
 
     name = "provider"
     levels: Levels | None = None
 
     def process(self, frame: Frame) -> tuple[Frame]:
-        """Return the frame itself."""
         return (frame,)
 
     def close(self) -> None:

@@ -12,11 +12,8 @@ from typing import NewType
 SAMPLE_RATE = 24_000
 """Samples per second."""
 FRAME_MS = 20
-"""Milliseconds in a frame."""
 FRAME_SAMPLES = SAMPLE_RATE * FRAME_MS // 1000
-"""Samples in a frame (480)."""
 FRAME_BYTES = FRAME_SAMPLES * 2
-"""Bytes in a frame (960)."""
 BYTES_PER_MS = SAMPLE_RATE * 2 // 1000
 """Bytes of PCM16 in a millisecond (48)."""
 

@@ -17,9 +17,6 @@ from backend.errors import BadRequest
 
 Weights = dict[str, NDArray[np.float32]]
 
-_FLOAT = 1
-"""`TensorProto.DataType.FLOAT`."""
-
 
 class BadModel(BadRequest):
     """The file is not an ONNX model as we know them."""
@@ -46,7 +43,7 @@ def _tensors(graph: Value) -> Iterator[tuple[str, NDArray[np.float32]]]:
     """Yield the constants of a graph and of the graphs within it."""
     for attribute in _attributes(graph):
         for tensor in map(_message, attribute.get(5, [])):
-            if 8 in tensor and tensor.get(2, [0])[-1] == _FLOAT:
+            if 8 in tensor and tensor.get(2, [0])[-1] == 1:  # `TensorProto.DataType.FLOAT`
                 shape = [size for dims in tensor.get(1, []) for size in _sizes(dims)]
                 raw = tensor[9][-1] if 9 in tensor else b""
                 yield _text(tensor[8][-1]), np.frombuffer(_bytes(raw), "<f4").reshape(shape)

@@ -90,7 +90,6 @@ class Engine(Protocol):
     rate: int
     """Samples per second it takes."""
     hop_bytes: int
-    """Bytes in a hop."""
     context_bytes: int
     """Bytes of the sound before a hop that it is given with it."""
 

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from backend.errors import MissingLibrary
 from backend.media.onnx_weights import Weights, read_weights
-from backend.media.vad import EngineName
+from backend.media.vad import Engine, EngineName
 
 Floats = NDArray[np.float32]
 
@@ -80,7 +80,7 @@ class Layers:
     """128 → 1, and its bias."""
 
 
-class SileroEngine:
+class SileroEngine(Engine):
     """One caller's state. Raises `MissingLibrary` where the model is missing. `rate`: of the PCM it is given."""
 
     name: EngineName = "silero"
@@ -94,11 +94,9 @@ class SileroEngine:
         self._memory: Floats = np.zeros(STATE, np.float32)
 
     def score_hop(self, pcm: bytes) -> float:
-        """Return the probability of speech in the next hop."""
         return self._network.score(pcm, self._state, self._memory)
 
     def peek(self, pcm: bytes) -> float:
-        """Return the probability of speech in a hop that leaves no trace."""
         return self._network.score(pcm, self._state.copy(), self._memory.copy())
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from backend.errors import MissingLibrary
-from backend.media.vad import EngineName
+from backend.media.vad import Engine, EngineName
 
 _SAMPLES_PER_MS = 16
 _LIBRARIES = {
@@ -27,7 +27,7 @@ _LIBRARIES = {
 """Where in the package the library is, by system and machine."""
 
 
-class TenEngine:
+class TenEngine(Engine):
     """One caller's state. Raises `MissingLibrary` where the library is not, or cannot be loaded."""
 
     name: EngineName = "ten"
@@ -50,7 +50,6 @@ class TenEngine:
         self.close()
 
     def score_hop(self, pcm: bytes) -> float:
-        """Return the probability of speech in the next hop."""
         if not self._handle:
             return 0.0
         self._library.ten_vad_process(
@@ -63,7 +62,6 @@ class TenEngine:
         return 0.0
 
     def close(self) -> None:
-        """Release the native state. Safe to call twice."""
         if self._handle:
             self._library.ten_vad_destroy(ctypes.byref(self._handle))
             self._handle = ctypes.c_void_p()
@@ -72,9 +70,13 @@ class TenEngine:
 @cache
 def load_ten() -> ctypes.PyDLL:
     """Return the library, loaded once. Raises `MissingLibrary`."""
-    path = _library_path()
+    system, machine = platform.system(), platform.machine()
+    package = importlib.util.find_spec("ten_vad")
+    inside = _LIBRARIES.get((system, machine))
+    if package is None or package.origin is None or inside is None:
+        raise MissingLibrary(f"TEN VAD has no build for {system} {machine} here.", hint="Set VAD__ENGINE=silero.")
     try:
-        library = ctypes.PyDLL(str(path))
+        library = ctypes.PyDLL(str(Path(package.origin).parent / inside))
     except OSError as error:
         raise MissingLibrary(
             f"TEN VAD's library does not load: {error}.",
@@ -85,12 +87,3 @@ def load_ten() -> ctypes.PyDLL:
     library.ten_vad_process.argtypes = [handle, ctypes.c_char_p, size, ctypes.c_void_p, ctypes.c_void_p]
     library.ten_vad_destroy.argtypes = [ctypes.POINTER(handle)]
     return library
-
-
-def _library_path() -> Path:
-    system, machine = platform.system(), platform.machine()
-    package = importlib.util.find_spec("ten_vad")
-    inside = _LIBRARIES.get((system, machine))
-    if package is None or package.origin is None or inside is None:
-        raise MissingLibrary(f"TEN VAD has no build for {system} {machine} here.", hint="Set VAD__ENGINE=silero.")
-    return Path(package.origin).parent / inside

@@ -125,7 +125,11 @@ class TraceExporter:
             except Exception as error:  # noqa: BLE001 - the thread outlives a fault of ours; its text may hold words
                 self._failed(f"a fault of ours, {type(error).__name__}", for_good=True)
                 return
-            self._succeeded()
+            self.delivered += len(self._batch)
+            self._batch = []
+            if self._rest_s:
+                log.warning("Traces are delivered again; %d spans were lost so far.", self.lost)
+            self._rest_s = 0.0
 
     def _take(self) -> bool:
         with suppress(IndexError):
@@ -133,13 +137,6 @@ class TraceExporter:
                 self._batch.append(self._waiting.popleft())
         self._attempts = 0
         return bool(self._batch)
-
-    def _succeeded(self) -> None:
-        self.delivered += len(self._batch)
-        self._batch = []
-        if self._rest_s:
-            log.warning("Traces are delivered again; %d spans were lost so far.", self.lost)
-        self._rest_s = 0.0
 
     def _failed(self, why: str, *, for_good: bool) -> None:
         if not self._rest_s:
