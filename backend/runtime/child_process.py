@@ -24,7 +24,7 @@ from pathlib import Path
 
 from backend.errors import SetupError
 from backend.runtime import parent_death
-from backend.runtime.supervisor import supervised
+from backend.runtime.supervisor import cancel_all, supervised
 
 log = logging.getLogger(__name__)
 
@@ -138,8 +138,7 @@ class ChildProcess:
     async def close(self) -> None:
         """End the child with SIGTERM, or by force when it takes too long. Safe to call twice."""
         if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.wait([self._watching])
+            await cancel_all([self._watching])
             self._watching = None
         await self._end()
 
@@ -169,9 +168,7 @@ class ChildProcess:
                 raise ChildFailed(f"{self.name} ended with status {process.returncode} before it was ready.")
             raise ChildFailed(f"{self.name} was not ready within {within_s:g} s.")
         finally:
-            for task in (ready, died):
-                task.cancel()
-            await asyncio.wait({ready, died})
+            await cancel_all((ready, died))
 
     async def _keep_running(self) -> None:
         died_young = 0

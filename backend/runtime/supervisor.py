@@ -49,8 +49,7 @@ async def supervising(name: str, loop: Loop) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.wait([task])
+        await cancel_all([task])
 
 
 def failing_loops() -> dict[str, str]:

@@ -22,6 +22,7 @@ from backend.conversation.page_events import (
 )
 from backend.errors import BadRequest, NotFound, Overloaded, TooMany
 from backend.media.endpointing import Levels
+from backend.runtime.supervisor import cancel_all
 from backend.sessions.event_log import EventLog
 from backend.sessions.page_json import LoggedEvent, PageMessage
 from backend.sessions.transcript import Transcript
@@ -288,8 +289,7 @@ class SessionRegistry:
             await asyncio.wait([task], timeout=END_WITHIN_S)
         if not task.done():
             session.ended_reason = reason
-            task.cancel()
-            await asyncio.wait([task], timeout=END_WITHIN_S)
+            await cancel_all([task], within_s=END_WITHIN_S)
 
     async def wait(self, session: Session) -> None:
         """Wait until the session's call is over. Cancelling the waiter does not end the call."""

@@ -25,7 +25,7 @@ from backend.runtime.faults import call_listener
 from backend.runtime.json_objects import Json, decode_object
 from backend.runtime.supervisor import supervising
 from backend.storage import keys
-from backend.storage.client import Pipe, RedisClient
+from backend.storage.client import Pipe, RedisStore
 from backend.storage.messages import ConversationInfo, Message
 from backend.storage.pubsub import PubSub
 
@@ -56,7 +56,7 @@ T = TypeVar("T")
 Close = Callable[[], Awaitable[None]]
 
 
-class Memory:
+class Memory(RedisStore):
     """The memory of all users. Ids of users and sessions are opaque; texts are never logged.
 
     It owns the Redis client, and calls `also_close` after closing it. A user's context is kept for `user_ttl_s` seconds
@@ -64,7 +64,7 @@ class Memory:
     """
 
     def __init__(self, redis: Redis, *, also_close: Close | None = None, user_ttl_s: int | None = None) -> None:
-        self._client = RedisClient(redis)
+        super().__init__(redis)
         self._also_close = also_close
         self._user_ttl_s = user_ttl_s
         self.listeners = ContextListeners()
@@ -73,9 +73,6 @@ class Memory:
         self._unsure: deque[str] = deque(maxlen=UNSURE_LIMIT)
         """Messages whose append failed: Redis may have carried it out all the same."""
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def __repr__(self) -> str:
-        return f"Memory({self._client})"
 
     async def append_messages(self, user_id: str, conversation_id: str, *messages: Message) -> None:
         """Append messages to `user:{id}:conversation:{id}` together; the conversation expires later again.

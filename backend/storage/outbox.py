@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 
 from backend.errors import MemoryUnavailable
-from backend.runtime.supervisor import cancel_all
+from backend.runtime.supervisor import cancel_all, event_or_timeout
 from backend.storage.memory import Memory, MemoryJob
 
 log = logging.getLogger(__name__)
@@ -76,11 +76,9 @@ class Outbox:
             reached.set()
 
         self.enqueue(reach)
-        try:
-            async with asyncio.timeout(within_s):
-                await reached.wait()
-        except TimeoutError:
-            raise MemoryUnavailable("Memory has not carried out the writes that wait for it.") from None
+        await event_or_timeout(reached, within_s)
+        if not reached.is_set():
+            raise MemoryUnavailable("Memory has not carried out the writes that wait for it.")
 
     async def drain(self, timeout_s: float) -> None:
         """Finish the waiting jobs within `timeout_s` seconds; the rest is dropped, and so are later ones."""

@@ -19,7 +19,7 @@ from redis.asyncio import Redis
 
 from backend.errors import MemoryUnavailable
 from backend.runtime.faults import decode_or_skip
-from backend.storage.client import Pipe, RedisClient
+from backend.storage.client import Pipe, RedisStore
 from backend.storage.pubsub import PubSub
 
 T = TypeVar("T")
@@ -43,14 +43,14 @@ class _Unwanted(msgspec.Struct, frozen=True, array_like=True):
     conversation: str
 
 
-class TurnClaims:
+class TurnClaims(RedisStore):
     """The claims of typed turns in Redis. `process` names this one; every method may raise `MemoryUnavailable`."""
 
     def __init__(
         self, redis: Redis, process: str, pubsub: PubSub | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
         """`pubsub` must not have started yet; without it no other process can stop a turn of this one."""
-        self._client = RedisClient(redis)
+        super().__init__(redis)
         self._process = process
         self._clock = clock
         self._listeners: list[Callable[[str, str], None]] = []

@@ -9,17 +9,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 from redis.asyncio import Redis
 
-from backend.errors import CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
+from backend.errors import BadRequest, CallerError, MemoryUnavailable, NotFound, TooMany, VoiceError
 from backend.observability.call_metrics import merged
 from backend.runtime.supervisor import cancel_all, supervised
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, NodeState
-from backend.sessions.cluster.remote import RemoteEventLog, RemoteHandle, RpcMethods
+from backend.sessions.cluster.remote import RemoteEventLog, RemoteHandle
 from backend.sessions.cluster.replicator import HEARTBEAT_S, SessionReplicator
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.handles import LocalHandle, PlacedCall, SessionHandle, SessionLocator
-from backend.sessions.offers import AcceptOffer
+from backend.sessions.offers import AcceptOffer, connect_offer
 from backend.sessions.registry import Session, SessionDescription, SessionRegistry, SessionState, Watcher, no_session
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,22 @@ GATHER_WITHIN_S = 1.5
 
 Load = Callable[[], tuple[float, bool]]
 """How busy this process is, 0 to 1, and whether it accepts another call."""
+
+
+class _Arguments(msgspec.Struct, frozen=True):
+    """The arguments of all RPC methods together. Those that only a newer version knows are ignored."""
+
+    session: str = ""
+    text: str = ""
+    call: str = ""
+    reason: str = ""
+    owner: str = ""
+    sdp: str = ""
+    conversation_id: str | None = None
+    count: int = 0
+
+
+_arguments = msgspec.json.Decoder(_Arguments)
 
 
 class Cluster(SessionLocator):
@@ -56,9 +73,11 @@ class Cluster(SessionLocator):
         self.node = secrets.token_hex(8)
         """This process's name in the cluster, new at every start."""
         self._group = group or self.node
+        self._accept_offer = accept_offer
         self._load = load
+        self._metrics = metrics
         self._registry = ClusterRegistry(redis)
-        self._rpc = Rpc(waiting, self.node, RpcMethods(sessions, accept_offer, self.announce, metrics))
+        self._rpc = Rpc(waiting, self.node, self._answer)
         self._replicator = SessionReplicator(redis, self.node, self._state)
         self._followed: dict[str, RemoteEventLog] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -169,6 +188,44 @@ class Cluster(SessionLocator):
         """Stop without a word to the other processes."""
         self._sessions.watcher = Watcher()
         await cancel_all(self._tasks)
+
+    async def _answer(self, what: str, raw: msgspec.Raw) -> Any:
+        """Return the answer to another process that calls the method `what`. Raises `VoiceError` as a handle does."""
+        args = _arguments.decode(raw)
+        match what:
+            case "offer":
+                return await self._answer_offer(args)
+            case "newest":
+                return self._sessions.newest(args.count)
+            case "figures":
+                return self._metrics()
+        session = self._sessions.find(args.session)
+        handle = LocalHandle(self._sessions, session)
+        match what:
+            case "describe":
+                return await handle.describe()
+            case "transcript":
+                return await handle.transcript()
+            case "type_text":
+                return await handle.type_text(args.text)
+            case "cancel_thinker":
+                return await handle.cancel_thinker(args.call)
+            case "say_answer":
+                return await handle.say_answer(args.call)
+            case "end":
+                return await handle.end(args.reason)
+            case "forget":
+                await handle.forget()
+                return await self.announce(session)  # writes what waits of it, so that all of it can be deleted
+            case "hand_over":
+                return self._sessions.hand_over(session)
+        raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
+
+    async def _answer_offer(self, args: _Arguments) -> PlacedCall:
+        session = self._sessions.reserve(args.owner, args.conversation_id)
+        answer = await connect_offer(self._sessions, session, self._accept_offer, args.sdp)
+        await self.announce(session)
+        return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
 
     async def _others(self) -> list[NodeState]:
         try:

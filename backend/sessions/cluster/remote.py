@@ -1,26 +1,22 @@
-"""A session whose call lives in another process: what is asked of it there, and how that process answers."""
+"""A session whose call lives in another process: what is asked of it there, and its events, followed here."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from backend.conversation.page_events import SessionEnded
-from backend.errors import BadRequest, MemoryUnavailable, VoiceError
+from backend.errors import MemoryUnavailable, VoiceError
 from backend.runtime.faults import decode_or_skip
 from backend.sessions.cluster.cluster_registry import ClusterRegistry, SessionEntry, decode_event, events_key
 from backend.sessions.cluster.rpc import Rpc
 from backend.sessions.event_log import EventLog
-from backend.sessions.handles import LocalHandle, PlacedCall, SessionHandle
-from backend.sessions.offers import AcceptOffer, connect_offer
+from backend.sessions.handles import SessionHandle
 from backend.sessions.page_json import NAMES, LoggedEvent
-from backend.sessions.registry import END_WITHIN_S, Session, SessionDescription, SessionRegistry, SessionState
+from backend.sessions.registry import END_WITHIN_S, SessionDescription, SessionState
 from backend.sessions.transcript import TranscriptEntry
 
 log = logging.getLogger(__name__)
@@ -146,70 +142,5 @@ class RemoteHandle(SessionHandle):
         return self._event_log(self.id).follow(after, quiet_s)
 
     async def ask(self, what: str, within_s: float = 3.0, **args: Any) -> Any:
-        """Call a method of `RpcMethods` in its process. Raises what that raises, or `MemoryUnavailable`."""
+        """Call a method of its process's `Cluster`. Raises what that raises, or `MemoryUnavailable`."""
         return await self._rpc.call(self._entry.node, what, {"session": self.id} | args, within_s=within_s)
-
-
-class _Arguments(msgspec.Struct, frozen=True):
-    """The arguments of all methods together. Those that only a newer version knows are ignored."""
-
-    session: str = ""
-    text: str = ""
-    call: str = ""
-    reason: str = ""
-    owner: str = ""
-    sdp: str = ""
-    conversation_id: str | None = None
-    count: int = 0
-
-
-_arguments = msgspec.json.Decoder(_Arguments)
-
-
-@dataclass(frozen=True)
-class RpcMethods:
-    """The methods that other processes may call here: an `Answer` of `rpc`. Raises `VoiceError` as a handle does."""
-
-    registry: SessionRegistry
-    accept_offer: AcceptOffer
-    announce: Callable[[Session], Awaitable[None]]
-    """Makes a session known to every process."""
-    metrics: Callable[[], str]
-
-    async def __call__(self, what: str, raw: msgspec.Raw) -> Any:
-        """Return the answer of the method `what` as JSON data."""
-        args = _arguments.decode(raw)
-        match what:
-            case "offer":
-                return await self._offer(args.owner, args.sdp, args.conversation_id)
-            case "newest":
-                return self.registry.newest(args.count)
-            case "figures":
-                return self.metrics()
-        session = self.registry.find(args.session)
-        handle = LocalHandle(self.registry, session)
-        match what:
-            case "describe":
-                return await handle.describe()
-            case "transcript":
-                return await handle.transcript()
-            case "type_text":
-                return await handle.type_text(args.text)
-            case "cancel_thinker":
-                return await handle.cancel_thinker(args.call)
-            case "say_answer":
-                return await handle.say_answer(args.call)
-            case "end":
-                return await handle.end(args.reason)
-            case "forget":
-                await handle.forget()
-                return await self.announce(session)  # writes what waits of it, so that all of it can be deleted
-            case "hand_over":
-                return self.registry.hand_over(session)
-        raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
-
-    async def _offer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall:
-        session = self.registry.reserve(owner, conversation_id)
-        answer = await connect_offer(self.registry, session, self.accept_offer, sdp)
-        await self.announce(session)
-        return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}
