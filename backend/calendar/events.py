@@ -64,7 +64,7 @@ def parsed(text: str) -> Calendar:
     """Return the parsed text. Raises one of `UNREADABLE`, or `CalendarRefused` when it holds no event."""
     calendar = Calendar.from_ical(text)
     if not isinstance(calendar, Calendar) or not calendar.events:
-        raise CalendarRefused("What is kept there is no event.")
+        raise CalendarRefused("The stored text holds no event.")
     return calendar
 
 

@@ -139,7 +139,7 @@ def _write(path: Path, text: str) -> None:
     """Write all of the file or nothing, also when the power fails."""
     content = text.encode()
     if len(content) > TEXT_LIMIT:
-        raise CalendarRefused("The event is too long to be kept.")
+        raise CalendarRefused("The event is too long to be stored.")
     draft = path.with_suffix(".new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:

@@ -61,9 +61,9 @@ def _check(action: str, text: str, id_: str) -> None:
         raise BadRequest("list takes nothing else.", hint="To add or delete one, say so in action.")
 
 
-def _named(kept: Sequence[str], id_: str) -> str:
-    found = next((text for text in kept if id_of(text) == id_), None)
+def _named(instructions: Sequence[str], id_: str) -> str:
+    found = next((text for text in instructions if id_of(text) == id_), None)
     if found is None:
-        there = ", ".join(map(id_of, kept)) or "none"
+        there = ", ".join(map(id_of, instructions)) or "none"
         raise NotFound("The user has no standing instruction of this id.", hint=f"There are: {there}.")
     return found

@@ -72,9 +72,9 @@ async def memory(
     user = principal.user_id
     match action:
         case "search":
-            kept = await memories.all(user)
-            places = await fitting(query, [one.text for one in kept], embedder, limit or USUAL)
-            return _list(kept, [kept[place] for place in places])
+            stored = await memories.all(user)
+            places = await fitting(query, [one.text for one in stored], embedder, limit or USUAL)
+            return _list([stored[place] for place in places], len(stored))
         case "create":
             return await _create(memories, user, text, tags or [])
         case "update":
@@ -85,8 +85,8 @@ async def memory(
             await memories.delete(user, memory_id)
             return Result({"deleted": _whole(found)})
         case "list":
-            kept = await memories.all(user)
-            return _list(kept, kept[: limit or USUAL])
+            stored = await memories.all(user)
+            return _list(stored[: limit or USUAL], len(stored))
         case "get":
             return Result({"memory": _whole(_there(await memories.get(user, memory_id)))})
 
@@ -120,10 +120,10 @@ def _there(found: StoredMemory | None) -> StoredMemory:
     return found
 
 
-def _list(kept: list[StoredMemory], shown: list[StoredMemory]) -> Result:
+def _list(shown: list[StoredMemory], stored: int) -> Result:
     cut = [one.text if len(one.text) <= SHOWN else f"{one.text[:SHOWN].rstrip()}…" for one in shown]
     memories = [_whole(one) | {"text": text} for one, text in zip(shown, cut, strict=True)]
-    return Result({"memories": memories, "of": len(kept)})
+    return Result({"memories": memories, "of": stored})
 
 
 def _whole(one: StoredMemory) -> dict[str, str | list[str]]:

@@ -41,7 +41,7 @@ LIST_FIRST = "List the notes, and pass the note_id of the one that is meant; ask
     "says that it is done.",
 )
 async def notes(
-    kept: Notes | None,
+    store: Notes | None,
     memory: Memory,
     clock: Clock,
     principal: Principal,
@@ -54,23 +54,23 @@ async def notes(
     time_zone: Zone = "",
 ) -> Result:
     """Raise `BadRequest` for an action that lacks something, `BadEvent` for a time, or `MemoryUnavailable`."""
-    if kept is None:
+    if store is None:
         raise refused("Notes cannot be kept here.")
     user, now = principal.user_id, clock.now()
     zone = await zone_for(memory, user, time_zone)
     match action:
         case "create":
-            made = await kept.add(user, text, _due(due, now, zone) if due else "")
+            made = await store.add(user, text, _due(due, now, zone) if due else "")
             return _result_of("created", made, zone)
         case "list":
-            return _listed(await kept.all(user), query, now, zone, resolved=resolved)
+            return _listed(await store.all(user), query, now, zone, resolved=resolved)
         case "snooze":
             if not due:
                 raise BadRequest("Until when is missing.", hint="Ask the user.")
             until = _due(due, now, zone)
-            note = await kept.snooze(user, await _meant(kept, user, note_id, now), until)
+            note = await store.snooze(user, await _meant(store, user, note_id, now), until)
         case "resolve":
-            note = await kept.resolve(user, await _meant(kept, user, note_id, now))
+            note = await store.resolve(user, await _meant(store, user, note_id, now))
     if note is None:
         raise BadRequest("The user has no such note.", hint=LIST_FIRST)
     return _result_of("snoozed" if action == "snooze" else "resolved", note, zone)
@@ -99,11 +99,11 @@ def _due(text: str, now: datetime, zone: ZoneInfo | None) -> str:
     return moment.isoformat()
 
 
-async def _meant(kept: Notes, user_id: str, note_id: str, now: datetime) -> str:
+async def _meant(store: Notes, user_id: str, note_id: str, now: datetime) -> str:
     """Return the id of the note that is meant. Raise `BadRequest` when that is not clear."""
     if note_id:
         return note_id
-    open_ones = [note for note in await kept.all(user_id) if note.open]
+    open_ones = [note for note in await store.all(user_id) if note.open]
     if not open_ones:
         raise BadRequest("The user has no open notes.")
     latest = max(note.touched for note in open_ones)
@@ -114,9 +114,11 @@ async def _meant(kept: Notes, user_id: str, note_id: str, now: datetime) -> str:
     raise BadRequest("It is not clear which note is meant.", hint=LIST_FIRST)
 
 
-def _listed(kept: Sequence[StoredNote], query: str, now: datetime, zone: ZoneInfo | None, *, resolved: bool) -> Result:
+def _listed(
+    stored: Sequence[StoredNote], query: str, now: datetime, zone: ZoneInfo | None, *, resolved: bool
+) -> Result:
     """Return the notes: the soonest due first, then those without a time, the newest first."""
-    wanted = [note for note in kept if (resolved or note.open) and matches(note.text, query)]
+    wanted = [note for note in stored if (resolved or note.open) and matches(note.text, query)]
     wanted.sort(key=lambda note: (note.due_at(zone) or float("inf"), -note.created))
     notes = fitting([shown(note, zone, now) for note in wanted])
     return Result({"notes": notes, **({"more": len(wanted) - len(notes)} if len(notes) < len(wanted) else {})})

@@ -51,7 +51,7 @@ class UserReminders(Protocol):
 )
 async def reminders(
     principal: Principal,
-    kept: UserReminders | None,
+    store: UserReminders | None,
     action: Literal["create", "list", "cancel"],
     text: Annotated[str, Field(max_length=2_000, description="What to remind of; for cancel, words of it.")] = "",
     at: Annotated[
@@ -65,18 +65,18 @@ async def reminders(
     time_zone: Zone = "",
 ) -> Result:
     """Raise `BadRequest` for an impossible time or an unknown reminder, `TooMany`, or `MemoryUnavailable`."""
-    if kept is None:
+    if store is None:
         raise BadRequest("Nobody can be reminded here.")
     owner = principal.user_id
     if action == "list":
-        found = await kept.all_of(owner)
+        found = await store.all_of(owner)
         return Result({"reminders": found[:LISTED], "more": max(0, len(found) - LISTED)})
     if action == "create":
         if not text.strip() or not at.strip():
             raise BadRequest("What to remind of, or when, is missing.", hint="Ask the user for it.")
-        return Result({"set": await kept.set(owner, text, at, repeat, time_zone)})
-    chosen = reminder_id or _only_one(await kept.all_of(owner), text)
-    canceled = await kept.cancel(owner, chosen)
+        return Result({"set": await store.set(owner, text, at, repeat, time_zone)})
+    chosen = reminder_id or _only_one(await store.all_of(owner), text)
+    canceled = await store.cancel(owner, chosen)
     if canceled is None:
         raise BadRequest("The user has no such reminder.", hint="List them first.")
     return Result({"canceled": canceled})
