@@ -1,4 +1,4 @@
-"""A calling program's end of a call, over WebRTC or WebSocket: it says PCM and keeps what it receives, with times."""
+"""A calling program's end of a call, over WebRTC or WebSocket: it speaks PCM and records what arrives, with times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 from backend.media.frame import FRAME_BYTES, FRAME_MS, SILENCE, Frame, milliseconds
 
 KEPT_FRAMES = 50 * 60 * 10
-"""Frames kept of what was heard: ten minutes."""
+"""Received frames that are recorded: ten minutes."""
 AUDIBLE = 200
 """Sample value (of 32,767) above which a frame is not silence; codec noise stays far below."""
 GAP_S = 0.1
@@ -42,7 +42,7 @@ class ReceivedAudio:
         return f"ReceivedAudio({len(self.frames)} frames)"
 
     def add(self, frame: Frame, at: float) -> None:
-        """Keep one frame."""
+        """Record one frame."""
         received = ReceivedFrame(at, frame)
         self.frames.append(received)
         if received.audible:

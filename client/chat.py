@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from backend.errors import TransportLost, VoiceError
 from client.narrator import Narrator
-from client.signalling import CallRefused, Signalling, keep_caller, recall_caller
+from client.signalling import CallRefused, Signalling, restore_cookie, save_cookie
 
 SILENT_FOR_S = 60.0
 """Seconds without even a heartbeat after which a stream is taken for dead."""
@@ -37,12 +37,12 @@ async def chat(
     """Converse until /quit or the end of the input; return the exit code. `conversation` continues one."""
     console = console or Console(highlight=False)
     async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=httpx2.Timeout(10, read=SILENT_FOR_S)) as http:
-        recall_caller(http)
+        restore_cookie(http)
         try:
             await Signalling(http).config()
-            keep_caller(http)
-            await Conversation(http, conversation, console).hold(stdin or sys.stdin)
-            keep_caller(http)
+            save_cookie(http)
+            await Conversation(http, conversation, console).run(stdin or sys.stdin)
+            save_cookie(http)
         except VoiceError as error:
             Narrator(console).failed(error)
             return NOT_CONNECTED
@@ -65,7 +65,7 @@ class Conversation:
     def __repr__(self) -> str:
         return f"Conversation({(self._id or 'new')[:6]})"
 
-    async def hold(self, stdin: TextIO) -> None:
+    async def run(self, stdin: TextIO) -> None:
         """Read and answer line by line. Raises `VoiceError` when the server is gone."""
         self._console.print(HELP)
         loop = asyncio.get_running_loop()
@@ -136,7 +136,7 @@ class Conversation:
                 async for type_, data in _events(response):
                     self._show(type_, data)
         except httpx2.TransportError as error:
-            raise TransportLost("The server is gone.", hint="What was said is kept for an hour.") from error
+            raise TransportLost("The server is gone.", hint="The conversation stays available for an hour.") from error
 
     def _show(self, type_: str, data: dict[str, Any]) -> None:
         match type_:

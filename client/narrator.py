@@ -1,4 +1,4 @@
-"""A call's events on a terminal, a line each, as they come."""
+"""Prints a call's events on a terminal, one line each, as they arrive."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A server's HTTP API for programs: asking for a call, reading a session's events, and being the same caller again.
 
 A call is asked for by an offer (WebRTC) or a session (WebSocket). A session's events are read in order across broken
-connections. A conversation belongs to whoever began it, so the server's signed cookie is kept between commands, in
+connections. A conversation belongs to whoever began it, so the server's signed cookie is saved between commands, in
 `$XDG_STATE_HOME/responder-thinker/callers.json` by the server's address, for its owner's eyes only.
 """
 
@@ -52,7 +52,7 @@ class Ticket:
     session_id: str
     token: str
     conversation_id: str = ""
-    """What is said belongs to it; a later call or chat may go on with it."""
+    """The conversation that the call belongs to; a later call or chat may continue it."""
 
 
 class Signalling:
@@ -147,31 +147,31 @@ async def _connection(http: httpx2.AsyncClient, ticket: Ticket, after: int) -> A
 
 
 def state_file() -> Path:
-    """Return the file the cookies are kept in."""
+    """Return the file that holds the cookies."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "responder-thinker" / "callers.json"
 
 
-def recall_caller(http: httpx2.AsyncClient) -> None:
+def restore_cookie(http: httpx2.AsyncClient) -> None:
     """Send this server the cookie it gave us last time, if it did."""
     value = _read().get(str(http.base_url))
     if isinstance(value, str):
         http.cookies.set(COOKIE, value)
 
 
-def keep_caller(http: httpx2.AsyncClient) -> None:
-    """Keep the cookie this server has given us; a disk that cannot be written is logged only."""
+def save_cookie(http: httpx2.AsyncClient) -> None:
+    """Save the cookie this server has given us; a disk that cannot be written is logged only."""
     value = next((cookie.value for cookie in reversed(list(http.cookies.jar)) if cookie.name == COOKIE), None)
-    kept = _read()
-    if not value or kept.get(str(http.base_url)) == value:
+    saved = _read()
+    if not value or saved.get(str(http.base_url)) == value:
         return
     file = state_file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
-            json.dump({**kept, str(http.base_url): value}, out)
+            json.dump({**saved, str(http.base_url): value}, out)
     except OSError as error:
-        log.warning("the caller's cookie could not be kept: %s", error.strerror)
+        log.warning("the caller's cookie could not be saved: %s", error.strerror)
 
 
 def _read() -> dict[str, object]:

@@ -17,7 +17,7 @@ from backend.media.wav import read_wav, write_wav
 from backend.transports.webrtc.ice import IceConfig
 from client.caller import Caller
 from client.narrator import Narrator
-from client.signalling import Signalling, Ticket, keep_caller, page_events, recall_caller
+from client.signalling import Signalling, Ticket, page_events, restore_cookie, save_cookie
 from client.webrtc import WebRTCCaller
 from client.websocket import WebSocketCaller
 
@@ -63,10 +63,10 @@ async def talk(
             AsyncExitStack() as stack,
         ):
             if conversation and cookies is None:
-                recall_caller(http)
+                restore_cookie(http)
             caller, ticket = await _place(Signalling(http), transport, stack, conversation)
             if conversation and cookies is None:
-                keep_caller(http)
+                save_cookie(http)
             narrator.connected(ticket.session_id, transport)
             progress = Progress(quiet_after_s)
             await _converse(
@@ -101,7 +101,7 @@ async def _place(
 
 
 def _servers(config: dict[str, object]) -> tuple[RTCIceServer, ...]:
-    """Return the ICE servers a page would be told to use."""
+    """Return the ICE servers that the page uses, too."""
     listed = config.get("ice_servers")
     return tuple(
         RTCIceServer(server["urls"], server.get("username"), server.get("credential"))

@@ -89,7 +89,7 @@ class CallSubsystem:
 
 @asynccontextmanager
 async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncIterator[CallSubsystem]:
-    """Open the calls. At the end of the block calls are ended first; then the other processes hear of it."""
+    """Open the calls. At the end of the block calls are ended first; then the other processes learn of it."""
     settings, metrics = foundation.settings, foundation.metrics
     async with AsyncExitStack() as stack:
         responder = ResponderEndpoint(settings)

@@ -114,7 +114,7 @@ def add_documents(
 
 
 def main() -> None:
-    """Run the command line; an error of ours is two lines, not a traceback."""
+    """Run the command line; an error that the server raises on purpose is two lines, not a traceback."""
     try:
         app()
     except VoiceError as error:

@@ -49,7 +49,7 @@ class Demo:
         return Command([*command, "--script", str(self._script)] if self._script else command, pipes=True)
 
     async def _read_address(self, process: Process) -> None:
-        """Its first line of output says where it listens."""
+        """Read the first line of its output, which says where it listens."""
         assert process.stdout is not None
         try:
             self.url = json.loads(await process.stdout.readline())["listening"]

@@ -101,7 +101,7 @@ def user_data_stores(
 ) -> dict[str, UserDataStore]:
     """Return every place that holds user data, in the order of erasure: tasks at work before what they would write.
 
-    A new store of user data adds a line here, so that it is exported and erased, too.
+    A new store of user data is added here, so that it is exported and erased, too.
     """
     stores, notifications, models = foundation.stores, foundation.notifications, foundation.models
     return {

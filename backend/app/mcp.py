@@ -34,7 +34,7 @@ async def other_servers(settings: McpSettings) -> AsyncIterator[RemoteServers | 
         return
     from backend.mcp.remote_servers import RemoteServers
 
-    _keep_words_out()
+    _silence_sdk_logs()
     servers = RemoteServers(entries)
     try:
         yield servers
@@ -60,12 +60,12 @@ async def served_tools(
         return
     from backend.mcp.server import session_manager, tool_server
 
-    _keep_words_out()
+    _silence_sdk_logs()
     manager = session_manager(tool_server(registry), settings.hosts, origins)
     async with manager.run():
         yield {path: Endpoint(client, tokens, manager.handle_request, rate_limit) for client, path in PATHS.items()}
 
 
-def _keep_words_out() -> None:
+def _silence_sdk_logs() -> None:
     """The SDK logs messages it cannot read as they are, and they may hold anybody's words. We say what matters."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)

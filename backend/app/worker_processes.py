@@ -76,7 +76,7 @@ async def _run(workers: list[ChildProcess]) -> None:
         for number in signals:
             loop.remove_signal_handler(number)
     if failed:
-        raise SetupError("The processes could not start.", hint="What they say above tells why.")
+        raise SetupError("The processes could not start.", hint="Their messages above say why.")
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from backend.http import admin, chat, events, health, me, notification, page, reasoning, sessions, signalling, tasks
-from backend.http.auth import Signatures, keep_tokens_out, token_age_s
+from backend.http.auth import Signatures, redact_tokens_in_logs, token_age_s
 from backend.http.bodies import BodyLimit
 from backend.http.compressed import Compressed
 from backend.http.context import Context, Services
@@ -81,5 +81,5 @@ def build_app(
         app.router.routes += [Route(path, endpoint), Route(path.rstrip("/"), endpoint)]
     page.serve_page(app, services.frontend)
     services.metrics.watch_sessions(lambda: services.registry.live)
-    keep_tokens_out()
+    redact_tokens_in_logs()
     return app

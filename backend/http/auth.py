@@ -126,7 +126,7 @@ def redact(text: str) -> str:
     return TOKEN.sub(r"\1…", text)
 
 
-def keep_tokens_out() -> None:
+def redact_tokens_in_logs() -> None:
     """Put the filter on the server's loggers, once."""
     for name in LOGGERS:
         logger = logging.getLogger(name)

@@ -110,7 +110,7 @@ async def multiturn(request: Request, here: Here) -> Response:
 
 @router.post("/api/singleturn", openapi_extra=documented(SingleTurn))
 async def singleturn(request: Request, here: Here) -> Response:
-    """Answer one message by itself: nothing was said before, and nothing is kept."""
+    """Answer one message by itself: nothing was said before, and nothing is stored."""
     return await _answer(request, here, SingleTurn)
 
 

@@ -1,4 +1,4 @@
-"""The page's files go out compressed: each is compressed once and kept. Answers of the API go out as they are.
+"""The page's files go out compressed: each is compressed once and cached. Answers of the API go out as they are.
 
 Compressing costs the event loop a fraction of a millisecond per file, and calls live on that loop: so it happens once
 for each version of a file, and never for a stream.
@@ -12,8 +12,8 @@ from collections import OrderedDict
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-KEPT = 256
-"""Files kept compressed."""
+CACHED = 256
+"""Files cached compressed."""
 WORTH_BYTES = 500
 """Smaller files go out as they are."""
 LARGEST_BYTES = 1_000_000
@@ -26,7 +26,7 @@ class Compressed:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._kept: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not _asks_for_a_file(scope):
@@ -54,11 +54,11 @@ class Compressed:
     def _packed(self, path: str, start: Message, body: bytearray) -> bytes:
         headers = MutableHeaders(scope=start)
         etag = headers["etag"]
-        if (path, etag) not in self._kept:
-            self._kept[path, etag] = gzip.compress(body, 6, mtime=0)
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        packed = self._kept[path, etag]
+        if (path, etag) not in self._cache:
+            self._cache[path, etag] = gzip.compress(body, 6, mtime=0)
+            if len(self._cache) > CACHED:
+                self._cache.popitem(last=False)
+        packed = self._cache[path, etag]
         headers["content-encoding"] = "gzip"
         headers["content-length"] = str(len(packed))
         headers["etag"] = f"W/{etag}" if not etag.startswith("W/") else etag

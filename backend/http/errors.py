@@ -37,7 +37,7 @@ def install(app: FastAPI) -> None:
 
 
 def explain(problems: Iterable[Mapping[str, Any]]) -> str:
-    """Return pydantic's complaints in a line: where and why, without the value."""
+    """Return pydantic's complaints as one sentence: where and why, without the values."""
     lines = [f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in problems]
     return "The request is not valid: " + "; ".join(line.removeprefix(": ") for line in lines[:5])
 

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from backend.http.context import Here
-from backend.runtime.json_objects import Json
 from backend.runtime.supervisor import failing_loops
 
 READY_WITHIN_S = 3
@@ -26,7 +25,7 @@ async def healthz() -> dict[str, str]:
 
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz")
-async def readyz(response: Response, here: Here) -> Json:
+async def readyz(response: Response, here: Here) -> dict[str, str | dict[str, str]]:
     """Answer 200 when every check is `ok`, else 503; each check says what is wrong.
 
     Other tool servers, and loops that fail and are started again, are shown and decide nothing: the same bad record
@@ -39,7 +38,7 @@ async def readyz(response: Response, here: Here) -> Json:
         checks = {"readiness": f"no answer within {READY_WITHIN_S} s"}
     ready = all(found == "ok" for found in checks.values())
     response.status_code = 200 if ready else 503
-    answer: Json = {"status": "ready" if ready else "not ready", "checks": checks}
+    answer: dict[str, str | dict[str, str]] = {"status": "ready" if ready else "not ready", "checks": checks}
     if servers := here.services.tool_servers():
         answer["tool_servers"] = servers
     if failing := failing_loops():

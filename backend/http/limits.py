@@ -15,7 +15,7 @@ from starlette.requests import HTTPConnection
 from backend.errors import TooMany
 
 TABLE_LIMIT = 10_000
-"""Buckets kept at once."""
+"""Buckets in one table at once."""
 TRUSTED_PROXIES = "127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"
 """Proxies whose X-Forwarded-For and X-Forwarded-Proto are believed: loopback and private networks."""
 

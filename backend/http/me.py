@@ -142,7 +142,7 @@ async def change_me(request: Request, here: Here, caller: Caller) -> Json:
 
 @router.get("/api/me/export")
 async def export_me(here: Here, caller: Caller) -> Response:
-    """Return everything that is kept of the caller, by store, as a file."""
+    """Return everything that is stored of the caller, by store, as a file."""
     everything = {name: await store.export(caller.user) for name, store in here.services.user_data.items()}
     headers = {"content-disposition": 'attachment; filename="what-is-known-of-me.json"'}
     return Response(msgspec.json.encode(everything), headers=headers, media_type="application/json")

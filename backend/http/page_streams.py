@@ -1,7 +1,7 @@
 """The event streams of open pages outside of calls: one each, bounded, and gone with the page.
 
 Within a call its own event log shows the page everything, in order and numbered; here is what happens to a *user*:
-notices, reminders, tasks, decisions. Nothing is kept for a page that opens later, since it asks for the state then.
+notices, reminders, tasks, decisions. Nothing is stored for a page that opens later, since it asks for the state then.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STREAMS_PER_USER = 8
 STREAMS_LIMIT = 2_000
 """Streams of all users together in this process."""
 EVENTS_KEPT = 200
-"""Events kept of one stream while its reader is slow."""
+"""Events that wait in one stream while its reader is slow."""
 RETRY_S = 15
 
 

@@ -1,4 +1,4 @@
-"""The key that signs cookies and tokens is given as SECRET_KEY, or made once and kept in DATA_DIR."""
+"""The key that signs cookies and tokens is given as SECRET_KEY, or made once and stored in DATA_DIR."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIN_LENGTH = 16
 
 
 def secret_key(settings: Settings) -> bytes:
-    """Return the signing key. Raises `SettingsError` when it is too short, or cannot be read or kept."""
+    """Return the signing key. Raises `SettingsError` when it is too short, or cannot be read or stored."""
     if settings.secret_key is not None:
         return _checked(settings.secret_key.get_secret_value(), "SECRET_KEY")
     path = settings.data_dir / "secret_key"

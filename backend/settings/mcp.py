@@ -28,7 +28,7 @@ class McpServerEntry(BaseModel):
     env: dict[str, str] = Field(default_factory=dict, repr=False)
     cwd: Path | None = None
     stderr: bool = False
-    """Whether what it complains of goes to our own standard error; else it goes nowhere."""
+    """True passes its standard error to ours; else it is dropped."""
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     tools: list[str] | None = None
