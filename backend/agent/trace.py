@@ -40,7 +40,14 @@ class AgentTrace:
                 if not self._private:
                     span.asked(messages)
             case ModelAnswered():
-                self._answered(event)
+                span, self._model = self._model, NO_SPAN
+                first = None if event.first_token_ms is None else round(event.first_token_ms, 1)
+                span.note(model=event.model, reason=event.reason, calls=len(event.calls), first_token_ms=first)
+                span.note(tokens_in=event.tokens_in, tokens_out=event.tokens_out)
+                if not self._private:
+                    span.said(event.text)
+                span.spent(event.tokens_in + event.tokens_out)
+                span.end()
             case ToolCallStarted(id_, name, arguments):
                 self._tools[id_] = span = current_span().open("tool", name)
                 if not self._private:
@@ -52,16 +59,6 @@ class AgentTrace:
                     span.end(outcome)
                 self._model = NO_SPAN
                 self._tools.clear()
-
-    def _answered(self, event: ModelAnswered) -> None:
-        span, self._model = self._model, NO_SPAN
-        first = None if event.first_token_ms is None else round(event.first_token_ms, 1)
-        span.note(model=event.model, reason=event.reason, calls=len(event.calls), first_token_ms=first)
-        span.note(tokens_in=event.tokens_in, tokens_out=event.tokens_out)
-        if not self._private:
-            span.said(event.text)
-        span.spent(event.tokens_in + event.tokens_out)
-        span.end()
 
 
 async def traced_call(box: Toolbox, name: str, arguments: str, principal: Principal) -> ToolResult:

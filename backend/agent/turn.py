@@ -128,7 +128,9 @@ class Turn:
         for _ in range(self.agent.rounds):
             reply = await self._ask(tools=True)
             if not reply.calls:
-                return await self._answered(reply)
+                if not reply.text.strip():  # the model is asked once more when it said nothing
+                    reply = await self._ask(tools=False)
+                return self._response(reply, incomplete=reply.reason == "length")
             repeated = repeated + 1 if await self._round(reply) else 0
             if repeated == REPEATED_LIMIT:
                 break
@@ -216,12 +218,6 @@ class Turn:
             self._last[(call.name, _canonical(call.arguments))] = result
         self.emit(ToolCallFinished(call.id, call.name, result.content, result.error, result.sample, result.elapsed_ms))
         return result
-
-    async def _answered(self, reply: ModelReply) -> ThinkerResponse:
-        """Return the answer; the model is asked once more when it said nothing."""
-        if not reply.text.strip():
-            reply = await self._ask(tools=False)
-        return self._response(reply, incomplete=reply.reason == "length")
 
     def _response(self, reply: ModelReply, *, incomplete: bool) -> ThinkerResponse:
         if not reply.text.strip():

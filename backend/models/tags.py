@@ -170,7 +170,10 @@ class TagReader:
         self._state = ReaderState.CALL
 
     def _call(self, *, last: bool) -> Iterator[Piece]:
-        """The body between the tags: an object, perhaps in a fence."""
+        """Read the body between the tags: an object, perhaps in a fence.
+
+        A body that is no object is malformed as far as its closing tag, or else all there will be.
+        """
         body = self._buffer[:CALL_LIMIT]
         last = last or len(body) == CALL_LIMIT
         start = _after_fence(body)
@@ -180,43 +183,34 @@ class TagReader:
         if end is None and not last:
             return
         if end is None or end <= 0:
-            yield from self._given_up(body, -end if end else body.find(CALL_END))
+            closed_at = -end if end else body.find(CALL_END)
+            closed = closed_at >= 0
+            yield Malformed((body[:closed_at] if closed else body).strip()[:RAW_LIMIT])
+            self._buffer = self._buffer[closed_at:] if closed else ""
+            self._state = ReaderState.AFTER if closed else ReaderState.OVER
             return
         self._fenced = self._fenced or FENCE in body[: start or 0]
         piece = read_call(body[start or 0 : end])
         yield piece if piece is not None else Malformed(body[:end].strip()[:RAW_LIMIT])
         self._buffer, self._state = self._buffer[end:], ReaderState.AFTER
 
-    def _given_up(self, body: str, closed_at: int) -> Iterator[Piece]:
-        """A body that is no object: as far as its closing tag, else all there will be."""
-        closed = closed_at >= 0
-        yield Malformed((body[:closed_at] if closed else body).strip()[:RAW_LIMIT])
-        self._buffer = self._buffer[closed_at:] if closed else ""
-        self._state = ReaderState.AFTER if closed else ReaderState.OVER
-
     def _fence(self, *, last: bool) -> Iterator[Piece]:
         """Hold a code block back while it may be a call to a known tool; otherwise it is words."""
         body = self._buffer[:CALL_LIMIT]
         last = last or len(body) == CALL_LIMIT
         start = _after_fence(body)
-        if start is None and not last:
-            return
-        if start is None or body[start : start + 1] != "{" or not self._tools:
-            yield from self._code()
-            return
-        end = _object_end(body, start)
-        if end is None and not last:
+        end: int | None = -1
+        if start is not None and body[start : start + 1] == "{" and self._tools:
+            end = _object_end(body, start)
+        if (start is None or end is None) and not last:
             return
         call = read_call(body[start:end], strict=True) if end and end > 0 else None
-        if call is None or call.name not in self._tools or end is None:
-            yield from self._code()
+        if call is None or call.name not in self._tools:
+            self._state = ReaderState.CODE
+            yield from self._released(len(FENCE))
             return
         yield call
         self._buffer, self._fenced, self._state = self._buffer[end:], True, ReaderState.AFTER
-
-    def _code(self) -> Iterator[Piece]:
-        self._state = ReaderState.CODE
-        yield from self._released(len(FENCE))
 
     def _after(self, *, last: bool) -> None:
         """Skip what closes a call and white space, and begin further calls."""

@@ -6,7 +6,6 @@ Texts are compared by the words they share with it or, where there is an embeddi
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from backend.agent.context import Note
 from backend.middleware.base import Asked, StepOptions, step
@@ -25,14 +24,6 @@ TEXT_LIMIT = 400
 """Characters shown of one finding."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Candidate:
-    """A text that may bear on the question, and its source."""
-
-    source: str
-    text: str
-
-
 @step(
     "memory_search",
     stage="pre",
@@ -46,33 +37,29 @@ async def memory_search(
     """Show up to `limit` findings. Raises `MemoryUnavailable`."""
     if not asked.user_id:
         return None
-    kept, known, said = await asyncio.gather(
-        _memories(memories, asked.user_id), _facts(memory, asked.user_id), _conversations(memory, asked)
+    kept, profile, said = await asyncio.gather(
+        _memories(memories, asked.user_id), load_profile(memory, asked.user_id), _conversations(memory, asked)
     )
-    candidates = list({candidate.text: candidate for candidate in (*said, *known, *kept)}.values())[::-1]
-    texts = [candidate.text for candidate in candidates]
+    sources = dict.fromkeys(said, "earlier conversation") | dict.fromkeys(profile.facts, "fact")
+    sources |= dict.fromkeys(kept, "memory")
+    texts = list(sources)[::-1]
     places = await fitting(asked.text, texts, embedder, int(options.values["limit"]))
-    found = [candidates[place] for place in places]
-    return Note(TITLE, [{"from": one.source, "text": one.text[:TEXT_LIMIT]} for one in found]) if found else None
+    found = [{"from": sources[texts[place]], "text": texts[place][:TEXT_LIMIT]} for place in places]
+    return Note(TITLE, found) if found else None
 
 
-async def _memories(memories: Memories | None, user_id: str) -> list[Candidate]:
+async def _memories(memories: Memories | None, user_id: str) -> list[str]:
     kept = await memories.all(user_id) if memories is not None else []
-    return [Candidate("memory", one.text) for one in reversed(kept)]
+    return [one.text for one in reversed(kept)]
 
 
-async def _facts(memory: Memory, user_id: str) -> list[Candidate]:
-    known = await load_profile(memory, user_id)
-    return [Candidate("fact", fact) for fact in known.facts]
-
-
-async def _conversations(memory: Memory, asked: Asked) -> list[Candidate]:
+async def _conversations(memory: Memory, asked: Asked) -> list[str]:
     """Return what the user said in other conversations than this one, oldest first."""
     latest = await memory.latest_messages(
         asked.user_id, conversations=CONVERSATIONS, messages=MESSAGES, besides=asked.conversation_id
     )
     return [
-        Candidate("earlier conversation", message.content)
+        message.content
         for messages in reversed(latest)
         for message in messages
         if message.role == "user" and message.said
