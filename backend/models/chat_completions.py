@@ -132,13 +132,11 @@ class ChatCompletions:
         began = time.perf_counter()
         try:
             try:
-                chunks = await self._completions.create(**request, stream=True, stream_options={"include_usage": True})
-                try:
+                asking = self._completions.create(**request, stream=True, stream_options={"include_usage": True})
+                async with await asking as chunks:
                     async for chunk in chunks:
                         for text in assembly.take(chunk):
                             yield TextDelta(text)
-                finally:
-                    await chunks.close()
             except openai.APIError as error:
                 raise _translated(error) from error
             except (httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:

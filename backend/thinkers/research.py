@@ -72,33 +72,28 @@ class Search:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one search."""
-
-    search: Search
-    result: ToolResult
+Findings = dict[Search, ToolResult]
 
 
 async def think(run: ThinkerRun) -> Answer:
     """Plan the searches, make them, fill the gaps, write the answer."""
-    findings: list[Finding] = []
+    findings: Findings = {}
     for number in range(ROUND_LIMIT):
         if run.checkpoints.hurried:
             break
         run.progress("planning the search" if number == 0 else "checking what is missing")
         planned = await _planned(run, number, findings)
-        searches = [search for search in planned if search not in [finding.search for finding in findings]]
+        searches = [search for search in planned if search not in findings]
         if not searches:
             break
-        findings += await _gather(run, searches)
-        if not any(finding.result.error is None for finding in findings):
+        findings |= await _gather(run, searches)
+        if all(result.error for result in findings.values()):
             break  # nothing works: a second plan would not either
     await _delay(run)
     return await _write(run, findings)
 
 
-async def _planned(run: ThinkerRun, number: int, findings: list[Finding]) -> list[Search]:
+async def _planned(run: ThinkerRun, number: int, findings: Findings) -> list[Search]:
     """Return the plan of that round, an earlier run's if there was one."""
 
     async def plan() -> list[dict[str, str]]:
@@ -107,7 +102,7 @@ async def _planned(run: ThinkerRun, number: int, findings: list[Finding]) -> lis
     return [Search(**search) for search in await run.step(f"plan {number}", plan)]
 
 
-async def _plan(run: ThinkerRun, findings: list[Finding]) -> list[Search]:
+async def _plan(run: ThinkerRun, findings: Findings) -> list[Search]:
     """Plan the next searches. In the first round, an unreadable plan means the question itself, searched everywhere."""
     question = run.question.query
     task = (GAPS if findings else PLAN).format(limit=SEARCH_LIMIT)
@@ -138,21 +133,21 @@ def read_plan(text: str) -> list[Search] | None:
     return searches
 
 
-async def _gather(run: ThinkerRun, searches: list[Search]) -> list[Finding]:
+async def _gather(run: ThinkerRun, searches: list[Search]) -> Findings:
     """Make all searches at the same time, and show each as it ends."""
     done = 0
 
-    async def look(search: Search) -> Finding:
+    async def look(search: Search) -> ToolResult:
         nonlocal done
         result = await _searched(run, search)
         done += 1
         outcome = "searched" if result.error is None else "could not search"
         run.progress(f"{outcome} {TOOLS[search.source][1]} ({done} of {len(searches)})")
-        return Finding(search, result)
+        return result
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(look(search)) for search in searches]
-    return [task.result() for task in tasks]
+    return {search: task.result() for search, task in zip(searches, tasks, strict=True)}
 
 
 async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
@@ -167,13 +162,13 @@ async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
     return result
 
 
-async def _write(run: ThinkerRun, findings: list[Finding]) -> Answer:
+async def _write(run: ThinkerRun, findings: Findings) -> Answer:
     run.progress("writing the answer")
     situation = await run.situation()
     text = f"{run.question.query}\n\nFindings (data):\n{_quoted(findings)}"
     response = await run.ask(run.manifest.prompt, text, situation=situation, tools=(), quiet=True)
     answer = run.answer_from(response)
-    useful = [finding.result for finding in findings if finding.result.error is None]
+    useful = [result for result in findings.values() if result.error is None]
     run.cacheable = run.cacheable and bool(useful) and all(result.cacheable for result in useful)
     sample = any(result.sample for result in useful)
     live = any(not result.sample for result in useful)
@@ -188,10 +183,10 @@ async def _write(run: ThinkerRun, findings: list[Finding]) -> Answer:
     )
 
 
-def _quoted(findings: list[Finding]) -> str:
+def _quoted(findings: Findings) -> str:
     """Return the findings as quoted data, each cut to its share of `FINDINGS_LIMIT`."""
     share = FINDINGS_LIMIT // max(1, len(findings))
-    shown = ({**asdict(finding.search), "found": json.loads(finding.result.content)} for finding in findings)
+    shown = ({**asdict(search), "found": json.loads(result.content)} for search, result in findings.items())
     return "\n".join(quoted(finding)[:share] for finding in shown) or "none"
 
 
