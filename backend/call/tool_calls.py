@@ -37,7 +37,7 @@ class CallView(Struct, frozen=True):
     turn: Callable[[], int]
     """The number of the caller's latest turn: a Thinker that serves an earlier one is late."""
     turn_age_ms: Callable[[], int]
-    """How far into that turn we are, in milliseconds."""
+    """The milliseconds from the caller's last sound of that turn."""
     dispatch: Callable[[ThinkerEvent], None]
     """Gives an outcome to the turn machine."""
     publish: Callable[[ThinkerChanged], None]

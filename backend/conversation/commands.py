@@ -9,7 +9,7 @@ from backend.conversation.page_events import PageEvent, Role
 
 
 class Purpose(StrEnum):
-    """Why a reply is wanted, most urgent first."""
+    """The reason a reply is wanted, most urgent first."""
 
     ANSWER = "answer"
     RESULT = "result"

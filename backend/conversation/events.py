@@ -221,7 +221,7 @@ class PlaybackDrained(PlaybackEvent):
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """How much of `item` the caller really got before a flush."""
+    """The part of `item` that the caller really got before a flush."""
 
     item: str
     played_ms: int

@@ -18,7 +18,7 @@ class TurnLimits:
     idle_nudge_s: float = 15
     idle_disconnect_s: float = 60
     filler_after_s: float = 4
-    """How long a Thinker may leave silence."""
+    """The silence a Thinker may leave before a filler covers it."""
     first_audio_within_s: float = 4.5
     """A reply must begin to sound in this time, or is asked for once more, or apologised for: twice this is
     under the ten seconds in which every turn has to end in speech."""
@@ -31,7 +31,7 @@ class TurnLimits:
     moment_after_s: float = 1.5
     """A reconnection longer than this is spoken about."""
     notice_after_s: float = 1.0
-    """How long it has to be quiet before a notice is spoken."""
+    """The quiet that a notice waits for."""
     notice_retry_s: float = 2.0
     """Pause before a notice is repeated of which nothing was heard."""
     goodbye_within_s: float = 10

@@ -167,7 +167,7 @@ class ThinkerWork:
     into_turn_ms: int
     """Milliseconds from the caller's last sound of that turn to the tool call."""
     source: str = ""
-    """Where the answer comes from; empty while there is none."""
+    """The origin of the answer; empty while there is none."""
     citations: tuple[str, ...] = ()
     task_id: str = ""
     """The background task it continues as."""

@@ -7,8 +7,8 @@ from itertools import pairwise
 from backend.conversation.page_events import TurnMeasured
 
 LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "played_ms")
-"""In order: waiting to be sure the caller has finished; until the reply was asked for; until the provider began
-it; until its first audio; until the first frame left. They add up to `total_ms`.
+"""The legs in order: waiting to be sure the caller has finished; until the reply was asked for; until the provider
+began it; until its first audio; until the first frame left. They add up to `total_ms`.
 
 Beside them stands `first_token_ms`, a part of `first_audio_ms`: from the reply's begin to its first word, or to its
 first sound where no word came before that."""

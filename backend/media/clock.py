@@ -113,7 +113,7 @@ class _Phase:
         self._epoch = epoch
         self._number = -1
         self.due = epoch
-        """When the next slot is due, on the event loop's clock."""
+        """The moment the next slot is due, on the event loop's clock."""
 
     def begin(self, now: float) -> None:
         """Begin anew after nobody was here: nothing was missed."""

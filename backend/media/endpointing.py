@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 RING_FRAMES = 250
 """Scores a watcher can leave unread: five seconds of 20 ms frames."""
 WATCHERS = 4
-"""Who may watch one call at the same time."""
+"""The most watchers of one call at the same time."""
 
 Ring = deque[float]
 

@@ -81,7 +81,7 @@ class JitterBuffer:
         self._max_wait_s = max_wait_ms / 1000
         self._max_wait_samples = max_wait_ms * RTP_CLOCK // 1000
         self.held: dict[int, _Held] = {}
-        """What waits behind a missing packet, by 16-bit sequence number."""
+        """The packets that wait behind a missing one, by 16-bit sequence number."""
         self._next_sequence: int | None = None
         self._next_timestamp = 0
         self._last_duration = RTP_CLOCK // 50

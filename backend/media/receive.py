@@ -31,7 +31,7 @@ MAX_CONCEALED = 5
 SILENT_AFTER_S = 0.1
 """Seconds without audio before silence is put in its place; longer than the jitter worth waiting for."""
 STALLED_AFTER_S = 0.5
-"""The same for a sender that announces its pauses; longer than the 420 ms after which it does so again."""
+"""Seconds to wait for a sender that announces its pauses; longer than the 420 ms after which it does so again."""
 MOST_AT_ONCE = 50
 """Frames of silence made at once after a stall of our own."""
 ROUNDING = 1e-6
@@ -51,7 +51,7 @@ class ReceivePipeline:
         self.packets = 0
         """Packets taken so far."""
         self.due = self._dtx.due
-        """When `expire` may have something to give."""
+        """The moment from which `expire` may have something to give."""
 
     def __repr__(self) -> str:
         return f"ReceivePipeline({self.packets} packets, {self._decoder!r})"
@@ -133,7 +133,7 @@ class VoiceDecoder:
         self.bad_packets = 0
         """Packets that were not Opus."""
         self.pausing = False
-        """Whether the last packet said that nothing follows."""
+        """True when the last packet said that nothing follows."""
         self._decoder = OpusDecoder()
         self._pending = bytearray()
         self._lost_in_a_row = 0
@@ -225,7 +225,7 @@ class DtxSilence:
         self._early = 0  # frames before their time
         self._wait_s = SILENT_AFTER_S
         self.due = now + SILENT_AFTER_S
-        """When `expire` next has something to give."""
+        """The moment from which `expire` has something to give again."""
         self._ahead_s = ahead_s
 
     @property

@@ -26,7 +26,7 @@ ZERO_CROSSINGS = 16
 STOPBAND_BETA = 8.0
 """Kaiser window parameter: about 80 dB of rejection."""
 PASSBAND = 0.92
-"""Where the filter begins to fall, as a share of the lower Nyquist frequency."""
+"""The frequency at which the filter begins to fall, as a share of the lower Nyquist frequency."""
 BLOCK = 48
 """Inputs in a block, at least: enough to make good use of one matrix product."""
 

@@ -27,7 +27,7 @@ NOTHING_FOLLOWS = PLAIN_SILENCE_PACKET[:1]
 CLEAN_AT_FIRST = 2
 """Reports of nothing lost after which a new call goes on without redundancy."""
 CLEAN_AFTER_LOSS = 15
-"""The same for a call that has lost something: a minute, with a browser."""
+"""Clean reports wanted of a call that has lost something: a minute, with a browser."""
 
 
 class SendPipeline:
@@ -35,7 +35,7 @@ class SendPipeline:
 
     def __init__(self, playout: Playout) -> None:
         self.pauses = False
-        """Whether the caller has asked for them."""
+        """True when the caller has asked for them."""
         self._playout = playout
         self._encoder = OpusEncoder()
         self._fec = FecController()
@@ -76,7 +76,7 @@ class FecController:
 
     def __init__(self) -> None:
         self.wanted = True
-        """Whether packets are to carry redundancy."""
+        """True while packets are to carry redundancy."""
         self._clean_wanted = CLEAN_AT_FIRST
 
     def __repr__(self) -> str:

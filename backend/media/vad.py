@@ -45,7 +45,7 @@ CATCH_UP_FRAMES = 11
 PEEK_AFTER_FRAMES = 15
 """300 ms without speech: looking twice at every frame finds an onset sooner, but would drag out an end."""
 JUDGED_MS = 8
-"""See "When speech is found" in docs/performance.md."""
+"""The end of a frame that is judged: "When speech is found" in docs/performance.md has the measurements."""
 ABOVE_ROOM_DB = 6.0
 RISE_DB = 0.06
 """3 dB a second."""
@@ -199,7 +199,7 @@ class HopVad(Vad):
 
 
 class RoomGate:
-    """How loud one caller's room is. Pure: levels in, a decision out."""
+    """Follows how loud one caller's room is. Pure: levels in, a decision out."""
 
     def __init__(self) -> None:
         self.room_dbfs = SILENT_DBFS
@@ -232,7 +232,7 @@ def level(frame: Frame) -> float:
 
 
 class Certainty:
-    """How sure it is that one caller goes on speaking. Pure: levels and scores in."""
+    """Follows how sure it is that one caller goes on speaking. Pure: levels and scores in."""
 
     def __init__(self) -> None:
         self._voice = _NOTHING_DBFS

@@ -46,7 +46,7 @@ MODEL_RATE = 16_000
 """Samples per second the model was trained with."""
 HOP_MS = 32
 CONTEXT_MS = 4
-"""Of the hop before, put in front of each; its last as much is mirrored behind it."""
+"""Milliseconds of the hop before that stand in front of each; its own last ones are mirrored behind it."""
 WINDOW_MS = 16
 STEP_MS = 8
 BINS = 129

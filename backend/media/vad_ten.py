@@ -24,7 +24,7 @@ _LIBRARIES = {
     ("Darwin", "arm64"): "lib/macOS/ten_vad.framework/Versions/A/ten_vad",
     ("Windows", "AMD64"): "lib/Windows/x64/ten_vad.dll",
 }
-"""Where in the package the library is, by system and machine."""
+"""The library's path in the package, by system and machine."""
 
 
 class TenEngine(Engine):

@@ -59,19 +59,36 @@ THINKER_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120)
 class CallMetrics:
     """The counters of calls. `domains` are the Thinkers that exist, the only ones counted by name."""
 
-    def __init__(self, domains: Iterable[str] = (), registry: CollectorRegistry | None = None) -> None:
-        self.registry = registry or CollectorRegistry()
+    def __init__(self, domains: Iterable[str] = ()) -> None:
+        self.registry = registry = CollectorRegistry()
         self.recent = RecentMetrics()
         self._domains = frozenset(domains)
-        self._define(self.registry)
-        ProcessCollector(registry=self.registry)
-        PlatformCollector(registry=self.registry)
+        self._live = Gauge("voice_sessions_live", "Sessions that have not ended.", registry=registry)
+        self._ended = Counter("voice_sessions_ended", "Sessions ended, by reason.", ["reason"], registry=registry)
+        self._legs = Histogram(
+            "voice_turn_leg_seconds",
+            "Each leg of a turn, from the end of speech to the reply being heard.",
+            ["leg"],
+            buckets=TURN_BUCKETS_S,
+            registry=registry,
+        )
+        self._vad = Counter("voice_vad_decisions", "What the segmenter decided.", ["decision"], registry=registry)
+        self._thinkers = Histogram(
+            "voice_thinker_seconds",
+            "How long Thinkers worked, by domain and outcome.",
+            ["domain", "outcome"],
+            buckets=THINKER_BUCKETS_S,
+            registry=registry,
+        )
+        self._queues = Gauge("voice_queue_depth", "Items waiting in a bounded queue.", ["queue"], registry=registry)
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
         for name, meaning, label, counts in (
             ("voice_loop_restarts", "Loops that failed and were started again.", "loop", restarts),
             ("voice_skipped_records", "Records that could not be decoded.", "kind", skipped_records),
             ("voice_listener_failures", "Listeners that raised.", "listener", listener_failures),
         ):
-            self.registry.register(_CountedElsewhere(name, meaning, counts.copy, label))
+            registry.register(_CountedElsewhere(name, meaning, counts.copy, label))
 
     def __repr__(self) -> str:
         return f"CallMetrics({len(self._domains)} domains)"
@@ -108,26 +125,6 @@ class CallMetrics:
     def watch_total(self, name: str, meaning: str, total: Callable[[], int]) -> None:
         """Read the counter `name` from `total`, which counts from the start of the process, at every scrape."""
         self.registry.register(_CountedElsewhere(name, meaning, lambda: {"": total()}))
-
-    def _define(self, registry: CollectorRegistry) -> None:
-        self._live = Gauge("voice_sessions_live", "Sessions that have not ended.", registry=registry)
-        self._ended = Counter("voice_sessions_ended", "Sessions ended, by reason.", ["reason"], registry=registry)
-        self._legs = Histogram(
-            "voice_turn_leg_seconds",
-            "Each leg of a turn, from the end of speech to the reply being heard.",
-            ["leg"],
-            buckets=TURN_BUCKETS_S,
-            registry=registry,
-        )
-        self._vad = Counter("voice_vad_decisions", "What the segmenter decided.", ["decision"], registry=registry)
-        self._thinkers = Histogram(
-            "voice_thinker_seconds",
-            "How long Thinkers worked, by domain and outcome.",
-            ["domain", "outcome"],
-            buckets=THINKER_BUCKETS_S,
-            registry=registry,
-        )
-        self._queues = Gauge("voice_queue_depth", "Items waiting in a bounded queue.", ["queue"], registry=registry)
 
 
 @dataclass(eq=False)

@@ -39,7 +39,7 @@ class ExportLimits:
     """The first pause after a failure; each further one is twice as long."""
     longest_rest_s: float = 60.0
     attempts: int = 3
-    """How often one batch is tried."""
+    """Times that one batch is tried."""
     close_within_s: float = 2.0
 
 

@@ -68,7 +68,7 @@ class Trace(NamedTuple):
     keep: Callable[[Record], None]
     """Takes a record; returns at once."""
     content: bool
-    """Whether words are traced, and not only counted."""
+    """True when words are traced, and not only counted."""
 
 
 class RecordedSpan(Span):

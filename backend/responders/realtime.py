@@ -35,7 +35,7 @@ CONNECT_WITHIN_S = 6.0
 SEND_WITHIN_S = 5.0
 CLOSE_WITHIN_S = 2.0
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
-"""Far above any event: audio deltas are tens of kilobytes, `response.done` holds transcripts."""
+"""The longest message, far above any event: audio deltas are tens of kilobytes, `response.done` holds transcripts."""
 OUTBOX_LIMIT = 1_000
 """Messages waiting, audio joined: about ten seconds of a connection that takes nothing."""
 APPEND_LIMIT_BYTES = 200 * BYTES_PER_MS

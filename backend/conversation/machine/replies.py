@@ -12,7 +12,7 @@ from backend.conversation.machine.state import Deadlines, Floor, Phase, Reply, S
 from backend.conversation.machine.thinkers import hand_in_asked_for
 
 ALLOWED = {Floor.LISTENING: tuple(Purpose), Floor.ASSISTANT: (Purpose.ANSWER, Purpose.RESULT)}
-"""What may be asked for while the floor is so, most urgent first. Speech of ours may queue behind speech of ours."""
+"""The purposes that may be asked for by floor, most urgent first. Speech of ours may queue behind speech of ours."""
 ACTIVE_REPLY = "conversation_already_has_active_response"
 """The provider's code for a second reply at once."""
 MAX_REFUSALS = 20

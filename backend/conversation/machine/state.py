@@ -59,7 +59,7 @@ class Utterance:
     """One stretch of the caller's speech; only voiced time counts, and a pause within the hangover does not end it."""
 
     running_since: float | None
-    """When the voice last began; None while it is paused."""
+    """The moment the voice last began; None while it is paused."""
     voiced_ms: int = 0
     """The speech before that."""
 
@@ -97,7 +97,6 @@ class ToolCallEntry:
     """Its connection is lost: the provider no longer knows the call."""
 
 
-OVER = (ToolCallState.STALE, ToolCallState.SETTLED)
 OVER_KEPT = 64
 """Calls remembered that are over: a repeated id is still recognised, and a stale answer can be asked for."""
 
@@ -143,7 +142,7 @@ class ToolCallLedger:
         return [entry.call for entry in moved]
 
     def _prune(self) -> None:
-        over = [c.call for c in self.entries.values() if c.state in OVER]
+        over = [c.call for c in self.entries.values() if c.state in (ToolCallState.STALE, ToolCallState.SETTLED)]
         for call in over[: max(0, len(over) - OVER_KEPT)]:
             del self.entries[call]
 
@@ -175,11 +174,11 @@ class State:
     requests: int = 0
     """Replies asked for so far."""
     wanted: dict[Purpose, int] = field(default_factory=dict)
-    """What is to be asked for when the floor is free, and the how many-th attempt it will be."""
+    """The purposes to ask for when the floor is free, each with the number of its attempt."""
     not_before: float = 0.0
     """No reply is asked for earlier."""
     refusals: int = 0
-    """In a row."""
+    """Refusals of the provider in a row."""
     items: SpokenItems = field(default_factory=SpokenItems)
     playing: bool = False
     last_sound_at: float = 0.0
@@ -195,15 +194,15 @@ class State:
 
     # silence
     owed_since: float | None = None
-    """Since when the caller waits for a sound of ours."""
+    """The moment from which the caller waits for a sound of ours."""
     fillers: int = 0
-    """In this turn."""
+    """Fillers spoken in this turn."""
     idle_since: float | None = None
     nudged: bool = False
 
-    # the line to the provider
+    # the connection to the provider
     lost_at: float | None = None
-    """None: it stands."""
+    """The moment the connection was lost; None while it stands."""
     moment_said: bool = False
     missed: bool = False
     """Words of the caller's were lost with it."""
@@ -213,7 +212,7 @@ class State:
 
     # the end
     leaving: str | None = None
-    """Why we say goodbye."""
+    """The reason for saying goodbye."""
     leave_by: float = 0.0
 
     def __repr__(self) -> str:
@@ -267,5 +266,5 @@ class State:
 
 
 Act = Callable[[State, float], None]
-"""What is done at a moment; doing it takes its deadline away."""
+"""A step that is due at a moment; taking it removes its deadline."""
 Deadlines = Iterator[tuple[float, Act]]
