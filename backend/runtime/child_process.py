@@ -54,7 +54,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a child may take to start and to end, and when it is started again."""
+    """The time a child may take to start and to end, and when it is started again."""
 
     ready_within_s: float = 20.0
     end_within_s: float = 3.0

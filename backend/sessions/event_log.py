@@ -57,7 +57,7 @@ class EventLog:
         self._wake()
 
     def close(self) -> None:
-        """No more events: readers end once they have read what there is."""
+        """Take no more events; readers end once they have read what there is."""
         self._closed = True
         self._wake()
 

@@ -88,7 +88,7 @@ class LiveCall(Protocol):
         """End in order, soon."""
 
     def depths(self) -> Mapping[str, float]:
-        """How full the call's queues are, by the names in `QUEUES`."""
+        """Return how full the call's queues are, by the names in `QUEUES`."""
 
 
 class Watcher:
@@ -202,7 +202,7 @@ class SessionRegistry:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self.closing = False
-        """Whether no new session is opened any more."""
+        """True once no new session is opened any more."""
 
     def __repr__(self) -> str:
         return f"SessionRegistry({self.live} live, {len(self._sessions)} known)"

@@ -38,7 +38,6 @@ HISTORY_LIMIT = 200
 SUMMARY_TTL_S = 86_400
 """Seconds the summary of an ended session is kept."""
 
-
 ContextListener = Callable[[Json], None]
 """Gets a user's context as it is now; returns at once."""
 Unwatch = Callable[[], None]

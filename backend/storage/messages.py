@@ -46,14 +46,14 @@ class Message:
 def without_retried(messages: Sequence[Message]) -> list[Message]:
     """Return `messages` without what followed a question that was later sent again under the same id."""
     last = {message.message_id: index for index, message in enumerate(messages) if message.role == "user"}
-    kept: list[Message] = []
+    remaining: list[Message] = []
     dropping = False
     for index, message in enumerate(messages):
         if message.role == "user":
             dropping = last[message.message_id] != index
         if not dropping:
-            kept.append(message)
-    return kept
+            remaining.append(message)
+    return remaining
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ CHANCES = 3
 PING_EVERY_S = 0.25
 """Seconds between two pings while memory does not answer."""
 
-
 Enqueue = Callable[[MemoryJob], None]
 """Puts a job into the outbox; never waits."""
 

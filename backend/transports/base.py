@@ -76,7 +76,7 @@ class ReceiveQueue:
         self.dropped = 0
         """Frames dropped because the queue was full."""
         self.ended = False
-        """Whether nothing more can be enqueued."""
+        """True once nothing more can be enqueued."""
 
     def __repr__(self) -> str:
         return f"ReceiveQueue({len(self)} frames{', ended' if self.ended else ''}, {self.dropped} dropped)"

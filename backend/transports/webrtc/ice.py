@@ -13,7 +13,7 @@ from backend.transports.webrtc.aiortc_media import check_ice_servers
 
 @dataclass(frozen=True, slots=True)
 class IceConfig:
-    """How calls reach this server. Raises `SettingsError` at start-up rather than at the first call."""
+    """The way calls reach this server. Raises `SettingsError` at start-up rather than at the first call."""
 
     ice_servers: tuple[RTCIceServer, ...] = ()
     """None by default: nothing leaves for a public STUN server unless the operator names one."""
