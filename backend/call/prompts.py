@@ -86,8 +86,14 @@ def brief(
         parts.append(ROUTING.format(tool=tool.name, guide=thinkers.guide()))
     if instructions := caller.profile.instructions:
         parts.append(standing(instructions))
-    if facts := _facts(caller):
-        parts.append(KNOWN.format(facts=facts))
+    known = {
+        "preferences": caller.profile.preferences.stored(),
+        "facts": list(caller.profile.facts),
+        "summary": caller.profile.summary,
+        "long_work": list(caller.tasks),
+    }
+    if given := {name: part for name, part in known.items() if part}:
+        parts.append(KNOWN.format(facts=quoted(given)))
     purposes = dict(PURPOSES)
     if greeting:
         purposes[Purpose.GREETING] = (
@@ -99,19 +105,6 @@ def brief(
 def filler_hint(sentence: str) -> str:
     """Return a hint for a filler reply: the sentence of the Thinker that is at work, or nothing when it has none."""
     return f"You may say it like this: {json.dumps(sentence, ensure_ascii=False)}" if sentence else ""
-
-
-def _facts(caller: CallerBackground) -> str:
-    """Return only what helps to talk, as quoted JSON."""
-    profile = caller.profile
-    known = {
-        "preferences": profile.preferences.stored(),
-        "facts": list(profile.facts),
-        "summary": profile.summary,
-        "long_work": list(caller.tasks),
-    }
-    given = {name: part for name, part in known.items() if part}
-    return quoted(given) if given else ""
 
 
 @cache

@@ -71,11 +71,9 @@ def metadata(record: Record) -> Json:
     if record.kind == "model":
         shown["ls_model_name"] = record.facts.get("model") or record.name
         if record.tokens:
-            tokens_in = record.facts.get("tokens_in") or 0
-            tokens_out = record.facts.get("tokens_out") or 0
             shown["usage_metadata"] = {
-                "input_tokens": tokens_in,
-                "output_tokens": tokens_out,
+                "input_tokens": record.facts.get("tokens_in") or 0,
+                "output_tokens": record.facts.get("tokens_out") or 0,
                 "total_tokens": record.tokens,
             }
     return shown

@@ -67,21 +67,17 @@ class RealtimeCodec:
 
     def __init__(self, voice: Voice) -> None:
         self._voice = voice
-        self._briefing = Briefing("")
+        self.briefing = Briefing("")
+        """The newest briefing sent."""
         self._ids = count(1)
         self._parse = msgspec.json.Decoder(ServerEvent).decode
         self._speech_began_ms = 0
-
-    @property
-    def endpointing(self) -> str:
-        """The side that finds the end of speech, as briefed: 'local' (we) or 'provider'."""
-        return self._briefing.endpointing
 
     # --- ours to theirs --------------------------------------------------------------------------------
 
     def brief(self, briefing: Briefing, *, first: bool) -> bytes:
         """Return a `session.update`. The voice and formats are fixed by the first one; later ones change the rest."""
-        self._briefing = briefing
+        self.briefing = briefing
         session: Json = {"type": "realtime", "instructions": briefing.instructions}
         if first:
             session |= {"model": self._voice.model, "output_modalities": ["audio"], "audio": self._audio(briefing)}
@@ -130,9 +126,9 @@ class RealtimeCodec:
 
     def _reply(self, purpose: Purpose, request: str, hint: str) -> Json:
         reply: Json = {"metadata": {"request": request, "purpose": purpose.value}}
-        if extra := f"{self._briefing.purposes.get(purpose, '')} {hint}".strip():
+        if extra := f"{self.briefing.purposes.get(purpose, '')} {hint}".strip():
             # Instructions of a reply replace the session's, so they have to contain them.
-            reply["instructions"] = f"{self._briefing.instructions}\n\n{extra}"
+            reply["instructions"] = f"{self.briefing.instructions}\n\n{extra}"
         if purpose in QUIET_PURPOSES:
             reply["tool_choice"] = "none"
         return reply

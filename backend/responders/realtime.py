@@ -127,7 +127,7 @@ class RealtimeResponder(Responder):
         self._connection = connection
         self._codec = codec
         self._outbox: deque[bytes | bytearray] = deque()
-        self._append_bytes = APPEND_BYTES[codec.endpointing]
+        self._append_bytes = APPEND_BYTES[codec.briefing.endpointing]
         self._piece = bytearray()  # audio not yet long enough to be sent
         self._closing = False
         self._waiting: asyncio.Task[None] | None = None  # for the network, while it is behind
