@@ -30,8 +30,8 @@ class _Recent:
 class ChatProfileUpdater:
     """Learns from every turn that was answered, and returns at once."""
 
-    def __init__(self, keep: Enqueue, summaries: Summaries, ingest: IngestUtterance | None = None) -> None:
-        self._keep = keep
+    def __init__(self, enqueue: Enqueue, summaries: Summaries, ingest: IngestUtterance | None = None) -> None:
+        self._enqueue = enqueue
         self._ingest = ingest
         self._summaries = summaries
         self._recent: OrderedDict[tuple[str, str], _Recent] = OrderedDict()
@@ -48,7 +48,7 @@ class ChatProfileUpdater:
         topics = (CountTopic(domain, time.time()) for domain in reply.thinkers)
         updates: tuple[ProfileUpdate, ...] = (*stated(request.text), *topics)
         if updates:
-            self._keep(lambda memory: update_profile(memory, request.user_id, *updates))
+            self._enqueue(lambda memory: update_profile(memory, request.user_id, *updates))
         key = (request.user_id, request.conversation_id)
         recent = self._recent.setdefault(key, _Recent())
         self._recent.move_to_end(key)

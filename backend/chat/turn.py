@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
+from typing import Literal
 
 from backend.conversation.page_events import ChatTurnFinished, ErrorShown
 from backend.errors import VoiceError
@@ -54,8 +55,7 @@ class ChatReply:
     reply_id: str
     """The answer's; empty when the turn was cancelled."""
     text: str
-    state: str
-    """complete or cancelled."""
+    state: Literal["complete", "cancelled"]
     mode: str
     history: str
     """kept; unavailable: answered without it; none: there is no conversation."""

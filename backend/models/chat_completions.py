@@ -165,7 +165,7 @@ class _Assembly:
     reason: str | None = None
     tokens_in: int = 0
     tokens_out: int = 0
-    calls: dict[int, dict[str, str]] = field(default_factory=dict)
+    calls: dict[int, ToolCall] = field(default_factory=dict)
 
     def take(self, chunk: Any) -> list[str]:
         """Return the text of one chunk. Raise `TypeError` or `ValueError` for something that is no chunk."""
@@ -192,22 +192,19 @@ class _Assembly:
             raise _Failed("The model's stream broke off.")
         deltas: list[Delta] = []
         for index, call in sorted(self.calls.items()):
-            if not call["name"]:
+            if not call.name:
                 raise _Failed("The model called a tool without a name.")
-            deltas.append(ToolCall(call["id"] or f"call_{index}", call["name"], call["arguments"]))
+            deltas.append(replace(call, id=call.id or f"call_{index}"))
         return [*deltas, Finished(self.reason, self.tokens_in, self.tokens_out)]
 
     def _add(self, piece: Any) -> None:
         """Add a part of a call. Some servers omit the index, or send a whole call under the previous index."""
         index = piece.index if isinstance(piece.index, int) else len(self.calls)
-        known = self.calls.get(index)
-        if known is not None and piece.id and known["id"] and piece.id != known["id"]:
-            index = max(self.calls) + 1
-        call = self.calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
-        call["id"] = call["id"] or piece.id or ""
-        if piece.function is not None:
-            call["name"] = call["name"] or piece.function.name or ""
-            call["arguments"] += piece.function.arguments or ""
+        call = self.calls.get(index, ToolCall("", "", ""))
+        if piece.id and call.id and piece.id != call.id:
+            index, call = max(self.calls) + 1, ToolCall("", "", "")
+        name, more = (piece.function.name, piece.function.arguments) if piece.function is not None else ("", "")
+        self.calls[index] = ToolCall(call.id or piece.id or "", call.name or name or "", call.arguments + (more or ""))
 
 
 def _translated(error: openai.APIError) -> _Failed:

@@ -276,15 +276,13 @@ def _after_fence(body: str) -> int | None:
     if not rest.startswith(FENCE):
         return start
     head = rest[len(FENCE) : len(FENCE) + FENCE_LINE_LIMIT]
-    for size, sign in enumerate(head):
-        if sign in "\n{":
-            if head[:size].strip().lower() not in FENCE_KINDS:
-                return start
-            inner = rest[len(FENCE) + size :]
-            if not inner.strip():
-                return None
-            return start + len(rest) - len(inner.lstrip())
-    return None if len(head) < FENCE_LINE_LIMIT else start
+    label = re.split(r"[\n{]", head, maxsplit=1)[0]
+    if label == head:
+        return None if len(head) < FENCE_LINE_LIMIT else start
+    if label.strip().lower() not in FENCE_KINDS:
+        return start
+    inner = rest[len(FENCE) + len(label) :].lstrip()
+    return len(body) - len(inner) if inner else None
 
 
 def _first(text: str, openers: tuple[str, ...]) -> tuple[int, str]:

@@ -88,28 +88,27 @@ class ThinkerRegistry:
 
     def route_tool(self) -> Json:
         """Return the function tool the Responder calls, in the Realtime API's JSON form."""
+        domains = [manifest.domain for manifest in self.manifests]
+        query = (
+            "The whole question in one sentence that can be understood by itself: names, places and dates from the "
+            "conversation put in."
+        )
+        properties: Json = {
+            "domain": {"type": "string", "enum": domains, "description": "The specialist."},
+            "query": {"type": "string", "description": query},
+        }
+        if patient := ", ".join(manifest.domain for manifest in self.manifests if manifest.background):
+            background = (
+                f"Only for {patient}: true when the user does not want to wait for the answer, as in “take your time”, "
+                "“in the background” or “let me know”. It is then worked on without them, and told later."
+            )
+            properties["background"] = {"type": "boolean", "description": background}
+        parameters = {"type": "object", "properties": properties, "required": ["domain", "query"]}
         return {
             "type": "function",
             "name": ROUTE_TOOL,
             "description": "Ask a specialist. Use it for everything that needs facts, current data or thought.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "domain": {
-                        "type": "string",
-                        "enum": [manifest.domain for manifest in self.manifests],
-                        "description": "The specialist.",
-                    },
-                    "query": {
-                        "type": "string",
-                        "description": "The whole question in one sentence that can be understood by itself: "
-                        "names, places and dates from the conversation put in.",
-                    },
-                    **self._background_parameter(),
-                },
-                "required": ["domain", "query"],
-                "additionalProperties": False,
-            },
+            "parameters": parameters | {"additionalProperties": False},
         }
 
     def guide(self) -> str:
@@ -147,17 +146,6 @@ class ThinkerRegistry:
     def manifest_of(self, domain: str) -> Manifest:
         """Return the manifest of the Thinker that serves `domain`. Raises `BadRequest`."""
         return self.serving(domain).manifest
-
-    def _background_parameter(self) -> Json:
-        """Return the tool's third argument if there is a Thinker that can use it."""
-        patient = [manifest.domain for manifest in self.manifests if manifest.background]
-        if not patient:
-            return {}
-        words = (
-            f"Only for {', '.join(patient)}: true when the user does not want to wait for the answer, as in “take your "
-            "time”, “in the background” or “let me know”. It is then worked on without them, and told later."
-        )
-        return {"background": {"type": "boolean", "description": words}}
 
     def _names(self) -> str:
         return ", ".join(sorted(self._by_domain))
