@@ -11,39 +11,30 @@ from backend.errors import SetupError
 from backend.runtime.child_process import ChildFailed, ChildProcess, Command
 
 
-class Demo:
+class Demo(ChildProcess):
     """The demonstration's process: started once, started again at the same address when it dies."""
 
     def __init__(self, script: Path | None = None) -> None:
         """`script` makes it deterministic. Construct it in a running event loop."""
+        super().__init__("the offline demonstration", self._serve, until_ready=self._read_address)
         self._script = script
-        self._child = ChildProcess("the offline demonstration", self._command, until_ready=self._read_address)
         self.url = ""
         """http://127.0.0.1:PORT once started."""
 
     def __repr__(self) -> str:
-        return f"Demo({self.url or 'not started'}, {self._child!r})"
-
-    @property
-    def running(self) -> bool:
-        """Return whether its process runs at this moment."""
-        return self._child.running
+        return f"Demo({self.url or 'not started'}, {super().__repr__()})"
 
     async def start(self) -> None:
         """Start it, and wait until it listens. Raises `SetupError`."""
         try:
-            await self._child.start()
+            await super().start()
         except ChildFailed as error:
             raise SetupError(
                 "The offline demonstration did not start.",
                 hint="Run `python -m demo.offline` to see why, or set OPENAI_API_KEY.",
             ) from error
 
-    async def close(self) -> None:
-        """End it. Safe to call twice."""
-        await self._child.close()
-
-    def _command(self) -> Command:
+    def _serve(self) -> Command:
         port = self.url.rpartition(":")[2] or "0"
         command = [sys.executable, "-m", "demo.offline", "--exit-with-parent", "--port", port]
         return Command([*command, "--script", str(self._script)] if self._script else command, pipes=True)

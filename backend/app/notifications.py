@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Literal
 
 from redis.asyncio import Redis
 
@@ -57,11 +56,9 @@ async def open_notifications(
         webhook = webhook_of(settings, "NOTIFICATIONS__WEBHOOK") if delivers else None
         if webhook is not None:
             stack.push_async_callback(webhook.close)
-
-        def on_delivered(user_id: str, notice_id: str, way: Literal["call", "page"]) -> None:
-            delivery.on_delivered(user_id, notice_id, way)
-
-        dispatcher = NotificationDispatcher(notices, pubsub, on_delivered)
+        dispatcher = NotificationDispatcher(
+            notices, pubsub, lambda user_id, notice_id, way: delivery.on_delivered(user_id, notice_id, way)
+        )
         stack.push_async_callback(dispatcher.close)
         delivery = ReminderDelivery(
             reminders,

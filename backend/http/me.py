@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Annotated, Literal
 
 import msgspec
@@ -217,8 +217,10 @@ async def _stream(page: PageStream, here: Context) -> AsyncGenerator[bytes, None
     try:
         await pages.open(page)
         yield RETRY
-        for notice in await _waiting(page, here):
-            page.event_log.publish(notice)
+        with suppress(MemoryUnavailable):
+            for notice in await here.services.notices.waiting(page.user_id):
+                content = NoticeContent(notice.kind, notice.text, notice.source, notice.at)
+                page.event_log.publish(NoticeChanged(notice.id, "waiting", content))
         async with aclosing(page.event_log.follow(quiet_s=here.heartbeat_s)) as stream:
             async for events in stream:
                 if not events:
@@ -227,14 +229,3 @@ async def _stream(page: PageStream, here: Context) -> AsyncGenerator[bytes, None
     finally:
         unwatch()
         await pages.remove(page)
-
-
-async def _waiting(page: PageStream, here: Context) -> list[NoticeChanged]:
-    try:
-        waiting = await here.services.notices.waiting(page.user_id)
-    except MemoryUnavailable:
-        return []
-    return [
-        NoticeChanged(notice.id, "waiting", NoticeContent(notice.kind, notice.text, notice.source, notice.at))
-        for notice in waiting
-    ]

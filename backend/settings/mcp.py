@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 
 from backend.settings.github import split
 
@@ -104,24 +104,20 @@ def pairs(value: SecretStr | None) -> list[tuple[str, str]]:
 
 
 def _entries(value: SecretStr | None) -> dict[str, McpServerEntry]:
-    """Raises `ValueError` that repeats no secret."""
+    """Return the servers by name. Raises `ValueError` that repeats no secret."""
     if value is None or not (text := value.get_secret_value().strip()):
         return {}
-    servers = _json(text)
+    try:
+        servers: Any = json.loads(text if text.startswith("{") else Path(text).read_text())
+    except json.JSONDecodeError:
+        raise ValueError("is not valid JSON") from None
+    except (OSError, UnicodeDecodeError):
+        raise ValueError("must be JSON that begins with {, or name a file that can be read") from None
     if isinstance(servers, dict) and set(servers) == {"mcpServers"}:
         servers = servers["mcpServers"]  # the form other programs keep it in
     if not isinstance(servers, dict) or len(servers) > SERVERS_LIMIT:
         raise ValueError(f'must be JSON like {{"name": {{"url": "…"}}}}, with at most {SERVERS_LIMIT} servers')
     return {name: _entry(name, entry) for name, entry in servers.items()}
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text if text.startswith("{") else Path(text).read_text())
-    except json.JSONDecodeError:
-        raise ValueError("is not valid JSON") from None
-    except (OSError, UnicodeDecodeError):
-        raise ValueError("must be JSON that begins with {, or name a file that can be read") from None
 
 
 def _entry(name: str, entry: Any) -> McpServerEntry:
@@ -131,7 +127,7 @@ def _entry(name: str, entry: Any) -> McpServerEntry:
         )
     try:
         return McpServerEntry.model_validate(entry)
-    except ValueError as error:
-        problems = error.errors(include_input=False, include_url=False) if hasattr(error, "errors") else []
+    except ValidationError as error:
+        problems = error.errors(include_input=False, include_url=False)
         words = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}".removeprefix(": ") for each in problems)
         raise ValueError(f"server {name}: {words.replace('Value error, ', '')}") from None
