@@ -36,12 +36,14 @@ from backend.coordinator.store import (
     Channels,
     CoordinatorState,
     CreateTask,
+    Feedback,
     HistoryEntry,
     Plan,
     SummarizeTaskResult,
 )
 from backend.errors import CallerError, MemoryUnavailable, VoiceError
 from backend.notifications.notices import Notice, NoticeKind
+from backend.runtime.supervisor import cancel_all, event_or_timeout
 from backend.settings.tasks import CoordinatorSettings
 from backend.tasks.service import TaskService
 from backend.tasks.task import Task, TaskState
@@ -132,8 +134,6 @@ class Coordinator:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._on = dependencies
-        self._channels = dependencies.channels
-        self._state = dependencies.state
         self._settings = settings
         self._clock = clock
         self.working: dict[str, asyncio.Task[None]] = {}
@@ -158,37 +158,29 @@ class Coordinator:
                     entries_wait = await self._begin_due()
                 if entries_wait:
                     await asyncio.sleep(POLL_S)
-                    continue
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(IDLE_POLL_S):
-                        await self._woken.wait()
+                else:
+                    await event_or_timeout(self._woken, IDLE_POLL_S)
         finally:
-            working = list(self.working.values())
-            for task in working:
-                task.cancel()
-            if working:
-                await asyncio.wait(working)
+            await cancel_all(list(self.working.values()))
 
     async def run_digest(self, user_id: str) -> bool:
         """Do one digest of that user, whether it is due or not; one that was broken off is finished first.
 
         Return False when another process is at it, or nothing waits. May raise a `PeerError`.
         """
-        async with self._channels.lease(user_id, self._settings.lease_s).held() as is_ours:
+        async with self._on.channels.lease(user_id, self._settings.lease_s).held() as is_ours:
             if not is_ours:
                 return False
-            plan = await self._state.plan(user_id) or await self._plan(user_id)
+            plan = await self._on.state.plan(user_id) or await self._plan(user_id)
             if plan is not None:
                 await self._carry_out(user_id, plan)
             return plan is not None
-
-    # --- when -----------------------------------------------------------------------------------------
 
     async def _begin_due(self) -> bool:
         """Begin the digests that are due, and return whether anybody's entries wait."""
         now = self._clock()
         self._paused = {user: until for user, until in self._paused.items() if until > now}
-        waiting = await self._channels.users()
+        waiting = await self._on.channels.users()
         for user in waiting:
             if len(self.working) >= CONCURRENCY:
                 break
@@ -202,13 +194,13 @@ class Coordinator:
         return bool(waiting)
 
     async def _is_due(self, user_id: str, now: float) -> bool:
-        waiting = await self._channels.waiting(user_id)
-        if await self._state.plan(user_id) is not None:
+        waiting = await self._on.channels.waiting(user_id)
+        if await self._on.state.plan(user_id) is not None:
             return True
         if not waiting:
-            await self._channels.unlist(user_id)
+            await self._on.channels.unlist(user_id)
             return False
-        status = await self._state.status(user_id)
+        status = await self._on.state.status(user_id)
         is_listening = await self._on.is_listening(user_id)
         due = due_at(waiting, status.last_at, is_listening=is_listening, settings=self._settings)
         return due is not None and due <= now
@@ -230,17 +222,15 @@ class Coordinator:
         log.warning("a digest broke off, and is tried again: %s", type(error).__name__)
         self._paused[user_id] = self._clock() + PAUSE_S
 
-    # --- the digest -----------------------------------------------------------------------------------
-
     async def _plan(self, user_id: str) -> Plan | None:
         """Write the history first, then decide, and write the plan down before anything of it is done."""
-        entries = await self._channels.take(user_id, ENTRIES_LIMIT)
+        entries = await self._on.channels.take(user_id, ENTRIES_LIMIT)
         if not entries:
-            await self._channels.unlist(user_id)
+            await self._on.channels.unlist(user_id)
             return None
         tasks = [await self._on.tasks.get(user_id, entry.task_id) if entry.task_id else None for entry in entries]
         items = [DigestItem(entry, task) for entry, task in zip(entries, tasks, strict=True)]
-        await self._state.add_history(user_id, [item.history_entry() for item in items])
+        await self._on.state.add_history(user_id, [item.history_entry() for item in items])
         decision, failure = await self._decide(user_id, items)
         plan = Plan(
             entries[-1].id,
@@ -252,11 +242,11 @@ class Coordinator:
             decision.invalid,
             failure,
         )
-        return await self._state.set_plan(user_id, plan)
+        return await self._on.state.set_plan(user_id, plan)
 
     async def _decide(self, user_id: str, items: Sequence[DigestItem]) -> tuple[Decision, str]:
         """Return the decision, or the fallback and why nothing was decided."""
-        history = await self._state.history(user_id)
+        history = await self._on.state.history(user_id)
         tasks = await self._on.tasks.list(user_id, TASKS_SHOWN)
         try:
             return await self._on.decide(Digest(items[-1].entry.id, user_id, items, history, tasks)), ""
@@ -268,18 +258,17 @@ class Coordinator:
 
     async def _carry_out(self, user_id: str, plan: Plan) -> None:
         for number, action in enumerate(plan.actions):
-            if not await self._state.is_done(user_id, plan, number):
+            if not await self._on.state.is_done(user_id, plan, number):
                 await self._act(user_id, plan, number, action)
-                await self._state.mark_done(user_id, plan, number)
+                await self._on.state.mark_done(user_id, plan, number)
         if plan.failure:
-            failure = {"feeling": "failure", "text": plan.failure}
-            await self._state.add_feedback(user_id, f"{plan.id}:failure", failure)
+            await self._on.state.add_feedback(user_id, f"{plan.id}:failure", Feedback("failure", plan.failure))
         if plan.decision:
             await self._notify(user_id, plan)
         # The user stays listed until the plan is finished: otherwise nobody would look for a plan that is not.
-        await self._channels.acknowledge(user_id, plan.entries)
-        await self._state.finish(user_id, plan)
-        await self._channels.unlist(user_id)
+        await self._on.channels.acknowledge(user_id, plan.entries)
+        await self._on.state.finish(user_id, plan)
+        await self._on.channels.unlist(user_id)
 
     async def _act(self, user_id: str, plan: Plan, number: int, action: Action) -> None:
         """Carry out an action. One that is not possible any more is recorded; without Redis the digest breaks off."""
@@ -291,17 +280,16 @@ class Coordinator:
                     await self._on.tasks.cancel(user_id, task_id)
                 case SummarizeTaskResult(task_id, summary):
                     entry = HistoryEntry(f"summary-{task_id}", plan.at, "summary", f"task {task_id}: {summary}")
-                    await self._state.add_history(user_id, [entry])
+                    await self._on.state.add_history(user_id, [entry])
                 case CaptureFeedback(feeling, text):
-                    feedback = {"feeling": feeling, "text": text, "at": plan.at}
-                    await self._state.add_feedback(user_id, f"{plan.id}:{number}", feedback)
+                    await self._on.state.add_feedback(user_id, f"{plan.id}:{number}", Feedback(feeling, text, plan.at))
         except CallerError as error:
-            failure = {"feeling": "failure", "text": f"{type(action).__name__}: {error}", "at": plan.at}
-            await self._state.add_feedback(user_id, f"{plan.id}:{number}", failure)
+            failure = Feedback("failure", f"{type(action).__name__}: {error}", plan.at)
+            await self._on.state.add_feedback(user_id, f"{plan.id}:{number}", failure)
 
     async def _notify(self, user_id: str, plan: Plan) -> None:
         """Put the decision into the history, notify the user of it, and show it on the user's pages."""
-        await self._state.add_history(
+        await self._on.state.add_history(
             user_id, [HistoryEntry(f"decision-{plan.id}", plan.at, "decision", plan.decision)]
         )
         source = plan.sources[0] if len(plan.sources) == 1 else ""

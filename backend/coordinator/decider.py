@@ -68,57 +68,43 @@ Scope = Callable[[str, str], AbstractContextManager[None]]
 """Gets a name and an owner, and returns a block in which model calls are logged for them."""
 
 
+@dataclass(frozen=True, slots=True)
 class ModelDecider:
     """This decider asks `model`, the one every Thinker uses, its fallback included."""
 
-    def __init__(
-        self,
-        model: ChatModel,
-        model_name: str,
-        scope: Scope,
-        kinds: Collection[str],
-        settings: CoordinatorSettings,
-        tracer: Tracer = NO_TRACER,
-    ) -> None:
-        self._model = model
-        self._model_name = model_name
-        self._scope = scope
-        self._kinds = kinds
-        self._settings = settings
-        self._tracer = tracer
-
-    def __repr__(self) -> str:
-        return f"ModelDecider({self._model_name})"
+    model: ChatModel
+    model_name: str
+    scope: Scope
+    kinds: Collection[str]
+    settings: CoordinatorSettings
+    tracer: Tracer = NO_TRACER
 
     async def decide(self, digest: Digest) -> Decision:
         """Ask the model. Raises `ModelUnavailable` or `NoAnswer`."""
-        shown = digest.tasks[: self._settings.tasks]
+        shown = digest.tasks[: self.settings.tasks]
         task_ids = {task.id for task in shown} | {item.entry.task_id for item in digest.items} - {""}
-        actions, invalid = RequestedActions(self._kinds, task_ids), list[str]()
+        actions, invalid = RequestedActions(self.kinds, task_ids), list[str]()
 
         def on_event(event: AgentEvent) -> None:
             if isinstance(event, ToolCallFinished) and event.error and len(invalid) < INVALID_LIMIT:
                 invalid.append(f"{event.name}: {event.error}")
 
-        name, within_s = f"digest-{digest.id}", self._settings.think_within_s
-        agent = Agent(self._model, Toolbox(ACTION_TOOLS, {RequestedActions: actions}), self._model_name)
+        name, within_s = f"digest-{digest.id}", self.settings.think_within_s
+        agent = Agent(self.model, Toolbox(ACTION_TOOLS, {RequestedActions: actions}), self.model_name)
         session = agent.create_session(
             name, system_prompt=PROMPT, user_id=digest.user_id, on_event=on_event, client="internal"
         )
         try:
-            with self._scope(name, digest.user_id), rooted(self._tracer, "digest", "digest", name) as span:
+            with self.scope(name, digest.user_id), rooted(self.tracer, "digest", "digest", name) as span:
                 span.note(happened=len(digest.items), tasks=len(shown))
                 async with asyncio.timeout(within_s):
-                    response = await session.think(question(digest, self._settings), "voice")
+                    response = await session.think(question(digest, self.settings), "voice")
         except TimeoutError:
             raise NoAnswer(f"No decision within {within_s:g} seconds.") from None
         if response.state is not TurnState.COMPLETE or response.incomplete:
             raise NoAnswer("The digest's thinking broke off.")
         text = "" if response.text.strip(" .!").upper() == NOTHING else response.text
         return Decision(text, tuple(actions.valid), tuple(invalid))
-
-
-# --- the actions, as tools ----------------------------------------------------------------------------
 
 
 @dataclass
@@ -182,9 +168,6 @@ _DECLARED: tuple[Any, ...] = (create_task, cancel_task, summarize_task_result, c
 ACTION_TOOLS: tuple[Tool, ...] = tuple(function.__tool__ for function in _DECLARED)
 
 
-# --- what the model is shown -----------------------------------------------------------------------------
-
-
 def question(digest: Digest, settings: CoordinatorSettings) -> str:
     """Return the model's question, which follows `PROMPT`: the digest as JSON."""
     new = {item.entry.id for item in digest.items}
@@ -192,10 +175,7 @@ def question(digest: Digest, settings: CoordinatorSettings) -> str:
     shown = {
         "happened": [_shown(item) for item in digest.items],
         "before": [{"kind": entry.kind, "text": entry.text} for entry in before],
-        "tasks": [
-            {"id": task.id, "kind": task.kind, "instruction": task.instruction, "state": task.state.value}
-            for task in digest.tasks[: settings.tasks]
-        ],
+        "tasks": [task.summary() for task in digest.tasks[: settings.tasks]],
     }
     return json.dumps(shown, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
 

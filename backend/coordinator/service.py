@@ -5,18 +5,43 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
 
 from backend.coordinator.coordinator import TASKS_SHOWN, Coordinator
-from backend.coordinator.store import Channels, CoordinatorState
+from backend.coordinator.store import Channels, CoordinatorExport, CoordinatorState, LastDigest
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import Notice
-from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.tasks.service import TaskService
+from backend.tasks.task import ShownTask
 
 ERASE_WITHIN_S = 1.0
 """Seconds a user's utterances on their way may take before their data can be erased."""
+
+
+class CoordinatorStatus(msgspec.Struct, frozen=True):
+    """The coordinator's status as its user is shown it; the counts are of all digests so far."""
+
+    enabled: bool
+    state: Literal["acting", "gathering", "idle"]
+    inputs_waiting: int
+    results_waiting: int
+    digests: int
+    failed: int
+    invalid_actions: int
+    last_digest: LastDigest
+
+
+class UserStatus(msgspec.Struct, frozen=True):
+    """The answer of `GET /api/status`."""
+
+    coordinator: CoordinatorStatus
+    notices: list[dict[str, str]]
+    """The `id`, `kind` and `text` of each that waits."""
+    tasks: list[ShownTask]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,34 +77,31 @@ class CoordinatorService:
         await self.channels.add_input(user_id, text, "api")
         self.coordinator.wake()
 
-    async def status(self, user_id: str) -> Json:
-        """Return what `GET /api/status` shows a user, as JSON data."""
+    async def status(self, user_id: str) -> UserStatus:
+        """Return what `GET /api/status` shows a user."""
         entries = await self.channels.waiting(user_id)
         plan = await self.state.plan(user_id)
         status = await self.state.status(user_id)
         tasks = await self.tasks.list(user_id, TASKS_SHOWN)
-        last = {"id": status.id, "last_at": status.last_at, "decision": status.decision, "failure": status.failure}
-        return {
-            "coordinator": {
-                "enabled": self.enabled,
-                "state": "acting" if plan else "gathering" if entries else "idle",
-                "inputs_waiting": sum(entry.kind == "input" for entry in entries),
-                "results_waiting": sum(entry.kind == "result" for entry in entries),
-                "digests": status.count,
-                "failed": status.failed,
-                "invalid_actions": status.invalid,
-                "last_digest": last,
-            },
-            "notices": [{"id": each.id, "kind": each.kind, "text": each.text} for each in await self.notices(user_id)],
-            "tasks": [task.to_json() for task in tasks],
-        }
+        shown = CoordinatorStatus(
+            self.enabled,
+            "acting" if plan else "gathering" if entries else "idle",
+            sum(entry.kind == "input" for entry in entries),
+            sum(entry.kind == "result" for entry in entries),
+            status.count,
+            status.failed,
+            status.invalid,
+            msgspec.convert(status, LastDigest, from_attributes=True),
+        )
+        notices = [{"id": each.id, "kind": each.kind, "text": each.text} for each in await self.notices(user_id)]
+        return UserStatus(shown, notices, [task.shown() for task in tasks])
 
-    async def export(self, user_id: str) -> Json:
+    async def export(self, user_id: str) -> CoordinatorExport:
         """Return all data of a user; empty when there is none."""
-        kept = {"waiting": await self.channels.export(user_id), **await self.state.export(user_id)}
-        if not kept["digests"]["count"]:
-            del kept["digests"]
-        return kept if any(kept.values()) else {}
+        state, waiting = await self.state.export(user_id), await self.channels.waiting(user_id, limit=1_000)
+        if not state["digests"].count:
+            del state["digests"]
+        return {"waiting": waiting, **state} if waiting or any(state.values()) else {}
 
     async def erase(self, user_id: str) -> None:
         """Erase all data of a user, after the utterances on their way: else they would be written again."""

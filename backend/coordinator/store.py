@@ -27,15 +27,14 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypedDict, TypeVar, cast
 
 import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
-from backend.runtime.faults import decode_or_skip
-from backend.runtime.json_objects import Json
-from backend.storage.client import Lease, Pipe, RedisClient
+from backend.runtime.faults import decode_all, decode_or_skip
+from backend.storage.client import Lease, Pipe, RedisStore
 from backend.tasks.task import Task
 
 log = logging.getLogger(__name__)
@@ -138,26 +137,48 @@ class Plan(msgspec.Struct, frozen=True):
     """Why no model decided, if so."""
 
 
-class DigestStatus(msgspec.Struct, frozen=True):
-    """The status tells of a user's last digest, and counts all so far; it is empty before the first."""
+class Feedback(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Feedback is what a user thinks of the service, or why something failed. `at` is Unix time in seconds."""
+
+    feeling: str
+    text: str = ""
+    at: float = 0.0
+
+
+class LastDigest(msgspec.Struct, frozen=True):
+    """A user's last digest; empty before the first."""
 
     last_at: float = 0.0
     id: str = ""
     decision: str = ""
     failure: str = ""
+
+
+class DigestStatus(LastDigest, frozen=True):
+    """The status is a user's last digest, and the counts of all so far."""
+
     count: int = 0
     failed: int = 0
     invalid: int = 0
 
 
-class Channels:
+class CoordinatorExport(TypedDict, total=False):
+    """Everything the coordinator keeps of a user; `digests` is missing before the first, and all of it without data."""
+
+    waiting: list[ChannelEntry]
+    history: list[HistoryEntry]
+    feedback: list[Feedback]
+    digests: DigestStatus
+
+
+class Channels(RedisStore):
     """Channels are read as `consumer`, a name no other process has. Methods may raise `MemoryUnavailable`."""
 
     def __init__(
         self, redis: Redis, consumer: str, *, claim_after_s: float = 30.0, clock: Callable[[], float] = time.time
     ) -> None:
         """Entries of a reader that has been silent for `claim_after_s` seconds are claimed."""
-        self._client = RedisClient(redis)
+        super().__init__(redis)
         self._consumer = consumer
         self._claim_after_ms = round(claim_after_s * 1000)
         self._clock = clock
@@ -197,7 +218,11 @@ class Channels:
 
         async def take(redis: Redis) -> list[Any]:
             key = _inbox(user_id)
-            await _create_group(redis, key)
+            try:
+                await redis.xgroup_create(key, GROUP, id="0", mkstream=True)
+            except ResponseError as error:
+                if "BUSYGROUP" not in str(error):
+                    raise
             await redis.xautoclaim(key, GROUP, self._consumer, self._claim_after_ms, count=limit)
             ours = await self._read(redis, key, "0", limit)
             fresh = await self._read(redis, key, ">", limit - len(ours)) if len(ours) < limit else []
@@ -222,10 +247,6 @@ class Channels:
                 pipe.zrem(ACTIVE, user_id)
 
         await self._client.transact(key, read=lambda pipe: pipe.xlen(key), write=write)
-
-    async def export(self, user_id: str) -> list[Json]:
-        """Return the user's entries as JSON data."""
-        return [msgspec.to_builtins(entry) for entry in await self.waiting(user_id, limit=1_000)]
 
     async def erase(self, user_id: str) -> None:
         pipe = self._client.pipeline()
@@ -258,14 +279,8 @@ class Channels:
             await self._client.call(lambda redis: redis.incrby(DROPPED, len(ids)))
 
 
-class CoordinatorState:
+class CoordinatorState(RedisStore):
     """The state is history, the plan under way, feedback and counts. Methods may raise `MemoryUnavailable`."""
-
-    def __init__(self, redis: Redis) -> None:
-        self._client = RedisClient(redis)
-
-    def __repr__(self) -> str:
-        return f"CoordinatorState({self._client})"
 
     async def add_history(self, user_id: str, entries: Sequence[HistoryEntry]) -> None:
         """Add to the history; the oldest entries beyond the limit are deleted."""
@@ -282,8 +297,7 @@ class CoordinatorState:
     async def history(self, user_id: str) -> list[HistoryEntry]:
         """Return the history, oldest entry first."""
         raw = await self._client.call(lambda redis: redis.hvals(_history(user_id)))
-        found = (decode_or_skip("coordinator history", value, _history_decoder.decode) for value in raw)
-        return sorted((entry for entry in found if entry is not None), key=lambda entry: entry.at)
+        return sorted(decode_all("coordinator history", raw, _history_decoder.decode), key=lambda entry: entry.at)
 
     async def plan(self, user_id: str) -> Plan | None:
         """Return the plan that is not finished. One that cannot be decoded is deleted."""
@@ -320,21 +334,17 @@ class CoordinatorState:
         key = _digests(user_id)
 
         def write(pipe: Pipe, raw: Mapping[bytes, bytes]) -> None:
-            so_far = _status(raw)
-            counts = {
-                "count": so_far.count + 1,
-                "failed": so_far.failed + bool(plan.failure),
-                "invalid": so_far.invalid + len(plan.invalid),
-            }
-            last = {"last_at": plan.at, "id": plan.id, "decision": plan.decision, "failure": plan.failure}
+            old = _status(raw)
+            counts = (old.count + 1, old.failed + bool(plan.failure), old.invalid + len(plan.invalid))
+            new = DigestStatus(plan.at, plan.id, plan.decision, plan.failure, *counts)
             pipe.delete(_digest(user_id))
-            pipe.hset(key, mapping=last | counts)
+            pipe.hset(key, mapping=msgspec.to_builtins(new))
             pipe.expire(key, STATE_KEEP_S)
 
         await self._client.transact(key, read=lambda pipe: pipe.hgetall(key), write=write)
 
-    async def add_feedback(self, user_id: str, id_: str, feedback: Mapping[str, object]) -> None:
-        """Keep what the user thinks of the service, or why something failed, under its id."""
+    async def add_feedback(self, user_id: str, id_: str, feedback: Feedback) -> None:
+        """Keep feedback under its id."""
         key = _feedback(user_id)
         pipe = self._client.pipeline()
         pipe.hsetnx(key, id_, msgspec.json.encode(feedback))
@@ -348,15 +358,11 @@ class CoordinatorState:
         """Return the status of the user's digests so far."""
         return _status(await self._client.call(lambda redis: redis.hgetall(_digests(user_id))))
 
-    async def export(self, user_id: str) -> Json:
-        """Return the user's history, feedback and status as JSON data."""
-        feedback = await self._client.call(lambda redis: redis.hvals(_feedback(user_id)))
-        found = (decode_or_skip("feedback", value, msgspec.json.decode) for value in feedback)
-        return {
-            "history": [msgspec.to_builtins(entry) for entry in await self.history(user_id)],
-            "feedback": [each for each in found if each is not None],
-            "digests": msgspec.to_builtins(await self.status(user_id)),
-        }
+    async def export(self, user_id: str) -> CoordinatorExport:
+        """Return the user's history, feedback and status."""
+        raw = await self._client.call(lambda redis: redis.hvals(_feedback(user_id)))
+        feedback = decode_all("feedback", raw, msgspec.json.Decoder(Feedback).decode)
+        return {"history": await self.history(user_id), "feedback": feedback, "digests": await self.status(user_id)}
 
     async def erase(self, user_id: str) -> None:
         names = (_history(user_id), _digest(user_id), _feedback(user_id), _digests(user_id))
@@ -365,14 +371,6 @@ class CoordinatorState:
 
 _history_decoder = msgspec.json.Decoder(HistoryEntry)
 _plan_decoder = msgspec.json.Decoder(Plan)
-
-
-async def _create_group(redis: Redis, key: str) -> None:
-    try:
-        await redis.xgroup_create(key, GROUP, id="0", mkstream=True)
-    except ResponseError as error:
-        if "BUSYGROUP" not in str(error):
-            raise
 
 
 def _decoded(raw: Sequence[Any]) -> list[ChannelEntry]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Literal
 
+import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel, StringConstraints
@@ -36,7 +37,7 @@ class NewTask(BaseModel):
 @router.get("/api/tasks")
 async def list_tasks(here: Here, caller: Caller, limit: Annotated[int, Query(ge=1, le=LIST_LIMIT)] = 20) -> Json:
     """List the caller's tasks, newest first."""
-    return {"tasks": [task.to_json() for task in await here.services.tasks.list(caller.user, limit)]}
+    return {"tasks": [_shown(task) for task in await here.services.tasks.list(caller.user, limit)]}
 
 
 @router.post("/api/tasks", status_code=202, openapi_extra=documented(NewTask))
@@ -47,13 +48,13 @@ async def create_task(request: Request, here: Here, caller: Caller) -> Json:
     task = await here.services.tasks.create(
         caller.user, body.kind, body.instruction, body.conversation_id or "", source_mode="chat"
     )
-    return task.to_json()
+    return _shown(task)
 
 
 @router.get("/api/tasks/{task_id}")
 async def show_task(task_id: str, here: Here, caller: Caller) -> Json:
     """Return one task."""
-    return (await _own(task_id, here, caller)).to_json()
+    return _shown(await _own(task_id, here, caller))
 
 
 @router.post("/api/tasks/{task_id}/cancel")
@@ -95,6 +96,11 @@ async def _own(task_id: str, here: Context, caller: Caller) -> Task:
     return task
 
 
+def _shown(task: Task) -> Json:
+    shown: Json = msgspec.to_builtins(task.shown())
+    return shown
+
+
 def _no_task() -> NotFound:
     return NotFound("No such task.", hint="It may have expired; GET /api/tasks lists yours.")
 
@@ -117,4 +123,5 @@ async def put_input(request: Request, here: Here, caller: Caller) -> Json:
 @router.get("/api/status")
 async def show_status(here: Here, caller: Caller) -> Json:
     """Return the coordinator's state, waiting notices and the caller's tasks. 503 when memory is out of reach."""
-    return await here.services.coordinator.status(caller.user)
+    shown: Json = msgspec.to_builtins(await here.services.coordinator.status(caller.user))
+    return shown

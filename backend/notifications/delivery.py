@@ -14,6 +14,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
@@ -24,7 +25,7 @@ from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, delivered, notice_of, tried
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.webhooks import WebhookClient
-from backend.runtime.supervisor import cancel_all
+from backend.runtime.supervisor import cancel_all, start_among
 from backend.settings.tasks import NotificationSettings
 
 log = logging.getLogger(__name__)
@@ -40,8 +41,6 @@ SETTLING_LIMIT = 1_000
 Outcome = Literal["call", "page", "webhook", "waiting", "nothing", "elsewhere"]
 """call: a live call has it to speak; page, webhook: delivered there; waiting: tried again later; nothing: there was
 nothing to do; elsewhere: another process is delivering it."""
-Show = Callable[[str, PageEvent], Awaitable[None]]
-"""Shows an event on every open page of the user with that id, in every process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +48,10 @@ class Routes:
     """The ways to a user. Their owner closes them after the delivery."""
 
     notices: NotificationDispatcher
-    show: Show
+    show: Callable[[str, PageEvent], Awaitable[None]]
+    """Shows an event on every open page of the user with that id, in every process."""
     has_page: Callable[[str], Awaitable[bool]]
-    """Whether a page of that user is open in some process."""
+    """Returns whether a page of that user is open in some process."""
     webhook: WebhookClient | None
 
 
@@ -73,7 +73,7 @@ class ReminderMetrics:
         )
 
     def show_in(self, registry: CollectorRegistry) -> None:
-        """Have `/metrics` show them."""
+        """Have `/metrics` show the metrics of reminders."""
         registry.register(self._events)
         registry.register(self._late)
 
@@ -126,25 +126,18 @@ class ReminderDelivery:
         """Stop; what is not settled is found delivered at its next attempt."""
         await cancel_all(self._settling)
 
-    # --- one reminder -----------------------------------------------------------------------------------
-
     async def _begin(self, owner: str, reminder_id: str) -> Outcome:
         now = self.clock()
-        before: list[Reminder] = []
-
-        def begin(reminder: Reminder) -> Reminder | None:
-            before[:] = [reminder]
-            return begun(reminder, now, keep_s=self.settings.keep_days * DAY_S, lease_s=self.settings.lease_s)
-
-        reminder = await self.reminders.update(owner, reminder_id, begin)
-        if reminder is None or not reminder.due:
+        begin = partial(begun, now=now, keep_s=self.settings.keep_days * DAY_S, lease_s=self.settings.lease_s)
+        before, reminder = await self.reminders.update(owner, reminder_id, begin)
+        if before is None or reminder is None or not reminder.due:
             await self.withdraw(owner, reminder_id)
-            if before and before[0].due:
+            if before and before.due:
                 self.metrics.count("given_up")
             return "nothing"
-        if reminder == before[0]:
+        if reminder == before:
             return "nothing"  # it is not time yet
-        if reminder.due != before[0].due:
+        if reminder.due != before.due:
             self.metrics.came_due(now - reminder.due)
         if reminder.missed:
             await self.withdraw(owner, reminder_id, but=reminder.notice_id)
@@ -214,14 +207,9 @@ class ReminderDelivery:
     async def _settle(self, owner: str, notice_id: str, way: Way) -> None:
         reminder_id = notice_id.removeprefix("reminder-").rpartition("-")[0]
         now = self.clock()
-        settled: list[Reminder] = []
-
-        def settle(reminder: Reminder) -> Reminder | None:
-            settled[:] = [reminder] if reminder.due and reminder.notice_id == notice_id else []
-            return delivered(reminder, notice_id, now)
-
-        await self.reminders.update(owner, reminder_id, settle)
-        if settled:
+        settle = partial(delivered, notice_id=notice_id, now=now)
+        before, _ = await self.reminders.update(owner, reminder_id, settle)
+        if before and before.due and before.notice_id == notice_id:
             self.metrics.count(way)
             await self.routes.show(owner, ReminderChanged(reminder_id, "delivered", way))
 
@@ -230,6 +218,4 @@ class ReminderDelivery:
             with contextlib.suppress(MemoryUnavailable):  # it is found delivered at its next attempt
                 await work
 
-        task = asyncio.create_task(quietly(), name="a delivered reminder")
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
+        start_among(self._settling, "a delivered reminder", quietly())

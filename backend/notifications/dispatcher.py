@@ -12,9 +12,10 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from itertools import chain
+from typing import Literal
 
 from tenacity import AsyncRetrying, retry_if_exception_type, wait_fixed
 
@@ -23,7 +24,7 @@ from backend.conversation.page_events import NoticeChanged, NoticeContent
 from backend.errors import MemoryUnavailable
 from backend.notifications.notices import LEASE_S, Notice, NoticeRepository, spoken_text
 from backend.runtime.faults import call_listener
-from backend.runtime.supervisor import cancel_all, event_or_timeout, supervised
+from backend.runtime.supervisor import cancel_all, event_or_timeout, start_among, supervised
 from backend.storage.client import Lease
 from backend.storage.pubsub import PubSub
 
@@ -97,7 +98,6 @@ class Subscription:
             await event_or_timeout(self._changed, REFRESH_S)
 
     def _pass_on(self, notices: Iterable[Notice]) -> None:
-        """Tell the turn machine what is new, and what is not to be spoken any more."""
         wanted = {notice.id: notice for notice in notices if notice.id not in self._delivered}
         for gone in [known for known in self._passed_on if known not in wanted]:
             del self._passed_on[gone]
@@ -173,8 +173,6 @@ class NotificationDispatcher:
             await asyncio.wait(self._tasks, timeout=CLOSE_WITHIN_S)
         await cancel_all(self._tasks)
 
-    # --- what a subscription needs --------------------------------------------------------------------
-
     async def activate(self, subscription: Subscription) -> None:
         """Make its call the active one, since the newest call is where the user is; an older one stops speaking."""
         await subscription.lease.take_over()
@@ -191,7 +189,7 @@ class NotificationDispatcher:
             log.warning("too many delivered notices wait to be deleted: one may be spoken again")
             return
         self._deleting.add((user_id, notice_id))
-        self._start(self._delete(user_id, notice_id))
+        start_among(self._tasks, "notification dispatcher", self._delete(user_id, notice_id))
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Forget a subscription whose call is over."""
@@ -200,7 +198,7 @@ class NotificationDispatcher:
         self._subscriptions[user_id] = others
         if not others:
             del self._subscriptions[user_id]
-        self._start(self._deactivate(user_id, subscription.lease))
+        start_among(self._tasks, "notification dispatcher", self._deactivate(user_id, subscription.lease))
 
     async def _delete(self, user_id: str, notice_id: str) -> None:
         retrying = AsyncRetrying(wait=wait_fixed(RETRY_S), retry=retry_if_exception_type(MemoryUnavailable))
@@ -213,13 +211,7 @@ class NotificationDispatcher:
             await lease.release()
             await self._pubsub.publish_news(user_id)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work, name="notification dispatcher")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     def _wake(self, user_id: str | None) -> None:
-        woken = self._subscriptions.values() if user_id is None else [self._subscriptions.get(user_id, [])]
-        for subscriptions in woken:
-            for subscription in subscriptions:
-                subscription.wake()
+        users = self._subscriptions if user_id is None else (user_id,)
+        for subscription in chain.from_iterable(self._subscriptions.get(user, ()) for user in users):
+            subscription.wake()

@@ -27,8 +27,6 @@ BUSY_S = 86_400
 
 ReminderKey = tuple[str, str]
 """A reminder's owner and id."""
-Update = Callable[[Reminder], Reminder | None]
-"""A record → what becomes of it, None to delete it. May be called more than once."""
 _decoder = msgspec.json.Decoder(Reminder)
 _records = "user:{}:reminders".format
 _lease = "user:{}:reminder:{}:taken".format
@@ -46,8 +44,6 @@ class ReminderRepository(RedisStore):
         super().__init__(redis)
         self._per_user = per_user
         self._lease_s = lease_s
-
-    # --- what users do ----------------------------------------------------------------------------------
 
     async def add(self, reminder: Reminder) -> Reminder:
         """Keep it and return it; a kept one of the same id stays and is returned instead. Raises `TooMany`."""
@@ -84,9 +80,7 @@ class ReminderRepository(RedisStore):
 
     async def remove(self, owner: str, reminder_id: str) -> Reminder | None:
         """Delete a reminder and return what it was; None when there is no such one."""
-        removed: list[Reminder] = []
-        await self.update(owner, reminder_id, removed.append)
-        return removed[-1] if removed else None
+        return (await self.update(owner, reminder_id, lambda _: None))[0]
 
     async def erase(self, owner: str) -> None:
         """Delete everything of that user."""
@@ -97,8 +91,6 @@ class ReminderRepository(RedisStore):
             pipe.zrem(DUE, *(_member(owner, each) for each in ids))
         await self._client.execute(pipe)
 
-    # --- what their delivery does -----------------------------------------------------------------------
-
     async def due(self, now: float, limit: int) -> tuple[list[ReminderKey], float | None]:
         """Return those about which something is to be done by `now`, and when the next one after them is."""
         pipe = self._client.pipeline(transaction=False)
@@ -107,11 +99,16 @@ class ReminderRepository(RedisStore):
         ready, later = await self._client.execute(pipe)
         return [_key(member) for member in ready], float(later[0][1]) if later else None
 
-    async def update(self, owner: str, reminder_id: str, update: Update) -> Reminder | None:
-        """Change a record and return what it has become; None when it is gone, or was not there."""
+    async def update(
+        self, owner: str, reminder_id: str, update: Callable[[Reminder], Reminder | None]
+    ) -> tuple[Reminder | None, Reminder | None]:
+        """Change a record by `update`, which may be called more than once; None deletes the record.
+
+        Return the record as it was and as it is now, each None when there is none.
+        """
         key = _records(owner)
 
-        def write(pipe: Pipe, raw: bytes | None) -> Reminder | None:
+        def write(pipe: Pipe, raw: bytes | None) -> tuple[Reminder | None, Reminder | None]:
             before = None if raw is None else _decode(raw)
             after = None if before is None else update(before)
             if after is None:
@@ -119,7 +116,7 @@ class ReminderRepository(RedisStore):
                 pipe.zrem(DUE, _member(owner, reminder_id))
             elif after != before:
                 _write(pipe, after)
-            return after
+            return before, after
 
         return await self._client.transact(key, read=lambda pipe: pipe.hget(key, reminder_id), write=write)
 

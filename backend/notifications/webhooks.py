@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_chain, wait_fixed
+from tenacity import AsyncRetrying, before_sleep_log, retry_if_exception, stop_after_attempt, wait_chain, wait_fixed
 
 from backend.errors import PeerError, SettingsError
 
@@ -44,6 +44,12 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 class WebhookFailed(PeerError):
     """The other server did not accept a delivery; `str(error)` says why, without anybody's words."""
+
+
+class WebhookRefused(WebhookFailed):
+    """The other server, or this one, refuses a delivery for good."""
+
+    retryable = False
 
 
 class WebhookClient:
@@ -70,7 +76,7 @@ class WebhookClient:
             stop=stop_after_attempt(len(pauses_s) + 1),
             wait=wait_chain(*map(wait_fixed, pauses_s)) if pauses_s else wait_fixed(0),
             retry=retry_if_exception(lambda error: isinstance(error, WebhookFailed) and error.retryable),
-            before_sleep=_log_retry,
+            before_sleep=before_sleep_log(log, logging.INFO),
             reraise=True,
         )
         self._resolve = resolve or _resolved
@@ -90,7 +96,7 @@ class WebhookClient:
         delivery = delivery or secrets.token_hex(8)
         body = json.dumps({"event": event, "delivery": delivery, **data}, ensure_ascii=False, default=str).encode()
         if len(body) > BODY_LIMIT:
-            raise _refused(f"The body is over {BODY_LIMIT // 1024} KB.")
+            raise WebhookRefused(f"The body is over {BODY_LIMIT // 1024} KB.")
         await self._attempts(self._attempt, delivery, body)
 
     async def close(self) -> None:
@@ -121,7 +127,7 @@ class WebhookClient:
         if status in (408, 425, 429) or status >= 500:
             raise WebhookFailed(f"The webhook's server is not ready ({status}).")
         if status >= 300:  # a redirect, too: what was allowed is this host, and nothing it points to
-            raise _refused(f"The webhook's server refuses ({status}).")
+            raise WebhookRefused(f"The webhook's server refuses ({status}).")
 
     async def _address(self, host: str, port: int) -> str:
         """Return the address to connect to. Raises `WebhookFailed`."""
@@ -132,7 +138,7 @@ class WebhookClient:
             raise WebhookFailed("The webhook's host has no address.") from None
         fitting = [address for address in addresses if self._is_allowed(address)]
         if not fitting:
-            raise _refused("The webhook's host has a private address.")
+            raise WebhookRefused("The webhook's host has a private address.")
         return fitting[0]
 
     def _is_allowed(self, address: str) -> bool:
@@ -173,18 +179,6 @@ def _network(host: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
         return ipaddress.ip_network(host.strip("[]"))
     except ValueError:
         return None
-
-
-def _log_retry(state: RetryCallState) -> None:
-    pause_s = state.next_action.sleep if state.next_action else 0.0
-    error = state.outcome.exception() if state.outcome else None
-    log.info("a webhook delivery failed: %s Next attempt in %.1f s.", error, pause_s)
-
-
-def _refused(message: str) -> WebhookFailed:
-    error = WebhookFailed(message)
-    error.retryable = False
-    return error
 
 
 async def _resolved(host: str, port: int) -> list[str]:

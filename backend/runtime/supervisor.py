@@ -58,6 +58,13 @@ def failing_loops() -> dict[str, str]:
     return {name: error for name, (at, error) in _last_failure.items() if at >= since}
 
 
+def start_among(tasks: set[asyncio.Task[None]], name: str, work: Coroutine[Any, Any, None]) -> None:
+    """Start `work` as a task of that name, which is one of `tasks` until it ends."""
+    task = asyncio.create_task(work, name=name)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+
+
 async def cancel_all(tasks: Collection[asyncio.Task[Any]], *, within_s: float | None = None) -> None:
     """Cancel `tasks`, and wait up to `within_s` seconds until all have ended; None: however long it takes."""
     for task in tasks:

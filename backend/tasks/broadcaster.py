@@ -14,6 +14,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import msgspec
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -22,6 +23,7 @@ from prometheus_client.registry import Collector
 from backend.conversation.page_events import TaskChanged, TaskFindings
 from backend.errors import MemoryUnavailable
 from backend.runtime.faults import decode_or_skip
+from backend.runtime.supervisor import event_or_timeout
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskChange, TaskRepository
 
@@ -76,21 +78,17 @@ class TaskMetrics(Collector):
         yield GaugeMetricFamily("voice_task_workers", "Workers of background tasks.", value=self._workers)
 
 
+@dataclass(frozen=True, repr=False)
 class TaskBroadcaster:
-    """The broadcaster publishes the changes that `on_message` gets, until `run` is cancelled.
+    """The broadcaster publishes the changes that `on_message` gets, until `run` is cancelled."""
 
-    `is_here` returns whether an owner has a live session in this process.
-    """
-
-    def __init__(
-        self, repository: TaskRepository, metrics: TaskMetrics, *, is_here: Callable[[str], bool], publish: Publish
-    ) -> None:
-        self._repository = repository
-        self._metrics = metrics
-        self._is_here = is_here
-        self._publish = publish
-        self._waiting: deque[TaskChange] = deque(maxlen=WAITING_LIMIT)
-        self._woken = asyncio.Event()
+    repository: TaskRepository
+    metrics: TaskMetrics
+    is_here: Callable[[str], bool]
+    """Returns whether an owner has a live session in this process."""
+    publish: Publish
+    _waiting: deque[TaskChange] = field(default_factory=lambda: deque(maxlen=WAITING_LIMIT), init=False)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __repr__(self) -> str:
         return f"TaskBroadcaster({len(self._waiting)} changes to send)"
@@ -99,28 +97,26 @@ class TaskBroadcaster:
         """Take a change from the pub/sub channel `EVENTS`; None: some may have been missed."""
         self._woken.set()  # the metrics have changed, whoever owns the task
         change = None if raw is None else decode_or_skip("task change", raw, _decoder.decode)
-        if change is not None and self._is_here(change.owner):
+        if change is not None and self.is_here(change.owner):
             self._waiting.append(change)
 
     async def run(self) -> None:
         """Send the changes that wait and refresh the metrics, until cancelled."""
         refresh_in_s = 0.0
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(refresh_in_s):
-                    await self._woken.wait()
+            await event_or_timeout(self._woken, refresh_in_s)
             self._woken.clear()
             try:
                 while self._waiting:
                     await self._send(self._waiting.popleft())
             except MemoryUnavailable as error:
                 log.warning("a page is not shown the change of a task: %s", error)
-            refresh_in_s = REFRESH_S if await self._metrics.refresh() else FRESH_S
+            refresh_in_s = REFRESH_S if await self.metrics.refresh() else FRESH_S
 
     async def _send(self, change: TaskChange) -> None:
-        task = await self._repository.find(change.task_id)
+        task = await self.repository.find(change.task_id)
         if task is None or task.owner != change.owner:
             return
         found = TaskFindings(task.result, task.source, tuple(task.citations)) if change.event == "done" else None
         event = TaskChanged(task.id, change.event, task.kind, task.instruction, change.detail, found)
-        self._publish(task.owner, event)
+        self.publish(task.owner, event)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass, field
 
 from backend.errors import NoAnswer, VoiceError
+from backend.runtime.supervisor import start_among
 from backend.tasks.service import TaskService
 from backend.thinkers.base import Checkpoints, Manifest, Question
 
@@ -17,12 +19,12 @@ PENDING_LIMIT = 50
 """Questions of ended calls that may be on their way to the background at once; more are lost, and logged."""
 
 
+@dataclass(frozen=True, repr=False)
 class BackgroundHandoff:
     """The `thinkers.dispatcher.Handoff` of all calls and typed turns. It owns what is on its way, so no call waits."""
 
-    def __init__(self, tasks: TaskService) -> None:
-        self._tasks = tasks
-        self._pending: set[asyncio.Task[None]] = set()
+    tasks: TaskService
+    _pending: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     def __repr__(self) -> str:
         return f"BackgroundHandoff({len(self._pending)} pending)"
@@ -35,7 +37,7 @@ class BackgroundHandoff:
         """Make a background task of the question, from the steps that are done. Raises `VoiceError`."""
         try:
             async with asyncio.timeout(HAND_OFF_WITHIN_S):
-                task = await self._tasks.create(
+                task = await self.tasks.create(
                     question.user_id,
                     question.domain,
                     question.query,
@@ -52,9 +54,7 @@ class BackgroundHandoff:
         if len(self._pending) >= PENDING_LIMIT:
             log.warning("the work of a call that has ended is lost: too much is on its way to the background")
             return
-        pending = asyncio.create_task(self._hand_off_quietly(question, checkpoints), name="background hand-off")
-        self._pending.add(pending)
-        pending.add_done_callback(self._pending.discard)
+        start_among(self._pending, "background hand-off", self._hand_off_quietly(question, checkpoints))
 
     async def close(self) -> None:
         """Wait until all that is pending has arrived, or cannot."""

@@ -23,9 +23,9 @@ from typing import Any
 from redis.asyncio import Redis
 
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
-from backend.runtime.faults import decode_or_skip
+from backend.runtime.faults import decode_all
 from backend.runtime.json_objects import Json, decode_object
-from backend.storage.client import RedisClient
+from backend.storage.client import RedisStore
 from backend.storage.memory import Memory
 from backend.storage.outbox import Outbox
 from backend.tasks.repository import KEEP_S, model_calls_key
@@ -65,19 +65,16 @@ _index_key = "user:{}:archives".format
 _scope: ContextVar[_Scope | None] = ContextVar("model call scope", default=None)
 
 
-class ModelCallLog:
+class ModelCallLog(RedisStore):
     """The log has entries by name (a task's id, or a digest's) and owner. Reading may raise `MemoryUnavailable`.
 
     Writing goes through `outbox`, and is lost with what it drops.
     """
 
     def __init__(self, redis: Redis, outbox: Outbox, *, keep_s: int = KEEP_S) -> None:
-        self._client = RedisClient(redis)
+        super().__init__(redis)
         self._outbox = outbox
         self._keep_s = keep_s
-
-    def __repr__(self) -> str:
-        return f"ModelCallLog({self._client})"
 
     @contextmanager
     def scope(self, name: str, owner: str, *, while_exists: str = "") -> Iterator[None]:
@@ -108,8 +105,7 @@ class ModelCallLog:
         pipe.zscore(_index_key(owner), name)
         pipe.lrange(model_calls_key(name), 0, -1)
         listed, raw = await self._client.execute(pipe)
-        entries = (decode_or_skip("model call", each, decode_object) for each in raw)
-        return None if listed is None else [entry for entry in entries if entry is not None]
+        return None if listed is None else decode_all("model call", raw, decode_object)
 
     async def export(self, owner: str) -> Json:
         """Return all of a user's entries, by name."""
@@ -137,15 +133,12 @@ class ModelCallLog:
         return [name.decode() for name in names]
 
 
+@dataclass(frozen=True, slots=True)
 class LoggedModel:
     """This `ChatModel` logs its calls where a scope is current."""
 
-    def __init__(self, model: ChatModel, calls: ModelCallLog) -> None:
-        self._model = model
-        self._calls = calls
-
-    def __repr__(self) -> str:
-        return f"LoggedModel({self._model!r})"
+    model: ChatModel
+    calls: ModelCallLog
 
     async def stream(
         self, messages: Sequence[ChatMessage], *, model: str, tools: Sequence[Json] = ()
@@ -156,7 +149,7 @@ class LoggedModel:
         entry: Json = {"at": began, "model": model, "messages": [dict(each) for each in messages]}
         entry |= {"tools": [str(each.get("function", each).get("name", "")) for each in tools], "calls": []}
         try:
-            async with aclosing(self._model.stream(messages, model=model, tools=tools)) as deltas:
+            async with aclosing(self.model.stream(messages, model=model, tools=tools)) as deltas:
                 async for delta in deltas:
                     match delta:
                         case TextDelta(words):
@@ -171,7 +164,7 @@ class LoggedModel:
             entry["error"] = str(error) or type(error).__name__
             raise
         finally:
-            self._calls.record(entry | {"text": "".join(text), "ms": round((time.perf_counter() - clock) * 1000)})
+            self.calls.record(entry | {"text": "".join(text), "ms": round((time.perf_counter() - clock) * 1000)})
 
 
 def as_markdown(name: str, entries: Sequence[Json]) -> str:

@@ -25,8 +25,8 @@ import msgspec
 from redis.asyncio import Redis
 
 from backend.errors import TooMany
-from backend.runtime.faults import decode_or_skip
-from backend.storage.client import Pipe, RedisClient
+from backend.runtime.faults import decode_all, decode_or_skip
+from backend.storage.client import Pipe, RedisStore
 from backend.tasks import task as tasks
 from backend.tasks.task import (
     OPEN_LIMIT,
@@ -75,21 +75,16 @@ class TaskChange(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-class TaskRepository:
+class TaskRepository(RedisStore):
     """The repository holds all users' tasks; somebody else owns its `redis`. Methods may raise `MemoryUnavailable`."""
 
     def __init__(
         self, redis: Redis, add_result: AddResult, *, keep_s: int = KEEP_S, clock: Callable[[], float] = time.time
     ) -> None:
-        self._client = RedisClient(redis)
+        super().__init__(redis)
         self._add_result = add_result
         self._keep_s = keep_s
         self._clock = clock
-
-    def __repr__(self) -> str:
-        return f"TaskRepository({self._client})"
-
-    # --- a task's life --------------------------------------------------------------------------------
 
     async def create(self, task: Task, steps: Mapping[str, object]) -> Task:
         """Write a new task, or return the one with its id, or the open one with its instruction.
@@ -166,8 +161,6 @@ class TaskRepository:
         """Cancel the task. Raises `Superseded` when it is over or unknown."""
         return await self._change(task_id, lambda task: tasks.canceled(task, self._clock()), "canceled")
 
-    # --- queries --------------------------------------------------------------------------------------
-
     async def find(self, task_id: str) -> Task | None:
         """Return the task, whoever owns it; None when it is unknown."""
         [task] = await self._client.call(lambda redis: _read(redis, [task_id]))
@@ -181,8 +174,7 @@ class TaskRepository:
     async def progress(self, task_id: str) -> list[ProgressEntry]:
         """Return the progress of a task, oldest entry first."""
         raw = await self._client.call(lambda redis: redis.lrange(progress_key(task_id), 0, -1))
-        found = (decode_or_skip("progress entry", each, _progress_decoder.decode) for each in raw)
-        return [entry for entry in found if entry is not None]
+        return decode_all("progress entry", raw, _progress_decoder.decode)
 
     async def counts(self) -> dict[str, int]:
         """Return the number of events so far in all processes, by name, and `queued_now` and `running_now`."""
@@ -227,8 +219,6 @@ class TaskRepository:
             await redis.delete(owned_key(owner), *folds, *(key for name in names for key in keys_of_task(name)))
 
         await self._client.call(erase)
-
-    # --- transactions ---------------------------------------------------------------------------------
 
     async def _change(self, task_id: str, change: Transition, event: TaskEvent, detail: str = "") -> Task:
         """Make one transition. Raises `Superseded` when it is not possible."""

@@ -11,16 +11,17 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
+from dataclasses import dataclass
 from typing import Literal
+
+from msgspec.structs import replace
 
 from backend.errors import BadRequest, MemoryUnavailable
 from backend.notifications.dispatcher import NotificationDispatcher
-from backend.runtime.json_objects import Json
 from backend.storage.memory import briefly
 from backend.tasks.queue import DocketQueue
 from backend.tasks.repository import TaskRepository
-from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, Superseded, Task
+from backend.tasks.task import INSTRUCTION_LIMIT, CancelOutcome, ProgressEntry, ShownTask, Superseded, Task
 
 SHOWN = 10
 """Tasks the tool shows."""
@@ -31,25 +32,15 @@ PROMPT_WITHIN_S = 0.3
 """Seconds that reading the tasks for a prompt may take."""
 
 
+@dataclass(eq=False)
 class TaskService:
     """The service lets each user create, see and cancel their own tasks. Methods may raise `MemoryUnavailable`."""
 
-    def __init__(
-        self,
-        repository: TaskRepository,
-        queue: DocketQueue,
-        *,
-        kinds: Collection[str],
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """`kinds` are the domains that can be done in the background."""
-        self._repository = repository
-        self._queue = queue
-        self._clock = clock
-        self.kinds = frozenset(kinds)
-
-    def __repr__(self) -> str:
-        return f"TaskService({', '.join(sorted(self.kinds))})"
+    repository: TaskRepository
+    queue: DocketQueue
+    kinds: Collection[str]
+    """The domains that can be done in the background."""
+    clock: Callable[[], float] = time.time
 
     async def create(
         self,
@@ -69,26 +60,17 @@ class TaskService:
         instruction, and `TooMany` when the owner has 20 open ones.
         """
         self._check(owner, kind, instruction)
-        now = self._clock()
-        task = Task(
-            id=_id_of(owner, once) if once else secrets.token_urlsafe(12),
-            owner=owner,
-            conversation_id=conversation_id,
-            kind=kind,
-            instruction=instruction.strip(),
-            created_at=now,
-            changed_at=now,
-            source_mode=source_mode,
-            ready_at=now,
-        )
-        created = await self._repository.create(task, steps or {})
+        now = self.clock()
+        id_ = _id_of(owner, once) if once else secrets.token_urlsafe(12)
+        task = Task(id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, ready_at=now)
+        created = await self.repository.create(task, steps or {})
         if created.open and created.ready_at <= now:  # also an older one: its creator may have died before this
-            await self._queue.enqueue(created.id)
+            await self.queue.enqueue(created.id)
         return created
 
     async def get(self, owner: str, task_id: str) -> Task | None:
         """Return the owner's task; None for anybody else's, and when it has expired."""
-        task = await self._repository.find(task_id)
+        task = await self.repository.find(task_id)
         return task if task is not None and task.owner == owner else None
 
     async def cancel(self, owner: str, task_id: str) -> CancelOutcome:
@@ -96,34 +78,31 @@ class TaskService:
         if await self.get(owner, task_id) is None:
             return "not_found"
         try:
-            await self._repository.cancel(task_id)
+            await self.repository.cancel(task_id)
         except Superseded:
             return "already_done"
-        await self._queue.cancel(task_id)
+        await self.queue.cancel(task_id)
         return "canceled"
 
     async def progress(self, owner: str, task_id: str) -> list[ProgressEntry] | None:
         """Return the progress of a task, oldest first, at most 100 entries; None as in `get`."""
-        return await self._repository.progress(task_id) if await self.get(owner, task_id) else None
+        return await self.repository.progress(task_id) if await self.get(owner, task_id) else None
 
-    async def export(self, owner: str) -> list[Json]:
-        """Return all of a user's tasks with their progress, as JSON data."""
-        found = await self._repository.all_of(owner)
-        return [
-            task.to_json() | {"told": [asdict(entry) for entry in await self._repository.progress(task.id)]}
-            for task in found
-        ]
+    async def export(self, owner: str) -> list[ShownTask]:
+        """Return all of a user's tasks with their progress."""
+        found = await self.repository.all_of(owner)
+        return [replace(task.shown(), told=await self.repository.progress(task.id)) for task in found]
 
     async def erase(self, owner: str) -> None:
         """Cancel and erase all of a user's tasks."""
-        for task in await self._repository.all_of(owner):
+        for task in await self.repository.all_of(owner):
             if task.open:
                 await self.cancel(owner, task.id)
-        await self._repository.forget(owner)
+        await self.repository.forget(owner)
 
     async def list(self, owner: str, limit: int = 20) -> list[Task]:
         """Return the owner's newest tasks, newest first."""
-        return await self._repository.all_of(owner, max(1, limit))
+        return await self.repository.all_of(owner, max(1, limit))
 
     def _check(self, owner: str, kind: str, instruction: str) -> None:
         if not owner:
@@ -142,43 +121,36 @@ def _id_of(owner: str, once: str) -> str:
     return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
+@dataclass(frozen=True, slots=True)
 class TaskQueries:
     """Task queries implement `backend.tools.background_tasks.UserTasks`."""
 
-    def __init__(self, tasks: TaskService, notices: NotificationDispatcher) -> None:
-        self._tasks = tasks
-        self._notices = notices
+    tasks: TaskService
+    notices: NotificationDispatcher
 
-    def __repr__(self) -> str:
-        return f"TaskQueries({self._tasks!r})"
+    async def newest(self, user_id: str) -> list[dict[str, str]]:
+        return [task.summary() for task in await self.tasks.list(user_id, SHOWN)]
 
-    async def newest(self, user_id: str) -> list[Json]:
-        return [_summary(task) for task in await self._tasks.list(user_id, SHOWN)]
-
-    async def result(self, user_id: str, task_id: str) -> Json | None:
+    async def result(self, user_id: str, task_id: str) -> dict[str, str | list[str]] | None:
         """Return a task with its result, or its progress while it is open. What is asked for is not announced again:
         the notices of that task are withdrawn.
         """
-        task = await self._tasks.get(user_id, task_id)
+        task = await self.tasks.get(user_id, task_id)
         if task is None:
             return None
         if task.open:
-            return {**_summary(task), "progress": task.progress}
+            return {**task.summary(), "progress": task.progress}
         with contextlib.suppress(MemoryUnavailable):
-            for notice in await self._notices.waiting(user_id):
+            for notice in await self.notices.waiting(user_id):
                 if notice.source == task_id:
-                    await self._notices.withdraw(user_id, notice.id)
-        ended = {"result": task.result, "source": task.source, "citations": list(task.citations), "error": task.error}
-        return {**_summary(task), **ended}
+                    await self.notices.withdraw(user_id, notice.id)
+        ended = {"result": task.result, "source": task.source, "error": task.error}
+        return {**task.summary(), **ended, "citations": list(task.citations)}
 
     async def cancel(self, user_id: str, task_id: str) -> str:
-        return await self._tasks.cancel(user_id, task_id)
+        return await self.tasks.cancel(user_id, task_id)
 
     async def for_prompt(self, user_id: str) -> list[dict[str, str]]:
         """Return the newest tasks in a few words each; none when Redis is slow."""
-        tasks: list[Task] = await briefly(self._tasks.list(user_id, IN_PROMPT), [], within_s=PROMPT_WITHIN_S)
+        tasks: list[Task] = await briefly(self.tasks.list(user_id, IN_PROMPT), [], within_s=PROMPT_WITHIN_S)
         return [{"asked": task.instruction[:IN_PROMPT_CHARS], "state": task.state.value} for task in tasks]
-
-
-def _summary(task: Task) -> Json:
-    return {"id": task.id, "kind": task.kind, "instruction": task.instruction, "state": task.state.value}

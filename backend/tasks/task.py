@@ -23,8 +23,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
+import msgspec
+
 from backend.errors import PeerError
-from backend.runtime.json_objects import Json
 
 INSTRUCTION_LIMIT = 4_000
 """Characters of an instruction."""
@@ -48,13 +49,6 @@ OPEN = frozenset({TaskState.QUEUED, TaskState.RUNNING})
 CancelOutcome = Literal["canceled", "not_found", "already_done"]
 TaskEvent = Literal["queued", "running", "progress", "done", "failed", "canceled", "retrying"]
 """The changes of a task, which the page is shown in its `task` events."""
-
-
-_SHOWN_AS_THEY_ARE = (
-    *("id", "kind", "instruction", "conversation_id", "progress", "result", "source", "error"),
-    *("created_at", "started_at", "ended_at"),
-)
-"""The fields an owner is shown unchanged."""
 
 
 class Superseded(PeerError):
@@ -106,10 +100,13 @@ class Task:
         """True while the task is queued or running."""
         return self.state in OPEN
 
-    def to_json(self) -> Json:
-        """Return the task as JSON data for its owner: the API, the page, the export."""
-        shown = {name: getattr(self, name) for name in _SHOWN_AS_THEY_ARE}
-        return shown | {"state": self.state.value, "citations": list(self.citations), "attempts": self.run}
+    def summary(self) -> dict[str, str]:
+        """Return what a model is shown of the task in a list."""
+        return {"id": self.id, "kind": self.kind, "instruction": self.instruction, "state": self.state.value}
+
+    def shown(self) -> ShownTask:
+        """Return what the task's owner is shown of it."""
+        return msgspec.convert(self, ShownTask, from_attributes=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +118,27 @@ class ProgressEntry:
     detail: str = ""
 
 
+class ShownTask(msgspec.Struct, frozen=True):
+    """A task as its owner is shown it, by the API and the export; see `Task`."""
+
+    id: str
+    kind: str
+    instruction: str
+    conversation_id: str
+    state: TaskState
+    progress: str
+    result: str
+    source: str
+    citations: tuple[str, ...]
+    error: str
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    run: int = msgspec.field(name="attempts")
+    told: list[ProgressEntry] | msgspec.UnsetType = msgspec.UNSET
+    """The progress, in the export only."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskResult:
     """A task result is the answer of a run."""
@@ -128,9 +146,6 @@ class TaskResult:
     text: str
     source: str
     citations: tuple[str, ...] = ()
-
-
-# --- transitions: each returns the changed task, or raises `Superseded` ----------------------------------
 
 
 def begun(task: Task, now: float) -> Task:

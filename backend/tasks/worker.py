@@ -165,7 +165,6 @@ class TaskRunner:
             return None
         work = asyncio.ensure_future(self._work(run))
         self._running.add(work)
-        self._cancel_if_stopping(work)
         try:
             await self._watch(run, work)
             return await self._end(run, work)
@@ -175,14 +174,11 @@ class TaskRunner:
             self._running.discard(work)
             await _stop(work)
 
-    def _cancel_if_stopping(self, work: asyncio.Future[TaskResult]) -> None:
-        """Cancel work that was begun while the others were stopped."""
-        if self._stopping:
-            work.cancel()
-
     async def _watch(self, run: TaskRun, work: asyncio.Future[TaskResult]) -> None:
         """Wait until the work is done, stopped, or out of time. Raises `Superseded`."""
         began = time.monotonic()
+        if self._stopping:  # since the task was begun
+            work.cancel()
         while not work.done():
             progress = asyncio.create_task(run.has_progress.wait())
             waited: set[asyncio.Future[Any]] = {work, progress}

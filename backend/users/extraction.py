@@ -9,6 +9,7 @@ nationality and no weekday, and end its clause. "I'm in Paris" and "I'm from Osl
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from backend.errors import BadRequest
 from backend.users.profile_updates import PreferenceName, SetPreference
@@ -100,14 +101,12 @@ def stated(text: str) -> tuple[SetPreference, ...]:
     """Return the updates that one utterance of a speaker about themselves leads to."""
     text = " ".join(text.replace("’", "'").split())
     found: list[tuple[PreferenceName, str | None]] = [("name", _name(text)), ("default_location", _home(text))]
-    return tuple(update for name, value in found if value and (update := _update(name, value)))
-
-
-def _update(name: PreferenceName, value: str) -> SetPreference | None:
-    try:
-        return SetPreference(name, value)
-    except BadRequest:
-        return None  # the pattern let through what memory would not keep
+    updates = []
+    for name, value in found:
+        if value:
+            with suppress(BadRequest):  # the pattern let through what memory would not keep
+                updates.append(SetPreference(name, value))
+    return tuple(updates)
 
 
 def _name(text: str) -> str | None:
@@ -139,18 +138,13 @@ def _introduced(text: str, found: re.Match[str], *, strict: bool = False) -> str
     name, after = _words(text, found.end(), NAME_WORDS, NO_NAMES)
     if not name or after.startswith("?") or name.endswith("'s"):
         return None
-    if strict and (not text[found.end()].isupper() or not _clause_ends(after)):
-        return None
-    return name
+    following = re.match(r"\s+([\w']+)", after)
+    clause_ends = following is None or following[1].casefold() in ENDS_A_NAME
+    return None if strict and not (text[found.end()].isupper() and clause_ends) else name
 
 
 def _turned(text: str, at: int) -> bool:
     return TURNED.search(text[max(0, at - CLAUSE_BEFORE) : at]) is not None
-
-
-def _clause_ends(after: str) -> bool:
-    following = re.match(r"\s+([\w']+)", after)
-    return following is None or following[1].casefold() in ENDS_A_NAME
 
 
 def _words(text: str, at: int, limit: int, none_of: frozenset[str]) -> tuple[str, str]:

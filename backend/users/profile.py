@@ -115,9 +115,6 @@ def watch_profile(memory: Memory, user_id: str, listener: Callable[[UserProfile]
     return memory.listeners.add(user_id, lambda stored: listener(UserProfile.read(stored)))
 
 
-# --- the stored form ------------------------------------------------------------------------------------
-
-
 def _read(kind: type[D], stored: object) -> D:
     """Return the dataclass `kind` with what of `stored` has the right form, and the other fields as unknown ones."""
     if not isinstance(stored, Mapping):

@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from backend.errors import BadRequest
 from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
+from backend.users.lists import one_line
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
 
 PreferenceName = Literal["name", "default_location", "temperature_unit", "watched_tickers", "time_zone", "language"]
@@ -33,8 +34,6 @@ FACT_CHARS = 200
 SUMMARY_CHARS = 1_500
 TOPIC_LIMIT = 50
 """Topics counted for a user; the rarest is dropped."""
-
-# --- the updates ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -125,7 +124,11 @@ class AddInstruction:
     text: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", checked_instruction(self.text))
+        message = f"A standing instruction has 1 to {INSTRUCTION_CHARS} characters, in words."
+        line = one_line(self.text, INSTRUCTION_CHARS, message)
+        if not _normal(line):
+            raise BadRequest(message)
+        object.__setattr__(self, "text", line)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -186,7 +189,9 @@ def apply(profile: UserProfile, update: ProfileUpdate) -> UserProfile:
         case WatchTicker(symbol, watched):
             return _watching(profile, symbol, watched=watched)
         case AddFact(text):
-            return replace(profile, facts=_with_fact(profile.facts, text))
+            fact = shortened(text, FACT_CHARS)
+            facts = (*_without(profile.facts, fact), fact)[-FACT_LIMIT:] if fact else profile.facts
+            return replace(profile, facts=facts)
         case DropFact(text):
             return replace(profile, facts=_without(profile.facts, text))
         case WriteSummary(text):
@@ -222,9 +227,6 @@ async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) 
     return UserProfile.read(await memory.update_user_context(user_id, change))
 
 
-# --- how each part changes ------------------------------------------------------------------------------
-
-
 def _with_preference(profile: UserProfile, name: PreferenceName, value: str | tuple[str, ...]) -> UserProfile:
     changed: Any = {name: value}
     return replace(profile, preferences=replace(profile.preferences, **changed))
@@ -233,11 +235,6 @@ def _with_preference(profile: UserProfile, name: PreferenceName, value: str | tu
 def _watching(profile: UserProfile, symbol: str, *, watched: bool) -> UserProfile:
     others = tuple(one for one in profile.preferences.watched_tickers if one != symbol)
     return _with_preference(profile, "watched_tickers", (*others, symbol)[-WATCHED_LIMIT:] if watched else others)
-
-
-def _with_fact(facts: tuple[str, ...], text: str) -> tuple[str, ...]:
-    fact = shortened(text, FACT_CHARS)
-    return (*_without(facts, fact), fact)[-FACT_LIMIT:] if fact else facts
 
 
 def _without(texts: tuple[str, ...], text: str) -> tuple[str, ...]:
@@ -290,9 +287,6 @@ def shortened(text: str, limit: int) -> str:
     return cut[: sentence + 1] if sentence > limit // 2 else cut.rpartition(" ")[0]
 
 
-# --- what a preference may be ---------------------------------------------------------------------------
-
-
 def checked_value(name: PreferenceName, value: str) -> str:
     """Return a preference's value in the form it is kept in. Raises `BadRequest`."""
     value = value.strip()
@@ -303,19 +297,14 @@ def checked_value(name: PreferenceName, value: str) -> str:
             raise BadRequest("The temperature unit is either celsius or fahrenheit.")
         case "temperature_unit":
             return value.lower()
-        case "time_zone" if not _is_zone(value):
-            raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.")
+        case "time_zone":
+            try:
+                ZoneInfo(value)
+            except (ZoneInfoNotFoundError, ValueError, OSError):
+                raise BadRequest("The time zone must be an IANA name, e.g. Europe/Oslo.") from None
         case "name" | "default_location" | "language" if not re.fullmatch(r"[\w .,'’()-]+", value):
             raise BadRequest("That does not look like a name of a person, place or language.")
     return value
-
-
-def checked_instruction(text: str) -> str:
-    """Return a standing instruction in the form it is kept in: one line. Raises `BadRequest`."""
-    line = " ".join(text.split())
-    if not _normal(line) or len(line) > INSTRUCTION_CHARS:
-        raise BadRequest(f"A standing instruction has 1 to {INSTRUCTION_CHARS} characters, in words.")
-    return line
 
 
 def instruction_id(text: str) -> str:
@@ -329,11 +318,3 @@ def checked_ticker(symbol: str) -> str:
     if not re.fullmatch(r"[A-Z]{1,6}(\.[A-Z]{1,3})?", symbol):
         raise BadRequest("A ticker is a short symbol, e.g. AAPL. Look it up with get_stock_price first.")
     return symbol
-
-
-def _is_zone(value: str) -> bool:
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True

@@ -11,7 +11,7 @@ import logging
 import re
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -19,6 +19,7 @@ from backend.errors import PeerError
 from backend.models.base import ChatMessage, ChatModel, Finished, TextDelta, quoted
 from backend.observability.tracing import NO_TRACER, Tracer, opened, rooted
 from backend.responders.base import PastMessage
+from backend.runtime.supervisor import cancel_all
 from backend.storage.memory import Memory
 from backend.users.profile import UserProfile, load_profile
 from backend.users.profile_updates import FACT_LIMIT, AddFact, MergeSummary, update_profile
@@ -52,12 +53,15 @@ about the caller in a few words, such as: has a dog called Rex"]}
 Facts that are known already need not be repeated. When there is nothing to note, leave the summary as it is."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SummaryDraft:
-    """The summary and facts a model made of a conversation."""
+class SummaryDraft(msgspec.Struct):
+    """The summary a model made of a conversation, and facts, of which those of another form are left out."""
 
     summary: str
-    facts: tuple[str, ...]
+    facts: Any = ()
+
+    def __post_init__(self) -> None:
+        found = self.facts if isinstance(self.facts, list) else []
+        self.facts = [fact for fact in found if isinstance(fact, str)][:FACT_LIMIT]
 
 
 class Summaries:
@@ -105,13 +109,14 @@ class Summaries:
 
     async def forget(self, user_id: str) -> None:
         """Write no more summaries of this user, and return when none is under way."""
-        await _stopped([self._tasks[session] for session, owner in self._owners.items() if owner == user_id])
+        theirs = [self._tasks[session] for session, owner in self._owners.items() if owner == user_id]
+        await cancel_all(theirs, within_s=STOP_WITHIN_S)
 
     async def close(self, within_s: float) -> None:
         """Finish the summaries under way within `within_s` seconds; the rest is lost."""
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=within_s)
-        await _stopped(list(self._tasks.values()))
+        await cancel_all(list(self._tasks.values()), within_s=STOP_WITHIN_S)
 
     async def _work(self, session_id: str, user_id: str) -> None:
         while said := self._said.pop(session_id, None):
@@ -171,25 +176,9 @@ def material(known: UserProfile, said: Sequence[PastMessage]) -> str:
 
 
 def draft_from(answer: str) -> SummaryDraft | None:
-    """Return the summary and facts in an answer, or None when it holds none; facts of another form are left out."""
+    """Return the summary and facts in an answer, or None when it holds none."""
     found = re.search(r"\{.*\}", answer, re.DOTALL) if len(answer) <= ANSWER_LIMIT else None
     try:
-        answered = msgspec.json.decode(found[0], type=_Answer) if found else None
+        return msgspec.json.decode(found[0], type=SummaryDraft) if found else None
     except msgspec.DecodeError:
         return None
-    if answered is None:
-        return None
-    facts = [fact for fact in answered.facts if isinstance(fact, str)] if isinstance(answered.facts, list) else []
-    return SummaryDraft(answered.summary, tuple(facts[:FACT_LIMIT]))
-
-
-class _Answer(msgspec.Struct):
-    summary: str
-    facts: object = None
-
-
-async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=STOP_WITHIN_S)

@@ -81,12 +81,12 @@ async def test_the_oldest_inputs_go_when_too_many_wait_and_results_never(redis: 
     assert await redis.get(DROPPED) == b"6"
 
 
-async def test_a_channel_is_exported_and_erased(redis: Redis) -> None:
+async def test_a_channel_is_read_and_erased(redis: Redis) -> None:
     channels = Channels(redis, "one")
     await channels.add_input("ada", "hello", "api")
-    assert [entry["text"] for entry in await channels.export("ada")] == ["hello"]
+    assert [entry.text for entry in await channels.waiting("ada")] == ["hello"]
     await channels.erase("ada")
-    assert await channels.export("ada") == [] and await redis.keys("*ada*") == [] and not await redis.exists(ACTIVE)
+    assert await channels.waiting("ada") == [] and await redis.keys("*ada*") == [] and not await redis.exists(ACTIVE)
 
 
 async def test_only_one_works_for_a_user_until_it_releases_the_lease_or_falls_silent(redis: Redis) -> None:

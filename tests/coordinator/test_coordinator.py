@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,7 +57,7 @@ async def test_a_result_goes_into_history_is_acted_on_and_notified() -> None:
         assert (notice.text, notice.kind, notice.source) == ("Bees dance.", "result", "t1")
         [shown] = world.shown[:1]
         assert isinstance(shown, DecisionMade) and shown.actions[0] == "create_task"
-        assert (await one.state.export(USER))["feedback"][0]["text"] == "likes bees"
+        assert (await one.state.export(USER))["feedback"][0].text == "likes bees"
         assert not await one.coordinator.run_digest(USER), "there is nothing left"
 
 
@@ -69,9 +70,9 @@ async def test_a_model_that_fails_costs_no_result_and_is_recorded() -> None:
         (notice,) = world.notified.values()
         assert "bees 1. They dance." in notice.text and "Please ask again" in notice.text
         kept = await one.state.export(USER)
-        assert [entry["kind"] for entry in kept["history"]] == ["result", "input", "decision"]
-        assert kept["feedback"] == [{"feeling": "failure", "text": "The model is away."}]
-        assert kept["digests"]["failed"] == 1
+        assert [entry.kind for entry in kept["history"]] == ["result", "input", "decision"]
+        assert msgspec.to_builtins(kept["feedback"]) == [{"feeling": "failure", "text": "The model is away."}]
+        assert kept["digests"].failed == 1
 
 
 async def test_a_decision_without_words_notifies_nobody() -> None:

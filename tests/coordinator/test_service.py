@@ -54,4 +54,4 @@ async def test_an_erasure_leaves_nothing_of_what_was_said_just_before(rig: Rig) 
     await rig.service.add_input(USER, "How do bees sleep?")
     rig.service.ingest(USER, "And the ants?", "voice")
     await rig.service.erase(USER)
-    assert await rig.service.export(USER) == {} and await rig.process.redis.keys("*ada*") == []
+    assert not await rig.service.export(USER) and await rig.process.redis.keys("*ada*") == []

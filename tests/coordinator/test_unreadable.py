@@ -15,7 +15,7 @@ import pytest
 from redis.asyncio import Redis
 
 from backend.coordinator.coordinator import Coordinator, CoordinatorDependencies, Decision
-from backend.coordinator.store import ACTIVE, Channels, CoordinatorState, DigestStatus, HistoryEntry, Plan
+from backend.coordinator.store import ACTIVE, Channels, CoordinatorState, DigestStatus, Feedback, HistoryEntry, Plan
 from backend.runtime.faults import skipped_records
 from backend.runtime.supervisor import supervised
 from backend.storage.client import connect
@@ -137,12 +137,12 @@ async def test_a_plan_that_cannot_be_decoded_is_decided_anew_and_its_user_notifi
 async def test_history_feedback_and_status_that_cannot_be_decoded_are_left_out(redis: Redis) -> None:
     rig = Rig(redis)
     await rig.state.add_history("ada", [HistoryEntry("1-0", 1.0, "input", "hello")])
-    await rig.state.add_feedback("ada", "f1", {"feeling": "praise"})
+    await rig.state.add_feedback("ada", "f1", Feedback("praise"))
     await rig.redis.hset("user:ada:thoughts", "2-0", GARBAGE)
     await rig.redis.hset("user:ada:feedback", "f2", GARBAGE)
     await rig.redis.hset("user:ada:digests", mapping={"count": "many", "last_at": "1.0"})
     assert [entry.text for entry in await rig.state.history("ada")] == ["hello"]
-    assert (await rig.state.export("ada"))["feedback"] == [{"feeling": "praise"}]
+    assert (await rig.state.export("ada"))["feedback"] == [Feedback("praise")]
     assert await rig.state.status("ada") == DigestStatus()
     await rig.channels.add_input("ada", "and more", "api")
     assert await rig.coordinator.run_digest("ada")

@@ -57,12 +57,11 @@ class World:
         return task
 
 
-@dataclass
 class FakeTasks(TaskService):
     """`Tasks`, which fold open duplicates and repeated requests as the real ones do."""
 
-    world: World
-    fate: Countdown
+    def __init__(self, world: World, fate: Countdown) -> None:
+        self.world, self.fate = world, fate
 
     async def create(
         self,

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from fakeredis import FakeAsyncRedis
 from redis.asyncio import Redis
@@ -262,8 +263,8 @@ async def test_an_export_holds_all_of_it_and_an_erasure_leaves_nothing(
     await service.create("ana", "research", "What else?")
     other = await service.create("ben", "research", "Why?")
     exported = await service.export("ana")
-    assert {each["instruction"] for each in exported} == {"Why?", "What else?"}
-    assert any(progress["detail"] == "searching" for each in exported for progress in each["told"])
+    assert {each.instruction for each in exported} == {"Why?", "What else?"}
+    assert any(progress["detail"] == "searching" for each in msgspec.to_builtins(exported) for progress in each["told"])
     await service.erase("ana")
     assert [name for name in await names(redis) if "ana" in name or task.id in name] == []
     assert await service.list("ana") == []

@@ -83,10 +83,10 @@ async def test_a_record_that_cannot_be_decoded_hides_no_other_of_its_owner(redis
     bad, good = [await service.create("ana", "research", text) for text in ("Why?", "Why not?")]
     await spoil(redis, bad)
     assert await service.list("ana") == [good] and await service.get("ana", bad.id) is None
-    assert [each["id"] for each in await service.export("ana")] == [good.id]
+    assert [each.id for each in await service.export("ana")] == [good.id]
     assert skipped_records["task record"] >= 3
     with pytest.raises(Superseded):
-        await service._repository.begin(bad.id)
+        await service.repository.begin(bad.id)
     await service.erase("ana")
     assert not await redis.exists(record_key(bad.id), progress_key(bad.id)), "an erasure leaves it nowhere"
 
