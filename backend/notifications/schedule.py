@@ -8,8 +8,10 @@ ahead by the jump, one that comes twice is the first.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import takewhile
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
@@ -43,7 +45,7 @@ class Series(msgspec.Struct, frozen=True):
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """The time zone. Raises `BadRequest`."""
+    """Return the time zone of that IANA name. Raises `BadRequest`."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -51,7 +53,7 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[float, Series | None]:
-    """The first time, as Unix time in seconds, and the series if it repeats. `zone` is the user's, None when unknown.
+    """Return the first time (Unix, in seconds), and the series if it repeats; `zone` is the user's, None when unknown.
 
     Raises `BadRequest` for what cannot be understood, has passed, or needs a time zone that nobody knows.
     """
@@ -67,22 +69,18 @@ def planned(at: str, repeat: str, now: float, zone: ZoneInfo | None) -> tuple[fl
 
 
 def next_time(series: Series, after: float) -> float | None:
-    """The first of its times later than `after`; None when there is none any more."""
+    """Return the first time of the series later than `after`; None when there is none any more."""
     return next((at for at in _times(series, after) if at > after), None)
 
 
 def last_time(series: Series, until: float) -> float | None:
-    """The last of its times that is not later than `until`."""
-    last = None
-    for at in _times(series, None):
-        if at > until:
-            break
-        last = at
-    return last
+    """Return the last time of the series that is not later than `until`; None when there is none."""
+    times = takewhile(lambda at: at <= until, _times(series, None))
+    return next(iter(deque(times, maxlen=1)), None)
 
 
 def anchored(series: Series, at: float) -> Series:
-    """The same times from `at`, one of them, on: what has passed need not be reckoned through again."""
+    """Return the same times from `at`, one of them, on: what has passed need not be computed again."""
     if "COUNT=" in series.rule:
         return series
     wall = next((wall for wall in _walls(series, at) if _instant(wall, series.zone) >= at), None)
@@ -105,17 +103,15 @@ def _moment(text: str, here: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _ahead(phrase: str, here: datetime) -> datetime | None:
-    """'in ten seconds', 'in two days': seconds to hours by the stopwatch, days and weeks on the wall clock."""
+    """Return when 'in ten seconds' or 'in two days' is: hours by the stopwatch, days and weeks on the wall clock."""
     phrase = re.sub(r"^(?:in )?(?:about )?half an hour", "in 30 minutes", phrase)
     found = _AHEAD.fullmatch(phrase)
     if found is None:
         return None
-    parts = found.groupdict()
     seconds = 0.0
-    for mark in ("", "more_"):
-        if parts[f"{mark}n"]:
-            count = float(parts[f"{mark}n"]) + (0.5 if parts[f"{mark}half"] else 0)
-            seconds += count * _SECONDS[parts[f"{mark}unit"]]
+    for count, unit, half in (found.group("n", "unit", "half"), found.group("more_n", "more_unit", "more_half")):
+        if count:
+            seconds += (float(count) + (0.5 if half else 0)) * _SECONDS[unit]
     try:
         if not seconds % 86_400:
             return settled(here.replace(tzinfo=None) + timedelta(seconds=seconds), here.tzinfo)
@@ -141,7 +137,7 @@ def _repeating(moment: datetime, repeat: str, now: float, zone: ZoneInfo | None)
 
 
 def _times(series: Series, around: float | None) -> Iterator[float]:
-    """Its times in order; with `around`, from a little before it on."""
+    """Yield the times of a series in order; with `around`, from a little before it on."""
     until = re.search(r"UNTIL=(\w+)", series.rule)
     last = datetime.strptime(until[1], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp() if until else None
     for wall in _walls(series, around):

@@ -71,10 +71,7 @@ class ReminderScheduler:
         self._changed.set()
 
     async def execute(self, owner: str | None = None) -> dict[str, int]:
-        """Deliver what is due now, of `owner` or of everybody. Return how many came to each outcome.
-
-        Raises `MemoryUnavailable`.
-        """
+        """Deliver what is due now, of `owner` or everybody, and count the outcomes. Raises `MemoryUnavailable`."""
         ready, _ = await self._reminders.due(self._clock(), EXECUTE_LIMIT)
         tasks = [self._begin(key) for key in ready if owner is None or key[0] == owner]
         if tasks:

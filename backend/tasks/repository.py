@@ -87,10 +87,7 @@ class TaskRepository(RedisStore):
         self._clock = clock
 
     async def create(self, task: Task, steps: Mapping[str, object]) -> Task:
-        """Write a new task, or return the one with its id, or the open one with its instruction.
-
-        Raises `TooMany` for the owner of 20 open tasks.
-        """
+        """Write a new task, or return the one of its id or open instruction. Raises `TooMany` beyond `OPEN_LIMIT`."""
         fold = fold_key(task.owner, task.kind, task.instruction)
 
         async def read(pipe: Pipe) -> tuple[Task | None, int]:

@@ -149,10 +149,7 @@ class TaskResult:
 
 
 def begun(task: Task, now: float) -> Task:
-    """Begin a run; a task that still runs has lost its worker, and after three of them it has failed.
-
-    Raises `Superseded` when it is over.
-    """
+    """Begin a run; a task that still runs has lost its worker, and fails with the third. Raises `Superseded`."""
     if not task.open:
         raise Superseded("The task is over.")
     deaths = task.deaths + (task.state is TaskState.RUNNING)

@@ -92,10 +92,7 @@ class ProfileLearner:
         self._learn(CountTopic(domain, time.time()))
 
     def close(self, reason: str) -> None:
-        """End the briefings, and request a last summary of what none covers yet. Returns at once.
-
-        A session that was deleted gets no summary.
-        """
+        """End the briefings and, unless the session was deleted, request a last summary. Returns at once."""
         self._unwatch()
         if self._timer:
             self._timer.cancel()

@@ -39,10 +39,7 @@ MIN_SIMILARITY = 0.35
 
 
 async def fitting(question: str, texts: Sequence[str], embedder: Embedder | None, limit: int) -> list[int]:
-    """Return the places in `texts`, newest first, of at most `limit` that fit `question`, the best first.
-
-    Raises nothing: without vectors the shared words decide.
-    """
+    """Return the places in `texts`, newest first, of at most `limit` that fit `question`, best first. Never raises."""
     if embedder is not None and texts:
         try:
             async with asyncio.timeout(EMBED_WITHIN_S):
@@ -61,10 +58,7 @@ def words(text: str) -> list[str]:
 
 
 def by_words(question: str, texts: Sequence[str], limit: int) -> list[int]:
-    """Return the places of the texts that share the question's words, the best first; of equals, the earlier one.
-
-    Rare words count more.
-    """
+    """Return the places of the texts that share the question's words, best first; rare words count more."""
     wanted = frozenset(words(question))
     if not wanted:
         return []

@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -61,23 +62,23 @@ class SummaryDraft(msgspec.Struct):
 
     def __post_init__(self) -> None:
         found = self.facts if isinstance(self.facts, list) else []
-        self.facts = [fact for fact in found if isinstance(fact, str)][:FACT_LIMIT]
+        self.facts = tuple(fact for fact in found if isinstance(fact, str))[:FACT_LIMIT]
 
 
+@dataclass(eq=False, repr=False)
 class Summaries:
     """Writes the summaries of all calls and chats; its owner closes it."""
 
-    def __init__(self, model: ChatModel, model_name: str, memory: Memory, tracer: Tracer = NO_TRACER) -> None:
-        self._model = model
-        self._model_name = model_name
-        self._memory = memory
-        self._tracer = tracer
-        self._at_once = asyncio.Semaphore(AT_ONCE)
-        self._said: dict[str, tuple[PastMessage, ...]] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._owners: dict[str, str] = {}
-        self.failed = 0
-        """Summaries that failed."""
+    model: ChatModel
+    model_name: str
+    memory: Memory
+    tracer: Tracer = NO_TRACER
+    failed: int = 0
+    """Summaries that failed."""
+    _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE), init=False)
+    _said: dict[str, tuple[PastMessage, ...]] = field(default_factory=dict, init=False)
+    _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
+    _owners: dict[str, str] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
         return f"Summaries({self.depth} under way, {self.failed} failed)"
@@ -130,7 +131,7 @@ class Summaries:
     async def _summarise(self, session_id: str, user_id: str, said: Sequence[PastMessage]) -> None:
         try:
             async with self._at_once, asyncio.timeout(WITHIN_S):
-                with rooted(self._tracer, "summary", "summary", session_id):
+                with rooted(self.tracer, "summary", "summary", session_id):
                     await self._merge(user_id, said)
         except (PeerError, TimeoutError) as error:
             self.failed += 1
@@ -140,12 +141,12 @@ class Summaries:
             log.error("a summary failed: %s", type(error).__name__)
 
     async def _merge(self, user_id: str, said: Sequence[PastMessage]) -> None:
-        known = await load_profile(self._memory, user_id)
+        known = await load_profile(self.memory, user_id)
         draft = draft_from(await self._answer(known, said))
         if draft is None:
             raise PeerError("The model's notes cannot be read.")
         facts = (AddFact(fact) for fact in draft.facts)
-        await update_profile(self._memory, user_id, MergeSummary(draft.summary, over=known.summary), *facts)
+        await update_profile(self.memory, user_id, MergeSummary(draft.summary, over=known.summary), *facts)
 
     async def _answer(self, known: UserProfile, said: Sequence[PastMessage]) -> str:
         """Return the model's answer. Raises `ModelUnavailable`."""
@@ -154,14 +155,14 @@ class Summaries:
             {"role": "user", "content": material(known, said)},
         ]
         parts: list[str] = []
-        with opened("model", self._model_name) as span:
+        with opened("model", self.model_name) as span:
             span.asked(messages)
-            async with aclosing(self._model.stream(messages, model=self._model_name)) as deltas:
+            async with aclosing(self.model.stream(messages, model=self.model_name)) as deltas:
                 async for delta in deltas:
                     if isinstance(delta, TextDelta):
                         parts.append(delta.text)
                     elif isinstance(delta, Finished):
-                        span.note(model=delta.model or self._model_name, reason=delta.reason)
+                        span.note(model=delta.model or self.model_name, reason=delta.reason)
                         span.note(tokens_in=delta.tokens_in, tokens_out=delta.tokens_out)
                         span.spent(delta.tokens_in + delta.tokens_out)
             span.said("".join(parts))
