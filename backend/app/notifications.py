@@ -15,7 +15,7 @@ from backend.notifications.notices import NoticeRepository
 from backend.notifications.presence import Presence
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.service import ReminderScheduler, ReminderService
-from backend.notifications.webhooks import WebhookClient, split_hosts
+from backend.notifications.webhooks import WebhookClient
 from backend.sessions.page_json import shown_by
 from backend.settings.agent import PipelineSettings
 from backend.settings.tasks import NotificationSettings
@@ -80,5 +80,5 @@ def webhook_of(settings: NotificationSettings | PipelineSettings, name: str) -> 
     """Return the webhook of these settings, which start with `name`; None unless an address is set."""
     if not settings.webhook_url:
         return None
-    secret, hosts = settings.webhook_secret.get_secret_value(), split_hosts(settings.webhook_hosts)
+    secret, hosts = settings.webhook_secret.get_secret_value(), settings.webhook_hosts.split(",")
     return WebhookClient(url=settings.webhook_url, secret=secret, hosts=hosts, setting=name)

@@ -13,7 +13,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -45,19 +45,17 @@ MEMORY_WITHIN_S = 0.5
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
+@dataclass(eq=False, repr=False)
 class ReminderScheduler:
     """The scheduler of one process. `start` it where reminders are delivered on time; `close` it in any case."""
 
-    def __init__(
-        self, reminders: ReminderRepository, delivery: ReminderDelivery, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._reminders = reminders
-        self._delivery = delivery
-        self._clock = clock
-        self._working: dict[ReminderKey, asyncio.Task[Outcome]] = {}
-        self._resting: dict[ReminderKey, float] = {}
-        self._changed = asyncio.Event()
-        self._running: asyncio.Task[None] | None = None
+    reminders: ReminderRepository
+    delivery: ReminderDelivery
+    clock: Callable[[], float] = time.time
+    _working: dict[ReminderKey, asyncio.Task[Outcome]] = field(default_factory=dict, init=False)
+    _resting: dict[ReminderKey, float] = field(default_factory=dict, init=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _running: asyncio.Task[None] | None = field(default=None, init=False)
 
     def __repr__(self) -> str:
         return f"ReminderScheduler({len(self._working)} being delivered)"
@@ -72,7 +70,7 @@ class ReminderScheduler:
 
     async def execute(self, owner: str | None = None) -> dict[str, int]:
         """Deliver what is due now, of `owner` or everybody, and count the outcomes. Raises `MemoryUnavailable`."""
-        ready, _ = await self._reminders.due(self._clock(), EXECUTE_LIMIT)
+        ready, _ = await self.reminders.due(self.clock(), EXECUTE_LIMIT)
         tasks = [self._begin(key) for key in ready if owner is None or key[0] == owner]
         if tasks:
             await asyncio.wait(tasks)
@@ -95,18 +93,18 @@ class ReminderScheduler:
 
     async def _begin_due(self) -> float:
         """Begin to deliver what is due. Return the seconds until the next look."""
-        now = self._clock()
+        now = self.clock()
         self._resting = {key: until for key, until in self._resting.items() if until > now}
-        ready, later = await self._reminders.due(now, 2 * AT_ONCE + len(self._resting))
+        ready, later = await self.reminders.due(now, 2 * AT_ONCE + len(self._resting))
         for key in ready:
             if len(self._working) < AT_ONCE and key not in self._resting:
                 self._begin(key)
         sleep_s = SHORTEST_SLEEP_S if ready else LONGEST_SLEEP_S
-        return min(sleep_s, max(0.0, later - self._clock())) if later is not None else sleep_s
+        return min(sleep_s, max(0.0, later - self.clock())) if later is not None else sleep_s
 
     def _begin(self, key: ReminderKey) -> asyncio.Task[Outcome]:
         if key not in self._working:
-            task = asyncio.create_task(self._delivery.deliver(*key), name="a reminder")
+            task = asyncio.create_task(self.delivery.deliver(*key), name="a reminder")
             task.add_done_callback(lambda done: self._end(key, done))
             self._working[key] = task
         return self._working[key]
@@ -115,10 +113,10 @@ class ReminderScheduler:
         del self._working[key]
         error = None if task.cancelled() else task.exception()
         if isinstance(error, UnreadableReminder):  # counted and logged where it was decoded
-            self._resting[key] = self._clock() + UNREADABLE_REST_S
+            self._resting[key] = self.clock() + UNREADABLE_REST_S
             return
         if error is not None or task.cancelled() or task.result() == "elsewhere":
-            self._resting[key] = self._clock() + REST_S
+            self._resting[key] = self.clock() + REST_S
         if isinstance(error, VoiceError):
             log.warning("a reminder could not be delivered, and is tried again: %s", type(error).__name__)
         elif error is not None:

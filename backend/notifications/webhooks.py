@@ -70,7 +70,7 @@ class WebhookClient:
         network, e.g. `10.0.0.0/8`. `setting` is how the names of its settings begin. Raises `SettingsError`."""
         self._url = url
         self._secret = secret.encode()
-        self._hosts = frozenset(host.strip().lower() for host in hosts)
+        self._hosts = frozenset(host.strip().lower() for host in hosts if host.strip())
         self._networks = [network for host in self._hosts if (network := _network(host)) is not None]
         self._attempts = AsyncRetrying(
             stop=stop_after_attempt(len(pauses_s) + 1),
@@ -161,11 +161,6 @@ class WebhookClient:
             raise SettingsError(f"The webhook's host {parts.hostname} is not among {name}_HOSTS.", hint=hint)
         if len(self._secret) < 16:
             raise SettingsError(f"{name}_SECRET has less than 16 characters.", hint=hint)
-
-
-def split_hosts(listed: str) -> list[str]:
-    """Return the hosts of a comma-separated setting."""
-    return [host for host in listed.split(",") if host.strip()]
 
 
 def signature(secret: bytes, timestamp: str, body: bytes) -> str:

@@ -59,9 +59,18 @@ class TaskService:
         one task, which is returned even when it is over. Raises `BadRequest` for an unknown kind, an empty or too long
         instruction, and `TooMany` when the owner has 20 open ones.
         """
-        self._check(owner, kind, instruction)
+        if not owner:
+            raise BadRequest("A task needs an owner: the caller is not known.")
+        if kind not in self.kinds:
+            known = ", ".join(sorted(self.kinds)) or "none"
+            raise BadRequest(f"There is no background work of kind {kind[:64]!r}.", hint=f"The kinds are: {known}.")
+        if not instruction.strip():
+            raise BadRequest("The instruction is missing.", hint="Say in a sentence what is to be done.")
+        if len(instruction) > INSTRUCTION_LIMIT:
+            raise BadRequest(f"The instruction is over {INSTRUCTION_LIMIT:,} characters.", hint="Send only the task.")
         now = self.clock()
-        id_ = _id_of(owner, once) if once else secrets.token_urlsafe(12)
+        name = hashlib.sha256(f"{owner}\n{once}".encode()).digest()[:12] if once else secrets.token_bytes(12)
+        id_ = base64.urlsafe_b64encode(name).decode()
         task = Task(id_, owner, conversation_id, kind, instruction.strip(), now, now, source_mode, ready_at=now)
         created = await self.repository.create(task, steps or {})
         if created.open and created.ready_at <= now:  # also an older one: its creator may have died before this
@@ -103,22 +112,6 @@ class TaskService:
     async def list(self, owner: str, limit: int = 20) -> list[Task]:
         """Return the owner's newest tasks, newest first."""
         return await self.repository.all_of(owner, max(1, limit))
-
-    def _check(self, owner: str, kind: str, instruction: str) -> None:
-        if not owner:
-            raise BadRequest("A task needs an owner: the caller is not known.")
-        if kind not in self.kinds:
-            known = ", ".join(sorted(self.kinds)) or "none"
-            raise BadRequest(f"There is no background work of kind {kind[:64]!r}.", hint=f"The kinds are: {known}.")
-        if not instruction.strip():
-            raise BadRequest("The instruction is missing.", hint="Say in a sentence what is to be done.")
-        if len(instruction) > INSTRUCTION_LIMIT:
-            raise BadRequest(f"The instruction is over {INSTRUCTION_LIMIT:,} characters.", hint="Send only the task.")
-
-
-def _id_of(owner: str, once: str) -> str:
-    digest = hashlib.sha256(f"{owner}\n{once}".encode()).digest()
-    return base64.urlsafe_b64encode(digest[:12]).decode()
 
 
 @dataclass(frozen=True, slots=True)

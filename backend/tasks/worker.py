@@ -124,18 +124,16 @@ def thinker_work(thinkers: ThinkerDispatcher, model_calls: ModelCallLog) -> Task
     return work
 
 
+@dataclass(eq=False, repr=False)
 class TaskRunner:
     """The runner runs tasks by their ids, any number at once. `stop` hands back the tasks that run."""
 
-    def __init__(
-        self, repository: TaskRepository, work: TaskWork, settings: BackgroundSettings, *, check_s: float = CHECK_S
-    ) -> None:
-        self._repository = repository
-        self._work = work
-        self._settings = settings
-        self._check_s = check_s
-        self._running: set[asyncio.Future[TaskResult]] = set()
-        self._stopping = False
+    repository: TaskRepository
+    work: TaskWork
+    settings: BackgroundSettings
+    check_s: float = CHECK_S
+    _running: set[asyncio.Future[TaskResult]] = field(default_factory=set, init=False)
+    _stopping: bool = field(default=False, init=False)
 
     def __repr__(self) -> str:
         return f"TaskRunner({len(self._running)} running{', stopping' if self._stopping else ''})"
@@ -160,11 +158,11 @@ class TaskRunner:
         if self._stopping:
             return 0.0
         try:
-            task = await self._repository.begin(task_id)
-            run = TaskRun(task, self._repository, await self._repository.steps(task_id))
+            task = await self.repository.begin(task_id)
+            run = TaskRun(task, self.repository, await self.repository.steps(task_id))
         except Superseded:
             return None
-        work = asyncio.ensure_future(self._work(run))
+        work = asyncio.ensure_future(self.work(run))
         self._running.add(work)
         try:
             await self._watch(run, work)
@@ -184,13 +182,13 @@ class TaskRunner:
             progress = asyncio.create_task(run.has_progress.wait())
             waited: set[asyncio.Future[Any]] = {work, progress}
             try:
-                await asyncio.wait(waited, timeout=self._check_s, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(waited, timeout=self.check_s, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 progress.cancel()
             await self._check(run)
             spent = time.monotonic() - began
-            run.hurried = run.hurried or spent >= self._settings.soft_limit_s
-            if spent >= self._settings.hard_limit_s and not work.done():
+            run.hurried = run.hurried or spent >= self.settings.soft_limit_s
+            if spent >= self.settings.hard_limit_s and not work.done():
                 work.cancel()
                 return
 
@@ -198,7 +196,7 @@ class TaskRunner:
         """Save the progress. Raises `Superseded` when the task is not this run's any more; without Redis nothing."""
         try:
             await run.save_progress()
-            now = await self._repository.find(run.task.id)
+            now = await self.repository.find(run.task.id)
         except MemoryUnavailable:
             return
         if now is None or now.state is not TaskState.RUNNING or now.run != run.task.run:
@@ -206,7 +204,7 @@ class TaskRunner:
 
     async def _end(self, run: TaskRun, work: asyncio.Future[TaskResult]) -> float | None:
         await asyncio.wait({work}, timeout=STOP_WITHIN_S)
-        task, repository, settings = run.task, self._repository, self._settings
+        task, repository, settings = run.task, self.repository, self.settings
         if self._stopping and (not work.done() or work.cancelled()):
             await repository.hand_back(task)
             return 0.0
@@ -221,8 +219,8 @@ class TaskRunner:
         return await self._failed(task, _speakable(error), retries=settings.retries if transient else 0)
 
     async def _failed(self, task: Task, error: str, retries: int) -> float | None:
-        after_s = self._settings.retry_after_s
-        fail = partial(self._repository.fail, task, error, retries=retries, retry_after_s=after_s)
+        after_s = self.settings.retry_after_s
+        fail = partial(self.repository.fail, task, error, retries=retries, retry_after_s=after_s)
         now: Task = await _retried(END_TRIES)(fail)
         return after_s if now.open else None
 

@@ -13,11 +13,11 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from backend.errors import BadRequest
-from backend.runtime.json_objects import Json
 from backend.storage.memory import Memory
 from backend.users.lists import one_line
 from backend.users.profile import INSTRUCTION_CHARS, INSTRUCTION_LIMIT, Signals, UserProfile
@@ -218,13 +218,10 @@ async def update_profile(memory: Memory, user_id: str, *updates: ProfileUpdate) 
     Raises `MemoryUnavailable`, or what `apply` raises; then nothing is changed.
     """
 
-    def change(stored: Json) -> Json:
-        profile = UserProfile.read(stored)
-        for update in updates:
-            profile = apply(profile, update)
-        return profile.stored()
-
-    return UserProfile.read(await memory.update_user_context(user_id, change))
+    changed = await memory.update_user_context(
+        user_id, lambda stored: reduce(apply, updates, UserProfile.read(stored)).stored()
+    )
+    return UserProfile.read(changed)
 
 
 def _with_preference(profile: UserProfile, name: PreferenceName, value: str | tuple[str, ...]) -> UserProfile:

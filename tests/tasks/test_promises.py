@@ -61,7 +61,7 @@ def test_a_worker_is_given_them() -> None:
     given = {"concurrency": 2, "retries": 4, "retry_after_s": 7, "soft_limit_s": 30, "hard_limit_s": 60, "lease_s": 3}
     settings, nothing = BackgroundSettings.model_validate(given), cast(Any, None)
     worker = make_worker(settings, TaskStore(nothing, nothing, nothing, is_shared=True), nothing, nothing)
-    assert worker._runner._settings is worker._settings is settings
+    assert worker._runner.settings is worker._settings is settings
 
 
 async def test_a_failure_is_brought_again_after_five_seconds_once() -> None:
