@@ -25,7 +25,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from backend.conversation.page_events import DecisionMade
 from backend.coordinator.store import (
@@ -124,22 +124,17 @@ class CoordinatorDependencies:
     """Shows an event on every open page of the user with that id, in every process."""
 
 
+@dataclass(eq=False, repr=False)
 class Coordinator:
     """A coordinator does the digests of one process. `run` it supervised; cancelling that stops those under way."""
 
-    def __init__(
-        self,
-        dependencies: CoordinatorDependencies,
-        settings: CoordinatorSettings,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._on = dependencies
-        self._settings = settings
-        self._clock = clock
-        self.working: dict[str, asyncio.Task[None]] = {}
-        """The digests under way, by user."""
-        self._paused: dict[str, float] = {}
-        self._woken = asyncio.Event()
+    dependencies: CoordinatorDependencies
+    settings: CoordinatorSettings
+    clock: Callable[[], float] = time.time
+    working: dict[str, asyncio.Task[None]] = field(default_factory=dict, init=False)
+    """The digests under way, by user."""
+    _paused: dict[str, float] = field(default_factory=dict, init=False)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def __repr__(self) -> str:
         return f"Coordinator({len(self.working)} digests)"
@@ -168,19 +163,19 @@ class Coordinator:
 
         Return False when another process is at it, or nothing waits. May raise a `PeerError`.
         """
-        async with self._on.channels.lease(user_id, self._settings.lease_s).held() as is_ours:
+        async with self.dependencies.channels.lease(user_id, self.settings.lease_s).held() as is_ours:
             if not is_ours:
                 return False
-            plan = await self._on.state.plan(user_id) or await self._plan(user_id)
+            plan = await self.dependencies.state.plan(user_id) or await self._plan(user_id)
             if plan is not None:
                 await self._carry_out(user_id, plan)
             return plan is not None
 
     async def _begin_due(self) -> bool:
         """Begin the digests that are due, and return whether anybody's entries wait."""
-        now = self._clock()
+        now = self.clock()
         self._paused = {user: until for user, until in self._paused.items() if until > now}
-        waiting = await self._on.channels.users()
+        waiting = await self.dependencies.channels.users()
         for user in waiting:
             if len(self.working) >= CONCURRENCY:
                 break
@@ -194,47 +189,49 @@ class Coordinator:
         return bool(waiting)
 
     async def _is_due(self, user_id: str, now: float) -> bool:
-        waiting = await self._on.channels.waiting(user_id)
-        if await self._on.state.plan(user_id) is not None:
+        waiting = await self.dependencies.channels.waiting(user_id)
+        if await self.dependencies.state.plan(user_id) is not None:
             return True
         if not waiting:
-            await self._on.channels.unlist(user_id)
+            await self.dependencies.channels.unlist(user_id)
             return False
-        status = await self._on.state.status(user_id)
-        is_listening = await self._on.is_listening(user_id)
-        due = due_at(waiting, status.last_at, is_listening=is_listening, settings=self._settings)
+        status = await self.dependencies.state.status(user_id)
+        is_listening = await self.dependencies.is_listening(user_id)
+        due = due_at(waiting, status.last_at, is_listening=is_listening, settings=self.settings)
         return due is not None and due <= now
 
     async def _work(self, user_id: str) -> None:
         """Do one digest; whatever goes wrong with it costs its user a pause, and nobody else anything."""
         try:
             if not await self.run_digest(user_id):
-                self._paused[user_id] = self._clock() + POLL_S
+                self._paused[user_id] = self.clock() + POLL_S
         except VoiceError as error:
             self._pause(user_id, error)
         except Exception as error:
             log.error("a digest failed: %s", type(error).__name__, exc_info=error)
-            self._paused[user_id] = self._clock() + PAUSE_S
+            self._paused[user_id] = self.clock() + PAUSE_S
         finally:
             del self.working[user_id]
 
     def _pause(self, user_id: str, error: VoiceError) -> None:
         log.warning("a digest broke off, and is tried again: %s", type(error).__name__)
-        self._paused[user_id] = self._clock() + PAUSE_S
+        self._paused[user_id] = self.clock() + PAUSE_S
 
     async def _plan(self, user_id: str) -> Plan | None:
         """Write the history first, then decide, and write the plan down before anything of it is done."""
-        entries = await self._on.channels.take(user_id, ENTRIES_LIMIT)
+        entries = await self.dependencies.channels.take(user_id, ENTRIES_LIMIT)
         if not entries:
-            await self._on.channels.unlist(user_id)
+            await self.dependencies.channels.unlist(user_id)
             return None
-        tasks = [await self._on.tasks.get(user_id, entry.task_id) if entry.task_id else None for entry in entries]
+        tasks = [
+            await self.dependencies.tasks.get(user_id, entry.task_id) if entry.task_id else None for entry in entries
+        ]
         items = [DigestItem(entry, task) for entry, task in zip(entries, tasks, strict=True)]
-        await self._on.state.add_history(user_id, [item.history_entry() for item in items])
+        await self.dependencies.state.add_history(user_id, [item.history_entry() for item in items])
         decision, failure = await self._decide(user_id, items)
         plan = Plan(
             entries[-1].id,
-            self._clock(),
+            self.clock(),
             tuple(entry.id for entry in entries),
             tuple(dict.fromkeys(entry.task_id for entry in entries if entry.task_id)),
             decision.text,
@@ -242,14 +239,14 @@ class Coordinator:
             decision.invalid,
             failure,
         )
-        return await self._on.state.set_plan(user_id, plan)
+        return await self.dependencies.state.set_plan(user_id, plan)
 
     async def _decide(self, user_id: str, items: Sequence[DigestItem]) -> tuple[Decision, str]:
         """Return the decision, or the fallback and why nothing was decided."""
-        history = await self._on.state.history(user_id)
-        tasks = await self._on.tasks.list(user_id, TASKS_SHOWN)
+        history = await self.dependencies.state.history(user_id)
+        tasks = await self.dependencies.tasks.list(user_id, TASKS_SHOWN)
         try:
-            return await self._on.decide(Digest(items[-1].entry.id, user_id, items, history, tasks)), ""
+            return await self.dependencies.decide(Digest(items[-1].entry.id, user_id, items, history, tasks)), ""
         except MemoryUnavailable:
             raise
         except VoiceError as error:
@@ -258,47 +255,49 @@ class Coordinator:
 
     async def _carry_out(self, user_id: str, plan: Plan) -> None:
         for number, action in enumerate(plan.actions):
-            if not await self._on.state.is_done(user_id, plan, number):
+            if not await self.dependencies.state.is_done(user_id, plan, number):
                 await self._act(user_id, plan, number, action)
-                await self._on.state.mark_done(user_id, plan, number)
+                await self.dependencies.state.mark_done(user_id, plan, number)
         if plan.failure:
-            await self._on.state.add_feedback(user_id, f"{plan.id}:failure", Feedback("failure", plan.failure))
+            await self.dependencies.state.add_feedback(user_id, f"{plan.id}:failure", Feedback("failure", plan.failure))
         if plan.decision:
             await self._notify(user_id, plan)
         # The user stays listed until the plan is finished: otherwise nobody would look for a plan that is not.
-        await self._on.channels.acknowledge(user_id, plan.entries)
-        await self._on.state.finish(user_id, plan)
-        await self._on.channels.unlist(user_id)
+        await self.dependencies.channels.acknowledge(user_id, plan.entries)
+        await self.dependencies.state.finish(user_id, plan)
+        await self.dependencies.channels.unlist(user_id)
 
     async def _act(self, user_id: str, plan: Plan, number: int, action: Action) -> None:
         """Carry out an action. One that is not possible any more is recorded; without Redis the digest breaks off."""
         try:
             match action:
                 case CreateTask(kind, instruction):
-                    await self._on.tasks.create(user_id, kind, instruction, once=f"{plan.id}:{number}")
+                    await self.dependencies.tasks.create(user_id, kind, instruction, once=f"{plan.id}:{number}")
                 case CancelTask(task_id):
-                    await self._on.tasks.cancel(user_id, task_id)
+                    await self.dependencies.tasks.cancel(user_id, task_id)
                 case SummarizeTaskResult(task_id, summary):
                     entry = HistoryEntry(f"summary-{task_id}", plan.at, "summary", f"task {task_id}: {summary}")
-                    await self._on.state.add_history(user_id, [entry])
+                    await self.dependencies.state.add_history(user_id, [entry])
                 case CaptureFeedback(feeling, text):
-                    await self._on.state.add_feedback(user_id, f"{plan.id}:{number}", Feedback(feeling, text, plan.at))
+                    await self.dependencies.state.add_feedback(
+                        user_id, f"{plan.id}:{number}", Feedback(feeling, text, plan.at)
+                    )
         except CallerError as error:
             failure = Feedback("failure", f"{type(action).__name__}: {error}", plan.at)
-            await self._on.state.add_feedback(user_id, f"{plan.id}:{number}", failure)
+            await self.dependencies.state.add_feedback(user_id, f"{plan.id}:{number}", failure)
 
     async def _notify(self, user_id: str, plan: Plan) -> None:
         """Put the decision into the history, notify the user of it, and show it on the user's pages."""
-        await self._on.state.add_history(
+        await self.dependencies.state.add_history(
             user_id, [HistoryEntry(f"decision-{plan.id}", plan.at, "decision", plan.decision)]
         )
         source = plan.sources[0] if len(plan.sources) == 1 else ""
         kind: NoticeKind = "result" if plan.sources else "decision"
         notice = Notice(f"decision-{plan.id}", plan.decision, kind, source, plan.at)
-        await self._on.notify(user_id, notice)
+        await self.dependencies.notify(user_id, notice)
         actions = tuple(str(action.__struct_config__.tag) for action in plan.actions)
         event = DecisionMade(plan.id, plan.decision, tuple(plan.sources), plan.failure, actions)
-        await self._on.publish(user_id, event)
+        await self.dependencies.publish(user_id, event)
 
 
 def due_at(

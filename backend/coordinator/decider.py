@@ -64,9 +64,6 @@ Then answer with what the user should be told now, unasked, in one to three spok
 named by what it was about; an input of mode "api" is answered, too. What was said on a call is answered already. \
 When there is nothing to tell, answer with the one word {NOTHING}."""
 
-Scope = Callable[[str, str], AbstractContextManager[None]]
-"""Gets a name and an owner, and returns a block in which model calls are logged for them."""
-
 
 @dataclass(frozen=True, slots=True)
 class ModelDecider:
@@ -74,7 +71,8 @@ class ModelDecider:
 
     model: ChatModel
     model_name: str
-    scope: Scope
+    scope: Callable[[str, str], AbstractContextManager[None]]
+    """Takes a name and an owner, and returns a block in which model calls are logged for them."""
     kinds: Collection[str]
     settings: CoordinatorSettings
     tracer: Tracer = NO_TRACER

@@ -65,7 +65,7 @@ class ReminderMetrics:
             ["event"],
             registry=None,
         )
-        self._late = Histogram(
+        self.late = Histogram(
             "voice_reminder_late_seconds",
             "From when a reminder was due until its delivery was begun.",
             buckets=LATE_BUCKETS_S,
@@ -75,19 +75,14 @@ class ReminderMetrics:
     def show_in(self, registry: CollectorRegistry) -> None:
         """Have `/metrics` show the metrics of reminders."""
         registry.register(self._events)
-        registry.register(self._late)
+        registry.register(self.late)
 
     def count(self, event: str) -> None:
         """Count one of the events that `voice_reminders` names."""
         self._events.labels(event).inc()
 
-    def came_due(self, late_s: float) -> None:
-        """Count a reminder whose delivery begins, `late_s` seconds after it was due."""
-        self.count("due")
-        self._late.observe(max(0.0, late_s))
 
-
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class ReminderDelivery:
     """One process's share in delivering reminders."""
 
@@ -107,7 +102,7 @@ class ReminderDelivery:
             return await self._begin(owner, reminder_id) if ours else "elsewhere"
 
     async def withdraw(self, owner: str, reminder_id: str, *, but: str = "") -> None:
-        """Withdraw its notices that still wait, except the notice `but`."""
+        """Withdraw the notices of a reminder that still wait, except the notice `but`."""
         for notice in await self.routes.notices.waiting(owner):
             if notice.source == reminder_id and notice.kind == "reminder" and notice.id != but:
                 await self.routes.notices.withdraw(owner, notice.id)
@@ -138,7 +133,8 @@ class ReminderDelivery:
         if reminder == before:
             return "nothing"  # it is not time yet
         if reminder.due != before.due:
-            self.metrics.came_due(now - reminder.due)
+            self.metrics.count("due")
+            self.metrics.late.observe(max(0.0, now - reminder.due))
         if reminder.missed:
             await self.withdraw(owner, reminder_id, but=reminder.notice_id)
         return await self._reach(reminder)
@@ -165,7 +161,7 @@ class ReminderDelivery:
         return "waiting"
 
     async def _shown(self, reminder: Reminder) -> bool:
-        """Show it on the user's pages. Return whether one of them confirms it."""
+        """Show a reminder on its user's pages. Return whether one of them confirms it."""
         if not await self.routes.has_page(reminder.owner):
             return False
         notice = notice_of(reminder)
@@ -181,7 +177,7 @@ class ReminderDelivery:
         return True
 
     async def _sent(self, reminder: Reminder) -> bool:
-        """Post it to the webhook. Return whether its server accepted it."""
+        """Post a reminder to the webhook. Return whether its server accepted it."""
         if self.routes.webhook is None:
             return False
         data = {"user": reminder.owner, **reminder.to_json()}

@@ -128,7 +128,7 @@ class NotificationDispatcher:
         return f"NotificationDispatcher({calls} calls, {len(self._tasks)} tasks)"
 
     async def notify(self, user_id: str, notice: Notice) -> None:
-        """Have it spoken on the user's live call, else on the next one; a known id changes nothing.
+        """Have a notice spoken on the user's live call, else on the next one; a known id changes nothing.
 
         Raises `MemoryUnavailable`: try again.
         """
@@ -136,7 +136,7 @@ class NotificationDispatcher:
             await self._pubsub.publish_news(user_id)
 
     async def is_delivered(self, user_id: str, notice_id: str) -> bool:
-        """Return whether it was delivered, in whichever process, or withdrawn. Raises `MemoryUnavailable`."""
+        """Return whether a notice was delivered, in whichever process, or withdrawn. Raises `MemoryUnavailable`."""
         return await self._repository.is_delivered(user_id, notice_id)
 
     async def mark_seen(self, user_id: str, notice_id: str) -> bool:
@@ -174,17 +174,17 @@ class NotificationDispatcher:
         await cancel_all(self._tasks)
 
     async def activate(self, subscription: Subscription) -> None:
-        """Make its call the active one, since the newest call is where the user is; an older one stops speaking."""
+        """Make a subscription's call the active one: the newest is where the user is, and older ones stop speaking."""
         await subscription.lease.take_over()
         await self._pubsub.publish_news(subscription.user_id)
 
     async def pending_for(self, subscription: Subscription) -> list[Notice]:
-        """Return what its call has to speak: nothing while another call is the active one."""
+        """Return what a subscription's call has to speak: nothing while another call is the active one."""
         waiting = await self._repository.waiting_for(subscription.user_id, subscription.lease)
         return [notice for notice in waiting if (subscription.user_id, notice.id) not in self._deleting]
 
     def acknowledge(self, user_id: str, notice_id: str) -> None:
-        """Delete what was delivered, however long Redis is away."""
+        """Delete a notice that was delivered, however long Redis is away."""
         if len(self._tasks) >= DELETIONS_LIMIT:
             log.warning("too many delivered notices wait to be deleted: one may be spoken again")
             return

@@ -148,7 +148,7 @@ def iso(at: float, zone: str) -> str | None:
 
 
 def _next(reminder: Reminder, now: float) -> Reminder:
-    """Make its time due; of several that came while nobody looked, the last. One that was still due is missed."""
+    """Make the reminder's time due, of several that have come the last; one that was still due is missed."""
     due, at, series = reminder.at, 0.0, reminder.series
     if series is not None:
         due = last_time(anchored(series, reminder.at), now) or reminder.at

@@ -46,7 +46,7 @@ class ReminderRepository(RedisStore):
         self._lease_s = lease_s
 
     async def add(self, reminder: Reminder) -> Reminder:
-        """Keep it and return it; a kept one of the same id stays and is returned instead. Raises `TooMany`."""
+        """Keep a reminder and return it; one of the same id stays and is returned instead. Raises `TooMany`."""
         key = _records(reminder.owner)
 
         async def read(pipe: Pipe) -> tuple[bytes | None, int]:
@@ -83,7 +83,7 @@ class ReminderRepository(RedisStore):
         return (await self.update(owner, reminder_id, lambda _: None))[0]
 
     async def erase(self, owner: str) -> None:
-        """Delete everything of that user."""
+        """Delete all reminders of that user."""
         ids = [key.decode() for key in await self._client.call(lambda redis: redis.hkeys(_records(owner)))]
         pipe = self._client.pipeline()
         pipe.delete(_records(owner), *(_lease(owner, each) for each in ids))
@@ -92,7 +92,7 @@ class ReminderRepository(RedisStore):
         await self._client.execute(pipe)
 
     async def due(self, now: float, limit: int) -> tuple[list[ReminderKey], float | None]:
-        """Return those about which something is to be done by `now`, and when the next one after them is."""
+        """Return the reminders that have to be looked at by `now`, and when the next one has to be."""
         pipe = self._client.pipeline(transaction=False)
         pipe.zrangebyscore(DUE, "-inf", now, start=0, num=limit)
         pipe.zrangebyscore(DUE, f"({now}", "+inf", start=0, num=1, withscores=True)

@@ -65,7 +65,7 @@ class ReminderScheduler:
         self._running = supervised("reminders", self._run)
 
     def wake(self) -> None:
-        """Look now: a reminder was set or changed."""
+        """Look for due reminders now, since one was set or changed."""
         self._changed.set()
 
     async def execute(self, owner: str | None = None) -> dict[str, int]:
@@ -146,19 +146,24 @@ class ReminderService:
         first, series = planned(at, repeat, now, zone)
         if reminder_id and not ID.fullmatch(reminder_id):
             raise BadRequest("That id is not valid.", hint="Use at most 64 letters, digits, underscores and dashes.")
+        text = " ".join(text.split())
+        if not text:
+            raise BadRequest("The text is empty.", hint="Say in a few words what to remind of.")
+        if len(text) > self.settings.text_chars:
+            raise BadRequest("The text is too long.", hint=f"At most {self.settings.text_chars} characters.")
         name = zone.key if zone else ""
         reminder_id = reminder_id or secrets.token_urlsafe(9)
-        kept = await self.reminders.add(Reminder(reminder_id, owner, self._text(text), now, first, name, series))
+        kept = await self.reminders.add(Reminder(reminder_id, owner, text, now, first, name, series))
         self.scheduler.wake()
         await self.delivery.report(owner, kept.id, "set")
         return self._shown(kept)
 
     async def all_of(self, owner: str) -> list[ReminderJson]:
-        """Return all of a user's as JSON data, the next one first. Raises `MemoryUnavailable`."""
+        """Return all reminders of a user as JSON data, the next one first. Raises `MemoryUnavailable`."""
         return [self._shown(reminder) for reminder in await self.reminders.all_of(owner)]
 
     async def cancel(self, owner: str, reminder_id: str) -> ReminderJson | None:
-        """Cancel one, also while its notice waits to be spoken. Return what it was; None when there is no such one."""
+        """Cancel a reminder, also while its notice waits to be spoken; return what it was, None when there is none."""
         await self.delivery.withdraw(owner, reminder_id)
         removed = await self.reminders.remove(owner, reminder_id)
         if removed is None:
@@ -173,7 +178,7 @@ class ReminderService:
         return [{**reminder.to_json(), "created_at": reminder.created_at} for reminder in reminders]
 
     async def erase(self, owner: str) -> None:
-        """Delete everything of that user."""
+        """Delete all reminders of that user."""
         await self.reminders.erase(owner)
 
     async def _zone_of(self, owner: str) -> ZoneInfo | None:
@@ -181,14 +186,6 @@ class ReminderService:
         known = load_profile(self.memory, owner)
         profile = await briefly(known, UserProfile(), within_s=MEMORY_WITHIN_S, warning=warning)
         return zone_named(profile.preferences.time_zone) if profile.preferences.time_zone else None
-
-    def _text(self, text: str) -> str:
-        text = " ".join(text.split())
-        if not text:
-            raise BadRequest("The text is empty.", hint="Say in a few words what to remind of.")
-        if len(text) > self.settings.text_chars:
-            raise BadRequest("The text is too long.", hint=f"At most {self.settings.text_chars} characters.")
-        return text
 
     def _shown(self, reminder: Reminder) -> ReminderJson:
         """Return it as JSON data, with its time in words on the user's clock and the seconds until then."""

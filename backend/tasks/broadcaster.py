@@ -78,7 +78,7 @@ class TaskMetrics(Collector):
         yield GaugeMetricFamily("voice_task_workers", "Workers of background tasks.", value=self._workers)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class TaskBroadcaster:
     """The broadcaster publishes the changes that `on_message` gets, until `run` is cancelled."""
 

@@ -19,7 +19,7 @@ PENDING_LIMIT = 50
 """Questions of ended calls that may be on their way to the background at once; more are lost, and logged."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(eq=False, repr=False)
 class BackgroundHandoff:
     """The `thinkers.dispatcher.Handoff` of all calls and typed turns. It owns what is on its way, so no call waits."""
 

@@ -125,9 +125,7 @@ class TaskQueries:
         return [task.summary() for task in await self.tasks.list(user_id, SHOWN)]
 
     async def result(self, user_id: str, task_id: str) -> dict[str, str | list[str]] | None:
-        """Return a task with its result, or its progress while it is open. What is asked for is not announced again:
-        the notices of that task are withdrawn.
-        """
+        """Return a task with its progress while it is open, else with its result, whose notices are then withdrawn."""
         task = await self.tasks.get(user_id, task_id)
         if task is None:
             return None

@@ -27,8 +27,22 @@ UNKNOWN = "unknown"
 D = TypeVar("D")
 
 
+class _Part:
+    __slots__ = ()
+
+    def stored(self) -> dict[str, object]:
+        """Return what is set as JSON data, by name; the fields of a newer version come last."""
+        part: Any = self
+        written: dict[str, object] = {}
+        for one in fields(part):
+            value = getattr(part, one.name)
+            if one.name != UNKNOWN and (plain := _plain(value)):
+                written[one.name] = plain
+        return {**written, **part.unknown}
+
+
 @dataclass(frozen=True, slots=True, repr=False)
-class Preferences:
+class Preferences(_Part):
     """A user's preferences. An empty value is not set."""
 
     name: str = ""
@@ -43,13 +57,9 @@ class Preferences:
     unknown: Mapping[str, object] = field(default_factory=dict)
     """Preferences of a newer version, as they are stored."""
 
-    def stored(self) -> dict[str, object]:
-        """Return the preferences that are set, by name, as JSON data."""
-        return _stored(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Signals:
+class Signals(_Part):
     """Counts of a user's activity. `last_active` is Unix time in seconds."""
 
     topics: Mapping[str, int] = field(default_factory=dict)
@@ -60,7 +70,7 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class UserProfile:
+class UserProfile(_Part):
     """Everything known about one user."""
 
     preferences: Preferences = field(default_factory=Preferences)
@@ -83,10 +93,6 @@ class UserProfile:
         profile = _read(cls, stored)
         bounded = tuple(text[:INSTRUCTION_CHARS] for text in profile.instructions[:INSTRUCTION_LIMIT])
         return replace(profile, instructions=bounded)
-
-    def stored(self) -> dict[str, object]:
-        """Return the JSON form; what is empty is left out."""
-        return _stored(self)
 
     def narrowed(self, preferences: Collection[str], *, summary_chars: int = 0) -> UserProfile:
         """Return a profile of these preferences, the instructions and so many characters of the summary alone."""
@@ -143,19 +149,9 @@ def _part(value: object, type_: Any) -> Any:
     return None
 
 
-def _stored(part: Any) -> dict[str, object]:
-    """Return a dataclass as JSON data without what is empty; its unknown fields come last."""
-    written: dict[str, object] = {}
-    for one in fields(part):
-        value = getattr(part, one.name)
-        if one.name != UNKNOWN and (plain := _plain(value)):
-            written[one.name] = plain
-    return {**written, **part.unknown}
-
-
 def _plain(value: Any) -> object:
-    if is_dataclass(value):
-        return _stored(value)
+    if isinstance(value, _Part):
+        return value.stored()
     if isinstance(value, tuple):
         return list(value)
     return dict(value) if isinstance(value, Mapping) else value
