@@ -84,14 +84,14 @@ class CoordinatorService:
         status = await self.state.status(user_id)
         tasks = await self.tasks.list(user_id, TASKS_SHOWN)
         shown = CoordinatorStatus(
-            self.enabled,
-            "acting" if plan else "gathering" if entries else "idle",
-            sum(entry.kind == "input" for entry in entries),
-            sum(entry.kind == "result" for entry in entries),
-            status.count,
-            status.failed,
-            status.invalid,
-            msgspec.convert(status, LastDigest, from_attributes=True),
+            enabled=self.enabled,
+            state="acting" if plan else "gathering" if entries else "idle",
+            inputs_waiting=sum(entry.kind == "input" for entry in entries),
+            results_waiting=sum(entry.kind == "result" for entry in entries),
+            digests=status.count,
+            failed=status.failed,
+            invalid_actions=status.invalid,
+            last_digest=msgspec.convert(status, LastDigest, from_attributes=True),
         )
         notices = [{"id": each.id, "kind": each.kind, "text": each.text} for each in await self.notices(user_id)]
         return UserStatus(shown, notices, [task.shown() for task in tasks])
