@@ -243,20 +243,16 @@ class ThinkerSession:
                 self._move(TurnState.ERROR)
                 raise error
             else:
-                response = await self._revised(task.result(), turn)
+                response, revise = task.result(), self._options.revise
+                if revise is not None and (text := await revise(response)) != response.text:
+                    turn.reword(text)
+                    response = replace(response, text=text)
                 self._move(TurnState.COMPLETE)
         finally:
             turn.settle()
             await self._save(turn)
         self._options.on_event(Final(response))
         return response
-
-    async def _revised(self, response: ThinkerResponse, turn: Turn) -> ThinkerResponse:
-        """Return the answer in the words that are kept, and shown last."""
-        if self._options.revise is None or (text := await self._options.revise(response)) == response.text:
-            return response
-        turn.reword(text)
-        return replace(response, text=text)
 
     def _interrupted(self, turn: Turn) -> ThinkerResponse:
         said = turn.partial.strip()

@@ -60,7 +60,7 @@ def _link_name(match: re.Match[str]) -> str:
 
 
 def _host(url: str) -> str:
-    """'https://www.example.com/a?b' → 'example.com'."""
+    """Return the name of the host: of 'https://www.example.com/a?b', 'example.com'."""
     try:
         name = urlsplit(url.strip("<>")).hostname or ""
     except ValueError:

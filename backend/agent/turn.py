@@ -185,7 +185,7 @@ class Turn:
             tasks = [group.create_task(self._made_call(*made)) for made in zip(calls, refused, strict=True)]
         results = {call.id: task.result() for call, task in zip(calls, tasks, strict=True)}
         now = time.time()
-        asked = Message("assistant", reply.text, now, self.mode, tool_calls=tuple(map(_kept, calls)))
+        asked = Message("assistant", reply.text, now, self.mode, tool_calls=tuple(map(_stored, calls)))
         self._passing[asked.message_id] = {id_ for id_, result in results.items() if not result.persistent}
         answers = (
             Message("tool", result.content, now, self.mode, tool_call_id=id_, citations=result.citations)
@@ -283,7 +283,7 @@ def _distinct(calls: tuple[ToolCall, ...]) -> list[ToolCall]:
     return distinct
 
 
-def _kept(call: ToolCall) -> StoredCall:
+def _stored(call: ToolCall) -> StoredCall:
     """Return the call as the context keeps it: never with arguments that are not JSON, which some servers refuse."""
     arguments = _canonical(call.arguments) if len(call.arguments) <= ARGUMENTS_LIMIT else "{}"
     return StoredCall(call.id, call.name, arguments)

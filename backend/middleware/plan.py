@@ -28,7 +28,9 @@ def ordered(steps: Iterable[MiddlewareStep]) -> tuple[MiddlewareStep, ...]:
             raise BadPlugin(f"Two steps are called {step.name}.", hint=HINT)
         by_name[step.name] = step
     for step in steps:
-        _check_dependencies(step, by_name)
+        for name in step.depends_on:
+            if fault := _dependency_fault(step, name, by_name.get(name)):
+                raise BadPlugin(f"Step {step.name} {fault}: {step.name} → {name}.", hint=HINT)
     sorter = TopologicalSorter({step.name: step.depends_on for step in steps})
     try:
         return tuple(by_name[name] for name in sorter.static_order())
@@ -66,18 +68,14 @@ def graph_of(steps: Collection[MiddlewareStep]) -> Mapping[str, tuple[str, ...]]
     return {step.name: tuple(name for name in step.depends_on if name in there) for step in steps}
 
 
-def _check_dependencies(step: MiddlewareStep, by_name: Mapping[str, MiddlewareStep]) -> None:
-    for name in step.depends_on:
-        path = f"{step.name} → {name}"
-        if name not in by_name:
-            raise BadPlugin(f"Step {step.name} depends on {name}, which does not exist: {path}.", hint=HINT)
-        if step.stage == "pre" and by_name[name].stage == "post":
-            raise BadPlugin(
-                f"Step {step.name} runs before the turn and depends on {name}, which runs after it: {path}.", hint=HINT
-            )
-        if by_name[name].detached and not step.detached:
-            what = f"Step {step.name} is waited for and depends on {name}, which is detached: {path}."
-            raise BadPlugin(what, hint=HINT)
+def _dependency_fault(step: MiddlewareStep, name: str, needed: MiddlewareStep | None) -> str:
+    if needed is None:
+        return f"depends on {name}, which does not exist"
+    if step.stage == "pre" and needed.stage == "post":
+        return f"runs before the turn and depends on {name}, which runs after it"
+    if needed.detached and not step.detached:
+        return f"is waited for and depends on {name}, which is detached"
+    return ""
 
 
 def discover(folders: Iterable[Path] = ()) -> list[MiddlewareStep]:

@@ -65,19 +65,17 @@ class EmbeddingsAPI:
                     wait=wait_fixed(PAUSE_S),
                     retry=retry_if_result(lambda response: response.status_code in RETRYABLE),
                     retry_error_callback=lambda state: state.outcome and state.outcome.result(),
-                )(self._post, list(texts))
+                )(
+                    self.http.post,
+                    f"{self.base_url}/embeddings",
+                    json={"model": self.model, "input": list(texts), "encoding_format": "float"},
+                    headers={"Authorization": f"Bearer {self.api_key}"},
+                )
         except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise EmbeddingUnavailable(f"The embedding model does not answer ({type(error).__name__}).") from error
         if response.status_code != httpx2.codes.OK:
             raise EmbeddingUnavailable(f"The embedding model answered with HTTP {response.status_code}.", hint=HINT)
         return _vectors(response.content, len(texts))
-
-    async def _post(self, texts: list[str]) -> httpx2.Response:
-        return await self.http.post(
-            f"{self.base_url}/embeddings",
-            json={"model": self.model, "input": texts, "encoding_format": "float"},
-            headers={"Authorization": f"Bearer {self.api_key}"},
-        )
 
 
 class NoEmbeddings:

@@ -102,10 +102,10 @@ class AnswerCache:
         The computation goes on as long as anybody waits for it; when the last one is cancelled, so is it.
         """
         began = time.perf_counter()
-        if (kept := await self._kept(slot)) is not None:
+        if (cached := await self._cached(slot)) is not None:
             current_span().note(cache="hit")
             on_progress(ThinkerProgress("found in the cache"))
-            return replace(kept, latency_ms=round((time.perf_counter() - began) * 1000))
+            return replace(cached, latency_ms=round((time.perf_counter() - began) * 1000))
         running = self._running.get(slot)
         current_span().note(cache="joined" if running else "miss")
         if running is None:
@@ -145,7 +145,7 @@ class AnswerCache:
         if not running.task.cancelled():
             running.task.exception()  # retrieved: everybody who waited may be gone
 
-    async def _kept(self, slot: Slot) -> Answer | None:
+    async def _cached(self, slot: Slot) -> Answer | None:
         loading = self._memory.cache_get(slot.scope, slot.key)
         stored = await briefly(loading, None, within_s=CACHE_WITHIN_S)
         if stored is None or (found := decode_or_skip("cached answer", stored, _stored_decoder.decode)) is None:
