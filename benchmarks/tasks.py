@@ -57,7 +57,7 @@ async def working(url: str, *, busy: bool = False) -> AsyncIterator[tuple[TaskSe
         begun[run.task.instruction] = time.perf_counter()
         while busy:
             run.progress("busy")
-            await run.keep("step", list(range(100)))
+            await run.save("step", list(range(100)))
             await asyncio.sleep(0.02)
         return TaskResult("Done.", "live")
 

@@ -75,13 +75,13 @@ class TaskRun(Checkpoints):
         self._unsaved.append(detail)
         self.has_progress.set()
 
-    async def keep(self, name: str, value: Any) -> None:
-        """Keep the value of a step. One that cannot be kept is done again should there be another run."""
-        await super().keep(name, value)
+    async def save(self, name: str, value: Any) -> None:
+        """Save the value of a step. One that cannot be stored is done again should there be another run."""
+        await super().save(name, value)
         try:
             await self._repository.save_step(self.task, name, value)
         except (MemoryUnavailable, ValueError) as error:
-            log.warning("a step of a task could not be kept: %s", error)
+            log.warning("a step of a task could not be stored: %s", error)
 
     async def save_progress(self) -> None:
         """Write down the progress reported so far. Raises `Superseded`."""

@@ -128,10 +128,10 @@ class Checkpoints:
     hurried: bool = field(default=False, init=False)
     """Whether time is short, so that the Thinker should answer from what it has."""
 
-    def kept(self, name: str) -> Any | None:
+    def load(self, name: str) -> Any | None:
         """Return the result the step had when it was last done, or None."""
         return self.values.get(name)
 
-    async def keep(self, name: str, value: Any) -> None:
-        """Keep the result of a step."""
+    async def save(self, name: str, value: Any) -> None:
+        """Save the result of a step."""
         self.values[name] = value

@@ -153,12 +153,12 @@ async def _gather(run: ThinkerRun, searches: list[Search]) -> Findings:
 async def _searched(run: ThinkerRun, search: Search) -> ToolResult:
     """Search once: an earlier run's result is as good; a failure is tried again by the next run."""
     name = f"{search.source}: {search.query}"
-    if (kept := run.checkpoints.kept(name)) is not None:
-        return msgspec.convert(kept, ToolResult)
+    if (saved := run.checkpoints.load(name)) is not None:
+        return msgspec.convert(saved, ToolResult)
     tool, _, parameter = TOOLS[search.source]
     result = await run.call(tool, {parameter: search.query[:200]})
     if result.error is None:
-        await run.checkpoints.keep(name, asdict(result))
+        await run.checkpoints.save(name, asdict(result))
     return result
 
 

@@ -153,11 +153,11 @@ class ThinkerRun:
         return result
 
     async def step(self, name: str, work: Callable[[], Awaitable[Any]]) -> Any:
-        """Return the step's kept result (JSON data), or do `work` now and keep what it gives."""
-        if (kept := self.checkpoints.kept(name)) is not None:
-            return kept
+        """Return the saved result of a step (JSON data), or do `work` now and save what it gives."""
+        if (saved := self.checkpoints.load(name)) is not None:
+            return saved
         value = await work()
-        await self.checkpoints.keep(name, value)
+        await self.checkpoints.save(name, value)
         return value
 
     def progress(self, detail: str, tool: ToolProgress | None = None) -> None:

@@ -27,7 +27,7 @@ from tests.support.tasks import FakeQueue, add_to_stream
 
 
 async def plans_and_waits(run: ThinkerRun) -> Answer:
-    await run.checkpoints.keep("plan", ["the web"])
+    await run.checkpoints.save("plan", ["the web"])
     await asyncio.Event().wait()
     raise AssertionError
 

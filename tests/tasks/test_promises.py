@@ -87,8 +87,8 @@ async def test_what_was_checkpointed_is_there_for_the_retry() -> None:
     repository, seen = TaskRepository(redis, add_to_stream), []
 
     async def work(run: TaskRun) -> TaskResult:
-        seen.append(run.kept("plan"))
-        await run.keep("plan", ["read", "write"])
+        seen.append(run.load("plan"))
+        await run.save("plan", ["read", "write"])
         if len(seen) == 1:
             raise NoAnswer("Not now.")
         return TaskResult("Done.", "live")

@@ -169,12 +169,12 @@ async def test_a_retry_goes_on_from_the_steps_that_are_done(redis: Redis, server
 
     async def work(run: TaskRun) -> TaskResult:
         for step in ("plan", "search", "write"):
-            if run.kept(step) is None:
+            if run.load(step) is None:
                 if step == "search" and "broken" not in done:
                     done.append("broken")
                     raise NoAnswer("not now")
                 done.append(step)
-                await run.keep(step, {"done": step})
+                await run.save(step, {"done": step})
         return TaskResult("Done.", "live")
 
     async with rigged(redis, server, work) as rig:
