@@ -38,7 +38,7 @@ step "format" ruff format --check --quiet .
 step "lint" ruff check --quiet .
 step "types" mypy
 if [ "$mode" = quick ]; then
-  step "quick tests" python -m pytest --quick --numprocesses 2 --dist worksteal
+  step "quick tests" python -m pytest --quick --numprocesses 3 --dist worksteal
 else
   step "types of the page" node node_modules/typescript/bin/tsc --project jsconfig.json
   step "Dockerfile" hadolint Dockerfile

@@ -53,13 +53,26 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Report a test that tried to start a process as skipped, and so each test whose fixture tried to."""
-    report = yield
-    if item.config.getoption("--quick") and (_guard["has_refused"] or NO_PROCESS in report.longreprtext):
-        report.outcome = "skipped"
-        report.longrepr = (str(item.path), item.location[1] or 0, NO_PROCESS)
-    return report
+    if call.excinfo and item.config.getoption("--quick") and (_guard["has_refused"] or _refused(call.excinfo.value)):
+        try:  # replaced before pytest words the exception: the tracebacks of all these tests would cost a minute
+            pytest.skip(NO_PROCESS)
+        except pytest.skip.Exception:
+            call.excinfo = pytest.ExceptionInfo.from_current()
+    return (yield)
+
+
+def _refused(error: BaseException | None) -> bool:
+    """Return whether a process was refused somewhere behind `error`."""
+    while error is not None:
+        parts = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+        if NO_PROCESS in str(error) or any(_refused(part) for part in parts):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
