@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -247,3 +248,13 @@ def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:
     assert own_imports(wrong) == {"http.app"}
     assert foreign_imports(wrong) == {"demo"}
     assert "http" not in ARROWS["call"]
+
+
+def test_no_class_name_is_defined_twice_unless_it_is_private_to_its_module() -> None:
+    names = Counter(
+        node.name
+        for path in FILES.values()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, times in names.items() if times > 1] == []

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 import backend.errors
 from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
-from backend.sessions.cluster.rpc import Reply, Rpc, decode_error, encode_error
+from backend.sessions.cluster.rpc import RpcReply, Rpc, decode_error, encode_error
 from backend.storage.client import connect
 from tests.cluster.test_cluster import link_to
 from tests.http.world import Line, message_of, place_call, world
@@ -36,7 +36,7 @@ def facts(error: VoiceError) -> tuple[Any, ...]:
 def test_every_kind_arrives_as_it_was(kind: type[VoiceError]) -> None:
     error = made(kind)
     sent = msgspec.json.encode(encode_error(error))
-    assert facts(decode_error(msgspec.json.decode(sent, type=Reply))) == facts(error)
+    assert facts(decode_error(msgspec.json.decode(sent, type=RpcReply))) == facts(error)
 
 
 def test_what_was_changed_in_one_arrives_too() -> None:

@@ -48,7 +48,7 @@ OnEntry = Callable[[int, bytes], None]
 AWAY = (RedisError, OSError, TimeoutError)
 
 
-class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+class RpcRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message of an inbox. Without `reply` it only wakes the read that waits."""
 
     what: str
@@ -59,7 +59,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """When nobody waits for the answer any more, in Unix time."""
 
 
-class Reply(msgspec.Struct, omit_defaults=True):
+class RpcReply(msgspec.Struct, omit_defaults=True):
     """An answer: JSON data, or an error as its kind, its words, and the facts its handlers go by."""
 
     ok: Any = None
@@ -71,8 +71,8 @@ class Reply(msgspec.Struct, omit_defaults=True):
     retryable: bool | None = None
 
 
-_decoder = msgspec.json.Decoder(Request)
-_reply_decoder = msgspec.json.Decoder(Reply)
+_decoder = msgspec.json.Decoder(RpcRequest)
+_reply_decoder = msgspec.json.Decoder(RpcReply)
 _ERRORS = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, VoiceError)}
 
 
@@ -102,7 +102,7 @@ class Rpc:
         reply = f"fleet:reply:{secrets.token_hex(12)}"
         try:
             async with asyncio.timeout(within_s + 0.2):
-                await self._send(node, Request(what, arguments, reply, time.time() + within_s))
+                await self._send(node, RpcRequest(what, arguments, reply, time.time() + within_s))
                 got = await cast(Awaitable[Any], self._redis.blpop([reply], timeout=within_s))
         except AWAY as error:
             raise _no_answer() from error
@@ -117,7 +117,7 @@ class Rpc:
         """Call `listener` with the entries of stream `key` numbered above `after`, until `unfollow`."""
         self._positions[key] = f"{after}-0"
         self._listeners[key] = listener
-        await self._send(self._node, Request("look again"))  # wakes the read that is waiting without it
+        await self._send(self._node, RpcRequest("look again"))  # wakes the read that is waiting without it
 
     def unfollow(self, key: str) -> None:
         """Stop following that stream. May be called twice."""
@@ -148,18 +148,18 @@ class Rpc:
                 elif request := decode_or_skip("RPC message", content, _decoder.decode):
                     self._on_request(request)
 
-    def _on_request(self, request: Request) -> None:
+    def _on_request(self, request: RpcRequest) -> None:
         if not request.reply or request.until < time.time():
             return
         task = asyncio.create_task(self._reply(request), name=f"answer {request.what}")
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
-    async def _reply(self, request: Request) -> None:
+    async def _reply(self, request: RpcRequest) -> None:
         try:
             if len(self._answering) > AT_ONCE:
                 raise TooMany("Too many requests at once.", retry_after_s=1)
-            answer = Reply(ok=await self._answer(request.what, request.args))
+            answer = RpcReply(ok=await self._answer(request.what, request.args))
         except VoiceError as error:
             answer = encode_error(error)
         except Exception:
@@ -174,7 +174,7 @@ class Rpc:
         except AWAY:
             log.warning("an answer could not be sent: %s", request.what)
 
-    async def _send(self, node: str, request: Request) -> None:
+    async def _send(self, node: str, request: RpcRequest) -> None:
         pipe = self._redis.pipeline(transaction=True)
         pipe.xadd(inbox_key(node), {"v": msgspec.json.encode(request)}, maxlen=INBOX_LIMIT, approximate=True)
         pipe.expire(inbox_key(node), INBOX_TTL_S)
@@ -186,13 +186,13 @@ def inbox_key(node: str) -> str:
     return f"fleet:{node}:inbox"
 
 
-def encode_error(error: VoiceError) -> Reply:
+def encode_error(error: VoiceError) -> RpcReply:
     """Return an error as another process gets it."""
     facts = {name: getattr(error, name, None) for name in ("status", "retry_after_s", "retryable")}
-    return Reply(error=type(error).__name__, message=str(error), hint=error.hint, **facts)
+    return RpcReply(error=type(error).__name__, message=str(error), hint=error.hint, **facts)
 
 
-def decode_error(reply: Reply) -> VoiceError:
+def decode_error(reply: RpcReply) -> VoiceError:
     """Return the error that was encoded. A kind only a newer process knows becomes the nearest one known here."""
     kind = _ERRORS.get(reply.error) or _nearest(reply)
     if issubclass(kind, TooMany):
@@ -205,7 +205,7 @@ def decode_error(reply: Reply) -> VoiceError:
     return error
 
 
-def _nearest(reply: Reply) -> type[VoiceError]:
+def _nearest(reply: RpcReply) -> type[VoiceError]:
     if reply.retry_after_s is not None:
         return TooMany
     if reply.status is not None:
