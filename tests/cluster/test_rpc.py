@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 import backend.errors
 from backend.errors import BadOffer, CallerError, ModelUnavailable, PeerError, TooMany, VoiceError
-from backend.sessions.cluster.rpc import RpcReply, Rpc, decode_error, encode_error
+from backend.sessions.cluster.rpc import Rpc, RpcReply, decode_error, encode_error
 from backend.storage.client import connect
 from tests.cluster.test_cluster import link_to
 from tests.http.world import Line, message_of, place_call, world
