@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 LONGEST_FIRST = (
-    "tests/conversation/test_turn_properties.py",
     "tests/call/test_scripted_calls.py",
     "tests/browser/",
     "tests/call/test_",
@@ -21,7 +20,7 @@ LONGEST_FIRST = (
 )
 """Workers take whole files from the front, so the files that take longest go first."""
 
-NOT_QUICK = ("browser", "slow", "alone", "realtime")
+NOT_QUICK = ("browser", "slow", "alone", "busy", "realtime")
 """Marks of tests that the quick loop leaves out."""
 
 NO_PROCESS = "the quick loop starts no process"

@@ -98,11 +98,11 @@ async def test_a_holder_whose_lease_ran_out_does_not_take_it_from_the_next(clien
 
 
 async def test_a_lease_taken_over_is_lost_to_its_former_holder(client: RedisClient) -> None:
-    ours, theirs = Lease(client, "lease", 0.2), Lease(client, "lease", 10)
+    ours, theirs = Lease(client, "lease", 0.6), Lease(client, "lease", 10)
     async with ours.held() as held:
         assert held
         renewing = asyncio.create_task(ours.keep_renewed())
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.9)
         assert not await theirs.acquire(), "it is renewed in time"
         await theirs.take_over()
         await asyncio.wait_for(renewing, 1)
