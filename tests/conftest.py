@@ -10,15 +10,30 @@ import pytest
 
 LONGEST_FIRST = (
     "tests/call/test_scripted_calls.py",
-    "tests/browser/",
-    "tests/call/test_",
-    "tests/app/test_server.py",
+    "tests/browser/test_page.py",
+    "tests/call/test_faults.py",
     "tests/tour/",
-    "tests/transports/",
-    "tests/observability/",
+    "tests/browser/",
+    "tests/transports/test_webrtc.py",
+    "tests/coordinator/",
+    "tests/call/test_",
+    "tests/app/",
+    "tests/mcp/test_remote_servers.py",
     "tests/demo/",
+    "tests/cluster/",
+    "tests/benchmarks/",
+    "tests/tasks/",
+    "tests/http/test_chat_process.py",
+    "tests/http/test_forgotten.py",
+    "tests/http/test_coordinator.py",
+    "tests/notifications/",
+    "tests/mcp/",
+    "tests/observability/",
+    "tests/test_plugins.py",
+    "tests/storage/",
+    "tests/transports/",
 )
-"""Workers take whole files from the front, so the files that take longest go first."""
+"""Workers take whole files from the front, so the files that take longest go first, and none is left for the end."""
 
 NOT_QUICK = ("browser", "slow", "alone", "busy", "realtime")
 """Marks of tests that the quick loop leaves out."""
