@@ -11,7 +11,8 @@ level=${1:-run}
 say() { printf '\033[1m▸ %s\033[0m\n' "$*"; }
 warn() { printf '\033[33m! %s\033[0m\n' "$*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }
-has_library() { PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep -q "$1"; }
+# Not `grep -q`: it leaves at the first match, and with pipefail ldconfig's broken pipe would count as a missing library.
+has_library() { PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null | grep "$1" >/dev/null; }
 
 # --- Debian packages -------------------------------------------------------------------------------
 
