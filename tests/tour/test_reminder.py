@@ -14,7 +14,6 @@ FIRST_SOUND_WITHIN_MS = 3_000
 """On a machine with nothing else to do it is a tenth of that."""
 
 
-@pytest.mark.alone
 @pytest.mark.slow
 async def test_a_reminder_asked_for_by_voice_is_spoken_on_time() -> None:
     console = Console(file=io.StringIO(), width=300)
