@@ -1,1 +1,1 @@
-"""A backend-mediated realtime voice server. Start reading at `main.py`, or follow a frame from `transports/`."""
+"""A backend-mediated realtime voice server. Start reading at `app/main.py`, or follow a way in docs/architecture.md."""

@@ -18,7 +18,7 @@ from backend.notifications.service import ReminderScheduler, ReminderService
 from backend.notifications.webhooks import WebhookClient
 from backend.sessions.page_json import shown_by
 from backend.settings.agent import PipelineSettings
-from backend.settings.tasks import NotificationSettings
+from backend.settings.notifications import NotificationSettings
 from backend.storage.memory import Memory
 from backend.storage.pubsub import PubSub
 

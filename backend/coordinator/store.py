@@ -233,10 +233,7 @@ class Channels(RedisStore):
     async def acknowledge(self, user_id: str, ids: Sequence[str]) -> None:
         """Delete entries whose effects have taken place; the user stays listed until `unlist`."""
         if ids:
-            pipe = self._client.pipeline()
-            pipe.xack(_inbox(user_id), GROUP, *ids)
-            pipe.xdel(_inbox(user_id), *ids)
-            await self._client.execute(pipe)
+            await self._client.execute(self._removal(user_id, ids))
 
     async def unlist(self, user_id: str) -> None:
         """Remove the user from the active ones, unless an entry waits, or has come meanwhile."""
@@ -275,8 +272,15 @@ class Channels(RedisStore):
         oldest = await self.waiting(user_id, SWEEP + surplus)
         if ids := [entry.id for entry in oldest if entry.kind == "input"][:surplus]:
             log.warning("%d inputs of a user were dropped: the coordinator has not come to them in time", len(ids))
-            await self.acknowledge(user_id, ids)
-            await self._client.call(lambda redis: redis.incrby(DROPPED, len(ids)))
+            pipe = self._removal(user_id, ids)
+            pipe.incrby(DROPPED, len(ids))
+            await self._client.execute(pipe)
+
+    def _removal(self, user_id: str, ids: Sequence[str]) -> Pipe:
+        pipe = self._client.pipeline()
+        pipe.xack(_inbox(user_id), GROUP, *ids)
+        pipe.xdel(_inbox(user_id), *ids)
+        return pipe
 
 
 class CoordinatorState(RedisStore):

@@ -26,7 +26,7 @@ from backend.notifications.reminders import CALL_TRIES, Reminder, Way, begun, de
 from backend.notifications.repository import ReminderRepository
 from backend.notifications.webhooks import WebhookClient
 from backend.runtime.supervisor import cancel_all, start_among
-from backend.settings.tasks import NotificationSettings
+from backend.settings.notifications import NotificationSettings
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from backend.notifications.reminders import Reminder, ReminderJson
 from backend.notifications.repository import ReminderKey, ReminderRepository, UnreadableReminder
 from backend.notifications.schedule import planned, zone_named
 from backend.runtime.supervisor import cancel_all, event_or_timeout, supervised
-from backend.settings.tasks import NotificationSettings
+from backend.settings.notifications import NotificationSettings
 from backend.storage.memory import Memory, briefly
 from backend.users.profile import UserProfile, load_profile
 

@@ -18,7 +18,8 @@ from backend.errors import SettingsError
 from backend.settings.agent import PipelineSettings, ReasoningSettings, ToolSettings
 from backend.settings.github import GitHubSettings, split
 from backend.settings.mcp import McpSettings
-from backend.settings.tasks import BackgroundSettings, CoordinatorSettings, NotificationSettings
+from backend.settings.notifications import NotificationSettings
+from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.settings.vad import VadSettings
 
 Seconds = Annotated[float, Field(ge=0)]

@@ -19,7 +19,7 @@ from backend.notifications.dispatcher import NotificationDispatcher
 from backend.notifications.notices import Notice, NoticeRepository
 from backend.notifications.repository import DUE, ReminderRepository, UnreadableReminder
 from backend.runtime.faults import listener_failures, skipped_records
-from backend.settings.tasks import NotificationSettings
+from backend.settings.notifications import NotificationSettings
 from backend.storage.client import connect
 from backend.storage.pubsub import CHANNEL, PubSub
 from backend.testing.memory import FakeMemory

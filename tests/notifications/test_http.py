@@ -21,7 +21,7 @@ from backend.notifications.notices import Notice
 from backend.notifications.presence import Presence
 from backend.sessions.page_json import PageMessage
 from backend.settings.mcp import McpSettings
-from backend.settings.tasks import NotificationSettings
+from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from backend.users.profile_updates import SetPreference, update_profile

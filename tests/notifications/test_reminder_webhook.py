@@ -10,7 +10,7 @@ import pytest
 from backend.app.notifications import open_notifications
 from backend.errors import SettingsError
 from backend.notifications.webhooks import WebhookClient
-from backend.settings.tasks import NotificationSettings
+from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from demo.services.server import Request, json_reply, serving

@@ -18,7 +18,7 @@ from backend.notifications.repository import ReminderRepository
 from backend.notifications.schedule import planned
 from backend.notifications.service import ReminderScheduler
 from backend.notifications.webhooks import WebhookClient, WebhookFailed
-from backend.settings.tasks import NotificationSettings
+from backend.settings.notifications import NotificationSettings
 from tests.support.crashing import Countdown, CrashingRedis
 
 USER = "ada"

@@ -11,7 +11,7 @@ from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.app.notifications import open_notifications
 from backend.http.page_streams import PageStreams
-from backend.settings.tasks import NotificationSettings
+from backend.settings.notifications import NotificationSettings
 from backend.storage.pubsub import PubSub
 from backend.testing.memory import FakeMemory
 from tests.http.world import World, world
