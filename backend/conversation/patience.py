@@ -134,21 +134,49 @@ def _set(words: str) -> frozenset[str]:
 _QUICK = _set(
     """yes yeah yep yup sure okay ok no nope nah right correct exactly absolutely definitely alright fine great perfect
     thanks thank_you no_thanks no_thank_you yes_please yes_thanks please of_course that's_right that_is_right
-    that's_fine that's_correct that's_all that_is_all that_works sounds_good sounds_great all_right not_really not_yet not_now
+    that's_fine that's_correct
+    that's_all that_is_all that_works sounds_good sounds_great all_right not_really not_yet not_now
     i_do i_don't i_am i'm_not i_did i_didn't it_is it_isn't goodbye bye hello hi hey stop go_ahead never_mind cancel
     thank_you_very_much thanks_a_lot that's_it that_is_it yes_it_is no_it_isn't yes_i_do no_i_don't yes_that's_right
     help repeat again what pardon none nothing maybe
     """
 )
-_FILLERS = ("um", "uh", "er", "erm", "uhm", "hmm", "hm", "ah", "let me see", "let's see", "let me think",
-            "let me check",
-            "hold on", "hang on", "you know", "how do you say", "what was it", "what's it called", "give me a second",
-            "one second", "just a second", "one moment", "just a moment", "bear with me", "well", "so", "like")  # fmt: skip
+_FILLERS = (
+    "um",
+    "uh",
+    "er",
+    "erm",
+    "uhm",
+    "hmm",
+    "hm",
+    "ah",
+    "let me see",
+    "let's see",
+    "let me think",
+    "let me check",
+    "hold on",
+    "hang on",
+    "you know",
+    "how do you say",
+    "what was it",
+    "what's it called",
+    "give me a second",
+    "one second",
+    "just a second",
+    "one moment",
+    "just a moment",
+    "bear with me",
+    "well",
+    "so",
+    "like",
+)
 _CORRECTIONS = ("no", "i mean", "sorry", "actually", "or rather", "wait", "correction", "make that", "scratch that")
 _OPEN = _set(
-    """a an the my your his our their its these those every of in at from to with by about into onto between under and or
+    """a an the my your his our their its these those every of in at from to with by about into onto between under and
+    or
     but because if when while although though unless until since as than whether that which whose where is are was
-    were am be been being have has had do does did can could will would shall should may might must don't can't won't isn't
+    were am be been being have has had do does did can could will would shall should may might must don't can't won't
+    isn't
     doesn't didn't wouldn't couldn't i'm it's that's we're you're they're i've we've i'll i'd we'd there's very really
     quite not also then i we he she they for on want need like another next per via plus
     """

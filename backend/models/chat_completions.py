@@ -36,7 +36,7 @@ OnFailure = Callable[[str, int, str, float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ModelLimits:
     """The time limits for a model, in seconds, and the number of attempts."""
 
     attempts: int = 3
@@ -63,18 +63,18 @@ class ChatCompletions:
         base_url: str,
         api_key: str,
         fallbacks: Mapping[str, str] | None = None,
-        patience: Patience | None = None,
+        limits: ModelLimits | None = None,
         on_failure: OnFailure | None = None,
     ) -> None:
         """Create the client; `on_failure` is called at once for every failed attempt."""
         self._on_failure = on_failure
         self._fallbacks = dict(fallbacks or {})
-        self._patience = patience or Patience()
+        self._limits = limits or ModelLimits()
         self._client = AsyncOpenAI(
             api_key=api_key,
             base_url=base_url,
             max_retries=0,  # this class knows what was yielded already, and the time limits
-            timeout=httpx2.Timeout(self._patience.silence_s, connect=self._patience.connect_s),
+            timeout=httpx2.Timeout(self._limits.silence_s, connect=self._limits.connect_s),
         )
         self._completions = self._client.chat.completions  # loaded lazily: now, and not while a caller waits
 
@@ -113,8 +113,8 @@ class ChatCompletions:
             return deltas, await anext(deltas)
 
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(self._patience.attempts),
-            wait=lambda state: self._patience.pause_s(state.attempt_number, getattr(_error(state), "asked_s", 0.0)),
+            stop=stop_after_attempt(self._limits.attempts),
+            wait=lambda state: self._limits.pause_s(state.attempt_number, getattr(_error(state), "asked_s", 0.0)),
             retry=retry_if_exception(lambda error: isinstance(error, ModelUnavailable) and error.retryable),
             before_sleep=lambda state: log.info("model %s: %s Trying again.", request["model"], _error(state)),
             reraise=True,

@@ -11,7 +11,7 @@ import pytest
 
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatMessage, ChatModel, Delta, Finished, TextDelta, ToolCall
-from backend.models.chat_completions import ChatCompletions, Patience
+from backend.models.chat_completions import ChatCompletions, ModelLimits
 from backend.testing.model import ScriptedModel
 from demo.services.server import Reply, serving
 from tests.support import chat_api as api
@@ -50,7 +50,7 @@ async def fake(scene: str) -> AsyncIterator[tuple[ChatModel, Callable[[], int]]]
 async def real(scene: str) -> AsyncIterator[tuple[ChatModel, Callable[[], int]]]:
     replies = iter(await played(scene))
     async with serving(lambda request: next(replies)) as server:
-        model = ChatCompletions(base_url=f"{server.url}/v1", api_key="key", patience=Patience(backoff_s=0.01))
+        model = ChatCompletions(base_url=f"{server.url}/v1", api_key="key", limits=ModelLimits(backoff_s=0.01))
         try:
             yield model, lambda: server.open
         finally:

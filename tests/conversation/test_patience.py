@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from backend.conversation.patience import EndpointingStyle, Expected, PauseContext, Reason, expected_answer, patience
+from backend.conversation.patience import (
+    EndpointingStyle,
+    Expected,
+    PauseContext,
+    Reason,
+    expected_answer,
+    patience,
+)
 
 ROWS = [
     ("No, thank you.", Reason.QUICK_ANSWER),

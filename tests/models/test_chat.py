@@ -10,22 +10,22 @@ import pytest
 
 from backend.errors import ModelUnavailable
 from backend.models.base import ChatMessage, Delta, Finished, TextDelta, ToolCall
-from backend.models.chat_completions import ChatCompletions, Patience
+from backend.models.chat_completions import ChatCompletions, ModelLimits
 from demo.services.server import ApiServer, Reply, serving, text_reply
 from tests.support import chat_api as api
 
 ASK: list[ChatMessage] = [{"role": "user", "content": "hello"}]
-HASTE = Patience(backoff_s=0.01, silence_s=0.3)
+HASTE = ModelLimits(backoff_s=0.01, silence_s=0.3)
 HELLO = api.stream(api.words("Hello."), api.ended())
 
 
 @asynccontextmanager
 async def client(
-    *replies: Reply, fallbacks: dict[str, str] | None = None, patience: Patience = HASTE
+    *replies: Reply, fallbacks: dict[str, str] | None = None, limits: ModelLimits = HASTE
 ) -> AsyncIterator[tuple[ChatCompletions, ApiServer]]:
     script = iter(replies)
     async with serving(lambda request: next(script)) as server:
-        model = ChatCompletions(base_url=f"{server.url}/v1", api_key="k", fallbacks=fallbacks, patience=patience)
+        model = ChatCompletions(base_url=f"{server.url}/v1", api_key="k", fallbacks=fallbacks, limits=limits)
         try:
             yield model, server
         finally:
@@ -106,12 +106,12 @@ async def test_a_stream_that_breaks_after_the_first_word_is_not_begun_again() ->
 
 
 async def test_the_pause_a_server_asks_for_is_kept_within_reason() -> None:
-    patience = Patience(backoff_s=0.001, longest_pause_s=0.05)
-    async with client(api.error(429, headers={"retry-after": "3600"}), HELLO, patience=patience) as (model, _):
+    limits = ModelLimits(backoff_s=0.001, longest_pause_s=0.05)
+    async with client(api.error(429, headers={"retry-after": "3600"}), HELLO, limits=limits) as (model, _):
         async with asyncio.timeout(3):
             assert await text_of(model) == "Hello."
-    assert patience.pause_s(1, 0.02) >= 0.02
-    assert Patience().pause_s(1, 3600) == 4.0
+    assert limits.pause_s(1, 0.02) >= 0.02
+    assert ModelLimits().pause_s(1, 3600) == 4.0
 
 
 async def test_the_fallback_answers_when_the_first_model_does_not() -> None:
@@ -176,7 +176,7 @@ async def test_errors_never_repeat_what_the_server_said() -> None:
 
 
 async def test_nobody_listening_is_a_typed_error() -> None:
-    model = ChatCompletions(base_url="http://127.0.0.1:9/v1", api_key="k", patience=HASTE)
+    model = ChatCompletions(base_url="http://127.0.0.1:9/v1", api_key="k", limits=HASTE)
     with pytest.raises(ModelUnavailable, match="cannot be reached"):
         await said(model)
     await model.close()

@@ -13,7 +13,7 @@ from fakeredis import FakeAsyncRedis
 
 from backend.errors import ModelUnavailable
 from backend.models.base import Delta, Finished, ToolCall
-from backend.models.chat_completions import ChatCompletions, Patience
+from backend.models.chat_completions import ChatCompletions, ModelLimits
 from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import ENTRIES_LIMIT, TEXT_LIMIT, LoggedModel, ModelCallLog, as_markdown, redacted
 from backend.tasks.repository import model_calls_key, record_key
@@ -109,7 +109,7 @@ async def test_attempts_that_another_followed_are_kept() -> None:
         completions = ChatCompletions(
             base_url=f"{server.url}/v1",
             api_key="k",
-            patience=Patience(backoff_s=0.01),
+            limits=ModelLimits(backoff_s=0.01),
             on_failure=here.model_calls.attempt_failed,
         )
         with here.model_calls.scope("t1", "ana"):

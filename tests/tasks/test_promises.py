@@ -26,7 +26,7 @@ from backend.coordinator.decider import (
 )
 from backend.coordinator.store import HISTORY_LIMIT, ChannelEntry, CoordinatorState, HistoryEntry
 from backend.errors import NoAnswer
-from backend.models.chat_completions import ChatCompletions, Patience
+from backend.models.chat_completions import ChatCompletions, ModelLimits
 from backend.settings.tasks import BackgroundSettings, CoordinatorSettings
 from backend.storage.outbox import Outbox
 from backend.tasks.model_call_log import LoggedModel, ModelCallLog
@@ -268,7 +268,7 @@ async def test_the_fallback_thinks_when_the_model_is_away_and_both_attempts_are_
         completions = ChatCompletions(
             base_url=f"{server.url}/v1",
             api_key="k",
-            patience=Patience(backoff_s=0.01),
+            limits=ModelLimits(backoff_s=0.01),
             fallbacks={"small": "large"},
             on_failure=model_calls.attempt_failed,
         )
