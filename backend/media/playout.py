@@ -1,14 +1,17 @@
 """The playout is the queue of reply audio on its way to the caller, emptied by the media clock, a frame each 20 ms.
 
 Theory. The provider sends audio much faster than it is heard, in pieces of any length; the caller gets
-exactly 50 frames a second. In between the conversation must be able to fall silent within a frame, go on
-without losing a sample, or throw everything away and know to the sample how much was heard. So:
+exactly 50 frames a second. In between the conversation must be able to speak lower or fall silent within a frame, go on
+without losing a sample, or throw everything away, know to the sample how much was heard, and perhaps take it back. So:
 
 - items (one per reply) play first in, first out; a frame may end one and begin the next;
 - `played_ms` counts real samples, never padding, and an item's count survives running dry in between;
 - a last piece shorter than a frame waits one tick for more to arrive (a stream that is only just fast enough
   is not torn apart in mid-word), then it is padded with silence and played;
 - while held nothing moves: no sample, no event, no waiting;
+- ducked, it plays on `DUCK_DB` lower: the level falls within the next frame, so that it is down at most 40 ms after the
+  call (20 ms until the frame is due and 20 ms of slope), and comes back within four frames, both without a click;
+- what a flush dropped is kept, for `restore`, until something else is queued: at most one queue a call;
 - `PlaybackDrained` says that the queue ran empty by playing; a flush never causes it.
 
 Pulling touches only the pieces at the front: constant work a tick, however much is queued.
@@ -18,12 +21,36 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
 
 from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from backend.media.frame import BYTES_PER_MS, FRAME_BYTES, Frame, milliseconds
 
 REMEMBERED_ITEMS = 16
 """Items whose played time is kept after their last sample, in case more of them arrives."""
+DUCK_DB = 15.0
+"""Decibels by which a ducked reply is turned down."""
+DUCK_FRAMES = 1
+"""Frames in which the level falls: 20 ms."""
+UNDUCK_FRAMES = 4
+"""Frames in which the level rises again: 80 ms."""
+
+_DUCKED = 10 ** (-DUCK_DB / 20)
+_FALL = (1.0 - _DUCKED) / DUCK_FRAMES
+_RISE = (1.0 - _DUCKED) / UNDUCK_FRAMES
+_SLOPE = np.arange(1, FRAME_BYTES // 2 + 1, dtype=np.float32) / (FRAME_BYTES // 2)
+"""How far along the slope from one frame's level to the next each sample is, from just above 0 to 1."""
+
+
+class _Queue(NamedTuple):
+    """What `flush` dropped."""
+
+    pieces: deque[tuple[str, bytes]]
+    offset: int
+    queued: int
+    odd: tuple[str, bytes] | None
 
 
 class Playout:
@@ -40,9 +67,14 @@ class Playout:
         self._played: dict[str, int] = {}  # bytes of each item played, in the order they began
         self._held = False
         self._waited = False  # whether a last short piece has had its tick
+        self._gain = self._wanted_gain = 1.0  # what the last frame ended with, and where the next ones go
+        self._full = True  # whether both are 1: then no sample is touched
+        self._flushed: _Queue | None = None
+        self._restored: str | None = None  # the item that starts once more
 
     def __repr__(self) -> str:
-        return f"Playout({self.queued_ms} ms in {len(self._pieces)} pieces{', held' if self._held else ''})"
+        state = f"{', held' if self._held else ''}{', ducked' if self._wanted_gain < 1 else ''}"
+        return f"Playout({self.queued_ms} ms in {len(self._pieces)} pieces{state})"
 
     @property
     def queued_ms(self) -> int:
@@ -57,6 +89,7 @@ class Playout:
         if pcm:
             self._pieces.append((item, pcm))
             self._queued += len(pcm)
+            self._flushed = None
         return True
 
     def pull(self) -> Frame | None:
@@ -72,7 +105,9 @@ class Playout:
         if self.on_playback is not None:
             for event in news:
                 self.on_playback(event)
-        return Frame(frame if len(frame) == FRAME_BYTES else frame.ljust(FRAME_BYTES, b"\0"))
+        if len(frame) != FRAME_BYTES:
+            frame = frame.ljust(FRAME_BYTES, b"\0")
+        return Frame(frame if self._full else self._at_level(frame))
 
     def hold(self) -> None:
         """Fall silent from the next slot on, keeping what is queued."""
@@ -82,15 +117,66 @@ class Playout:
         """Go on where `hold` stopped."""
         self._held = False
 
+    def duck(self) -> None:
+        """Play on `DUCK_DB` lower from the next slot on."""
+        self._set_level(_DUCKED)
+
+    def unduck(self) -> None:
+        """Return to full volume, within `UNDUCK_FRAMES` slots."""
+        self._set_level(1.0)
+
     def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued and end a hold; return, oldest first, each item not played to its end."""
+        """Drop what is queued and end a hold or a ducking; return, oldest first, each item not played to its end.
+
+        What was dropped is kept for `restore`. A flush that finds nothing queued leaves what the last one dropped.
+        """
         unfinished = dict.fromkeys(item for item, _ in self._pieces)
         heard = tuple(Heard(item, milliseconds(self._played.get(item, 0))) for item in unfinished)
-        self._pieces.clear()
+        if self._pieces:
+            self._flushed = _Queue(self._pieces, self._offset, self._queued, self._odd)
+            self._pieces = deque()
         self._offset = self._queued = 0
-        self._odd = None
+        self._odd = self._restored = None
         self._held = self._waited = False
+        self._set_level(1.0)
         return heard
+
+    def restore(self) -> bool:
+        """Queue what the last flush dropped, to go on at the very sample where it stopped; its item starts once more.
+
+        False: nothing was dropped, or something was queued since, or it was restored or forgotten already.
+        """
+        if self._flushed is None:
+            return False
+        self._pieces, self._offset, self._queued, self._odd = self._flushed
+        self._flushed = None
+        first = self._pieces[0][0]
+        self._restored = first if first in self._played else None
+        return True
+
+    def forget(self) -> None:
+        """Release what the last flush dropped: it is not going to be restored."""
+        self._flushed = None
+
+    def _set_level(self, wanted: float) -> None:
+        """Let the next frames go to the level `wanted`; with nothing queued there is no sound to go slowly for."""
+        self._wanted_gain = wanted
+        if not self._queued:
+            self._gain = wanted
+        self._full = self._gain == wanted == 1.0
+
+    def _at_level(self, frame: bytes) -> bytes:
+        """Return the frame turned down, sloping towards the level that is wanted."""
+        before, wanted = self._gain, self._wanted_gain
+        samples = np.frombuffer(frame, dtype="<i2")
+        if before == wanted:
+            return (samples * np.float32(wanted)).astype("<i2").tobytes()
+        after = max(wanted, before - _FALL) if wanted < before else min(wanted, before + _RISE)
+        if abs(after - wanted) < 1e-6:  # steps of a third or a quarter do not add up exactly
+            after = wanted
+        self._gain = after
+        self._full = after == wanted == 1.0
+        return (samples * (np.float32(before) + np.float32(after - before) * _SLOPE)).astype("<i2").tobytes()
 
     def _whole_samples(self, item: str, pcm: bytes) -> bytes:
         """Put half a sample left over by the last push before this one, and keep a new half back."""
@@ -121,6 +207,9 @@ class Playout:
                 if len(self._played) > REMEMBERED_ITEMS:
                     del self._played[next(iter(self._played))]
                 news.append(PlaybackStarted(item))
+            elif item == self._restored:
+                news.append(PlaybackStarted(item))
+            self._restored = None
             self._played[item] += len(part)
         if not self._queued:
             news.append(PlaybackDrained(item, milliseconds(self._played[item])))

@@ -19,7 +19,9 @@ class FakeTransport:
         # What `Transport` asks for, the queue and the playout do themselves.
         self.receive_frames, self.wait_ended = self._receive_queue.receive_frames, self._receive_queue.wait_ended
         self.play, self.flush = playout.push, playout.flush
+        self.restore, self.forget = playout.restore, playout.forget
         self.hold, self.resume = playout.hold, playout.resume
+        self.duck, self.unduck = playout.duck, playout.unduck
 
     def __repr__(self) -> str:
         return f"FakeTransport({len(self.played)} frames played, {self._receive_queue!r}, {self._playout!r})"

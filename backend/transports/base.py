@@ -49,8 +49,26 @@ class Transport(Protocol):
     def resume(self) -> None:
         """Go on where `hold` stopped; no sample is lost or repeated."""
 
+    def duck(self) -> None:
+        """Play on, turned down by `media.playout.DUCK_DB`: what is sent has that level 40 ms after the call at most."""
+
+    def unduck(self) -> None:
+        """Return to full volume, within 100 ms."""
+
     def flush(self) -> tuple[Heard, ...]:
-        """Drop what is queued and end a hold; return, oldest first, each item not played to its end."""
+        """Drop what is queued and end a hold or a ducking; return, oldest first, each item not played to its end.
+
+        What was dropped is kept for `restore` until something else is played or the next flush drops something.
+        """
+
+    def restore(self) -> bool:
+        """Queue again what the last flush dropped, from the very sample where it stopped; its item starts once more.
+
+        Its played time goes on counting. False: there is nothing to restore, or something was played since.
+        """
+
+    def forget(self) -> None:
+        """Release what the last flush dropped: it is not going to be restored."""
 
     def stats(self) -> Mapping[str, float]:
         """Return figures of the media flow; at least `inbox_frames` (not received yet) and `queued_ms` (not played)."""

@@ -67,7 +67,9 @@ class WebSocketTransport:
         self._playout = playout = Playout(on_playback=self._played)
         # What `Transport` asks for, the queue and the playout do themselves.
         self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
-        self.play, self.hold, self.resume = playout.push, playout.hold, playout.resume
+        self.play, self.forget = playout.push, playout.forget
+        self.hold, self.resume = playout.hold, playout.resume
+        self.duck, self.unduck = playout.duck, playout.unduck
         self._on_playback: OnPlayback | None = None
         self._item = ""
         self._flushed = False
@@ -91,6 +93,12 @@ class WebSocketTransport:
         """Drop what is queued, and tell the client to drop what it has."""
         self._flushed = True
         return self._playout.flush()
+
+    def restore(self) -> bool:
+        """Queue what was flushed again; a flush the client has not been told of yet is spared it."""
+        restored = self._playout.restore()
+        self._flushed = self._flushed and not restored
+        return restored
 
     async def close(self) -> None:
         self._queue.close()

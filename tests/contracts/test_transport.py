@@ -10,9 +10,10 @@ import pytest
 
 from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from backend.media.frame import FRAME_BYTES, FRAME_MS, Frame
+from backend.media.playout import DUCK_DB
 from backend.transports.base import Transport
 from tests.support.callers import OpenRig, fake_rig, webrtc_rig, websocket_rig
-from tests.support.tones import audible, pitch, sounding_ms, tone
+from tests.support.tones import audible, loudness_db, pitch, sounding_ms, tone
 
 pytestmark = pytest.mark.realtime
 
@@ -127,6 +128,55 @@ async def test_flush_ends_a_hold_and_drains_nothing(open_rig: OpenRig) -> None:
 
 
 @on_every_wire
+async def test_duck_turns_down_within_sixty_milliseconds_and_unduck_brings_it_back(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        speech = tone(700, 900)
+        rig.transport.play("a", speech)
+        await rig.pass_time(200)
+        full, before = loudness_db(rig.heard()[-1]), len(rig.heard())
+        rig.transport.duck()
+        await rig.pass_time(240)
+        ducked = rig.heard()[before:]
+        rig.transport.unduck()
+        await rig.pass_time(800)
+        wire = 0 if rig.exact else 1  # a codec rings on
+        lower = [loudness_db(frame) - full for frame in ducked[(60 // FRAME_MS) - 1 + wire :]]
+        assert len(lower) >= 5
+        assert lower == pytest.approx([-DUCK_DB] * len(lower), abs=2)
+        after = rig.heard()[before + len(ducked) + 100 // FRAME_MS :]
+        assert loudness_db(after[2]) == pytest.approx(full, abs=1)
+        assert sounding_ms(rig.heard()) == pytest.approx(900, abs=25)
+
+
+@on_every_wire
+async def test_restore_goes_on_where_flush_stopped(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        events: list[PlaybackEvent] = []
+        rig.transport.listen_to_playback(events.append)
+        speech = tone(700, 400)
+        rig.transport.play("a", speech)
+        await rig.pass_time(140)
+        assert rig.transport.flush() and not rig.transport.flush()
+        await rig.pass_time(100)
+        assert rig.transport.restore() and not rig.transport.restore()
+        await rig.pass_time(600)
+        assert events == [PlaybackStarted("a"), PlaybackStarted("a"), PlaybackDrained("a", 400)]
+        if rig.exact:
+            assert b"".join(rig.heard()) == speech
+        else:  # as when it is held and resumed
+            assert sounding_ms(rig.heard()) == pytest.approx(400, abs=25)
+
+
+@on_every_wire
+async def test_what_was_flushed_can_be_forgotten(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        rig.transport.play("a", tone(700, 400))
+        rig.transport.flush()
+        rig.transport.forget()
+        assert not rig.transport.restore()
+
+
+@on_every_wire
 async def test_a_full_queue_refuses_more(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         rig.transport.hold()
@@ -178,7 +228,10 @@ async def test_orders_after_the_end_are_harmless(open_rig: OpenRig) -> None:
         rig.transport.play("a", tone(700, 100))
         rig.transport.hold()
         rig.transport.resume()
+        rig.transport.duck()
+        rig.transport.unduck()
         assert rig.transport.flush() == (Heard("a", 0),)
+        assert rig.transport.restore()
 
 
 @on_every_wire

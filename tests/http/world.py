@@ -70,8 +70,17 @@ class Line:
 
     def resume(self) -> None: ...
 
+    def duck(self) -> None: ...
+
+    def unduck(self) -> None: ...
+
     def flush(self) -> tuple[Heard, ...]:
         return ()
+
+    def restore(self) -> bool:
+        return False
+
+    def forget(self) -> None: ...
 
     async def close(self) -> None:
         self.closed.set()

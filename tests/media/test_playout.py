@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 import time
 from collections import defaultdict
+from itertools import pairwise
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.conversation.events import Heard, PlaybackDrained, PlaybackEvent, PlaybackStarted
 from backend.media.frame import FRAME_BYTES
-from backend.media.playout import Playout
+from backend.media.playout import DUCK_DB, Playout
 
 
 def sound(milliseconds: float, value: int = 1) -> bytes:
@@ -107,6 +110,133 @@ def test_flush_of_an_empty_queue_tells_nothing() -> None:
     playout.push("a", sound(20))
     playout.pull()
     assert playout.flush() == ()
+
+
+def levels_db(frame: bytes | None, full: int = 10_000) -> list[float]:
+    """Return the level of each millisecond of a frame of constant samples, in decibels under `full`."""
+    assert frame is not None
+    peaks = np.abs(np.frombuffer(frame, dtype="<i2").astype(float)).reshape(-1, 24).mean(axis=1)
+    return [float(20 * np.log10(peak / full)) for peak in peaks]
+
+
+def test_duck_turns_down_within_a_frame_and_plays_on() -> None:
+    playout, _ = open_playout()
+    playout.push("a", sound(100, 10_000))
+    assert playout.pull() == sound(20, 10_000)
+    playout.duck()
+    falling = levels_db(playout.pull())
+    assert falling[0] > -1 and falling == sorted(falling, reverse=True)
+    assert falling[-1] == pytest.approx(-DUCK_DB, abs=1)
+    assert levels_db(playout.pull()) == pytest.approx([-DUCK_DB] * 20, abs=0.1)
+    assert playout.queued_ms == 40 and "ducked" in repr(playout)
+
+
+def test_unduck_comes_back_over_eighty_milliseconds_then_touches_no_sample() -> None:
+    playout, _ = open_playout()
+    pcm = sound(200, 10_000)
+    playout.push("a", pcm)
+    playout.duck()
+    playout.pull()
+    playout.unduck()
+    rising = [level for _ in range(4) for level in levels_db(playout.pull())]
+    assert rising == sorted(rising) and rising[0] < -13 and rising[60] < -1
+    assert playout.pull() == sound(20, 10_000) and "ducked" not in repr(playout)
+
+
+def test_a_change_of_level_has_no_jump_however_often_it_is_called() -> None:
+    playout, _ = open_playout()
+    playout.push("a", sound(2000, 10_000))
+    generator = random.Random(7)
+    samples: list[int] = []
+    while (frame := playout.pull()) is not None:
+        samples += np.frombuffer(frame, dtype="<i2").tolist()
+        match generator.randrange(3):
+            case 0:
+                playout.duck()
+            case 1:
+                playout.unduck()
+    assert len(samples) == 48_000
+    assert max(abs(after - before) for before, after in pairwise(samples)) <= 20
+
+
+def test_ducking_counts_the_same_samples() -> None:
+    playout, events = open_playout()
+    playout.push("a", sound(60))
+    playout.pull()
+    playout.duck()
+    playout.pull()
+    assert playout.flush() == (Heard("a", 40),)
+    assert events == [PlaybackStarted("a")]
+
+
+def test_flush_ends_a_ducking_and_silence_changes_level_at_once() -> None:
+    playout, _ = open_playout()
+    playout.push("a", sound(60, 10_000))
+    playout.duck()
+    playout.pull()
+    playout.flush()
+    playout.push("b", sound(20, 10_000))
+    assert playout.pull() == sound(20, 10_000)
+    playout.duck()
+    playout.push("c", sound(20, 10_000))
+    assert levels_db(playout.pull()) == pytest.approx([-DUCK_DB] * 20, abs=0.1)
+
+
+def test_restore_goes_on_at_the_same_sample_and_goes_on_counting() -> None:
+    playout, events = open_playout()
+    first, second = bytes(range(240)) * 11, sound(30, 7)
+    playout.push("a", first)
+    playout.push("b", second)
+    before = [playout.pull(), playout.pull()]
+    assert playout.flush() == (Heard("a", 40), Heard("b", 0))
+    assert playout.pull() is None and playout.queued_ms == 0
+    assert playout.restore() and playout.queued_ms == 45
+    after = [playout.pull(), playout.pull(), playout.pull(), playout.pull()]
+    assert b"".join(frame for frame in before + after if frame)[: len(first + second)] == first + second
+    assert events == [PlaybackStarted("a"), PlaybackStarted("a"), PlaybackStarted("b"), PlaybackDrained("b", 30)]
+
+
+def test_what_was_restored_can_be_flushed_and_restored_again() -> None:
+    playout, events = open_playout()
+    playout.push("a", sound(20, 1) + sound(20, 2) + sound(20, 3))
+    playout.pull()
+    playout.flush()
+    assert playout.restore() and not playout.restore()
+    playout.pull()
+    assert playout.flush() == (Heard("a", 40),)
+    assert playout.restore()
+    assert playout.pull() == sound(20, 3)
+    assert events == [PlaybackStarted("a")] * 3 + [PlaybackDrained("a", 60)]
+
+
+def test_nothing_is_restored_after_something_else_was_queued_or_it_was_forgotten() -> None:
+    playout, _ = open_playout()
+    assert not playout.restore()
+    playout.push("a", sound(60))
+    playout.flush()
+    playout.push("b", sound(20))
+    assert not playout.restore() and playout.queued_ms == 20
+    playout.flush()
+    playout.forget()
+    assert not playout.restore() and playout.queued_ms == 0
+
+
+def test_a_flush_that_finds_nothing_leaves_what_the_last_one_dropped() -> None:
+    playout, _ = open_playout()
+    playout.push("a", sound(60))
+    playout.flush()
+    assert playout.flush() == ()
+    assert playout.restore() and playout.queued_ms == 60
+
+
+def test_half_a_sample_is_restored_with_its_queue() -> None:
+    playout, _ = open_playout()
+    pcm = bytes(range(240)) * 4
+    playout.push("a", pcm[:401])
+    playout.flush()
+    playout.restore()
+    playout.push("a", pcm[401:])
+    assert playout.pull() == pcm
 
 
 def test_an_item_that_ran_dry_goes_on_counting() -> None:

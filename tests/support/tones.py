@@ -33,6 +33,12 @@ def audible(frame: Frame) -> bool:
     return bool(np.abs(np.frombuffer(frame, dtype="<i2").astype(int)).max() > 200)
 
 
+def loudness_db(frame: Frame) -> float:
+    """The level of a frame, in decibels under full scale."""
+    samples = np.frombuffer(frame, dtype="<i2").astype(float)
+    return float(20 * np.log10(max(np.sqrt(np.mean(samples**2)), 1e-3) / 32768))
+
+
 def sounding_ms(frames: Iterable[Frame]) -> int:
     """How many milliseconds of it are louder than what a codec leaves of a sound that has ended."""
     samples = np.abs(np.frombuffer(b"".join(frames), dtype="<i2").astype(int))

@@ -2,7 +2,8 @@
 
 In: packets → `ReceivePipeline` (order, decode, conceal, silence) → `ReceiveQueue` → the call. Out: `Playout` →
 `SendPipeline` (Opus) → a packet every 20 ms, or a pause. Frames are pulled when they are due and never before, so that
-`hold`, `resume` and `flush` act on the very next one.
+`hold`, `resume`, `duck` and `flush` act on the very next one: nothing is queued behind the playout but the 6 ms that
+the encoder looks ahead. A pause (DTX) is not in their way: it ends with the first frame that sounds.
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ class WebRTCTransport:
         # What `Transport` asks for, the queue and the playout do themselves.
         self.receive_frames, self.wait_ended = self._queue.receive_frames, self._queue.wait_ended
         self.play, self.flush = playout.push, playout.flush
+        self.restore, self.forget = playout.restore, playout.forget
         self.hold, self.resume = playout.hold, playout.resume
+        self.duck, self.unduck = playout.duck, playout.unduck
         self._sending = SendPipeline(self._playout)
         self._alarm = Alarm(self._on_alarm)
         self._now = asyncio.get_running_loop().time
