@@ -200,3 +200,23 @@ def test_a_list_is_put_between_its_marks_only() -> None:
 def test_a_document_without_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="settings:begin"):
         settings_table.between(settings_table.COMPOSE_MARKS, "table", "no marks")
+
+
+def test_turn_taking_is_balanced_ducks_and_lets_callers_interrupt() -> None:
+    bare = settings()
+    assert (bare.endpointing, bare.interruption_onset, bare.interruption_min_ms) == ("balanced", "duck", 560)
+    assert bare.interruptions
+    assert bare.wake_name == ""
+
+
+def test_turn_taking_can_be_set() -> None:
+    chosen = settings(ENDPOINTING="patient", INTERRUPTION_ONSET="hold", INTERRUPTIONS="false", WAKE_NAME=" Ada ")
+    assert (chosen.endpointing, chosen.interruption_onset, chosen.interruptions) == ("patient", "hold", False)
+    assert chosen.wake_name == "Ada"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("ENDPOINTING", "slow"), ("INTERRUPTION_ONSET", "mute"), ("WAKE_NAME", "a" * 41)]
+)
+def test_a_way_of_taking_turns_that_does_not_exist_is_refused(variable: str, value: str) -> None:
+    assert variable in refusal(**{variable: value})

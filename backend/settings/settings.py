@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, SecretStr, StringConstraints, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from backend.errors import SettingsError
@@ -145,7 +145,19 @@ class Settings(BaseSettings):
     # Turn-taking
     idle_nudge_s: Seconds = Field(15, description="Seconds of silence before the assistant nudges the caller.")
     idle_disconnect_s: Seconds = Field(60, description="Seconds of silence before it says goodbye and hangs up.")
-    interruption_min_ms: Milliseconds = Field(280, description="Milliseconds of speech that interrupt a reply.")
+    endpointing: Literal["eager", "balanced", "patient"] = Field(
+        "balanced", description="How long to wait for more when the caller pauses: eager (300 ms), balanced or patient."
+    )
+    interruptions: bool = Field(True, description="Callers may interrupt replies, unless a call is set otherwise.")
+    interruption_min_ms: Milliseconds = Field(
+        560, description="Milliseconds of speech that interrupt a reply whatever is said."
+    )
+    interruption_onset: Literal["duck", "hold"] = Field(
+        "duck", description="Until speech is known to interrupt, the reply is turned down (duck) or paused (hold)."
+    )
+    wake_name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=40)] = Field(
+        "", description="Name by which the assistant must be addressed; empty: it needs none."
+    )
     filler_after_s: Seconds = Field(4, description="Seconds without news of a Thinker before a filler is spoken.")
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
 
