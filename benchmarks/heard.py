@@ -44,6 +44,10 @@ class Heard:
         self._packets.append(packet)
         return len(packet) >= SOUNDING_BYTES
 
+    def raw(self) -> list[tuple[float, bytes]]:
+        """Return what is kept: when each packet came, and the packet."""
+        return list(zip(self._at, self._packets, strict=True))
+
     def decoded(self) -> Decoded:
         """All of it, decoded: 25 µs for every packet with a sound."""
         found = ((at, read_packet(packet)) for at, packet in zip(self._at, self._packets, strict=True))
@@ -71,6 +75,11 @@ class Decoded:
 
     def __repr__(self) -> str:
         return f"Decoded({len(self._pcm)} packets)"
+
+    @property
+    def sounds(self) -> list[bytes]:
+        """The sound of each packet: 24 kHz mono PCM16, empty where it could not be decoded."""
+        return self._pcm
 
     def between(self, began: float, ended: float) -> bytes:
         """24 kHz mono PCM16 from the first audible packet after `began`; empty when that is no longer kept."""

@@ -46,10 +46,11 @@ class Spoken:
 def spoken(pcm: bytes) -> Spoken:
     """24 kHz mono PCM16, encoded both ways."""
     frames = speech.frames(pcm)
-    return Spoken(Speech(speech.packets(pcm), [], [SILENCE_PACKET]), _with_pauses(frames))
+    return Spoken(Speech(speech.packets(pcm), [], [SILENCE_PACKET]), with_pauses(frames))
 
 
-def _with_pauses(frames: Sequence[Frame]) -> Speech:
+def with_pauses(frames: Sequence[Frame]) -> Speech:
+    """An utterance as a browser sends it that pauses in silence."""
     encoder = OpusEncoder(pauses=True)
     try:
         for _ in range(AT_REST):

@@ -45,9 +45,14 @@ class Voice:
         # Kept on self: the library holds the pointer for as long as it lives.
         self._callback = _Callback(self._on_audio)
         self._library.espeak_SetSynthCallback(self._callback)
-        self._library.espeak_SetVoiceByName(VOICE)
-        for parameter, value in ((_RATE, WORDS_PER_MINUTE), (_PITCH, PITCH), (_RANGE, PITCH_RANGE), (_GAP, 1)):
-            self._library.espeak_SetParameter(parameter, value, 0)
+        self.change(VOICE, WORDS_PER_MINUTE, PITCH)
+
+    def change(self, voice: bytes, words_per_minute: int, pitch: int) -> None:
+        """Speak with another voice from now on, named as espeak-ng names it; `pitch` is 0 to 100."""
+        with self._lock:
+            self._library.espeak_SetVoiceByName(voice)
+            for parameter, value in ((_RATE, words_per_minute), (_PITCH, pitch), (_RANGE, PITCH_RANGE), (_GAP, 1)):
+                self._library.espeak_SetParameter(parameter, value, 0)
 
     def speak(self, text: str) -> bytes:
         """The words as 24 kHz mono PCM16. Blocks for some milliseconds; safe from any thread."""

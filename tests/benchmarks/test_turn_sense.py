@@ -1,0 +1,156 @@
+"""The scenes are the same for one seed, real calls are made of them, and what became of each is judged rightly."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from backend.media.opus import OpusEncoder
+from backend.transports.webrtc.srtp import write_packet
+from benchmarks import speech
+from benchmarks.heard import Heard
+from benchmarks.turn_sense import draw, provider, render, texts
+from benchmarks.turn_sense.hearing import HeardReply, Sound, _measured
+from benchmarks.turn_sense.judge import Outcome, _into_reply, _turn, judged
+from benchmarks.turn_sense.pausing import split
+from benchmarks.turn_sense.plan import Clip, ClipSpec, Kind, Played, Reply, Scene, Spoken, Word
+from benchmarks.turn_sense.provider import TONES_HZ, CallState, tone
+from benchmarks.turn_sense.run import run
+from benchmarks.turn_sense.table import rows
+from demo.offline.realtime.items import Item
+
+TONE_DB = -20.0
+
+
+def test_the_same_seed_draws_the_same_scenes_and_another_seed_others() -> None:
+    first, again, other = (draw.calls(seed, 60, (0, 500), list(Kind)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_a_default_run_has_all_kinds_in_calls_that_differ_by_provider_only() -> None:
+    calls = draw.calls(3, 400, (0, 250, 500), list(Kind))
+    own = [call for call in calls if call.same_sound_as < 0]
+    assert sum(len(call.scenes) for call in own) >= 400
+    assert {scene.kind for call in own for scene in call.scenes} == set(Kind)
+    by_number = {call.number: call for call in calls}
+    again = [call for call in calls if call.same_sound_as >= 0]
+    assert again
+    assert all(call.scenes == by_number[call.same_sound_as].scenes for call in again)
+
+
+def test_pauses_fall_between_many_words_of_a_sentence() -> None:
+    chance = random.Random(1)
+    words = texts.SENTENCES[0].split()
+    places = {len(split(words, 1, chance)[0]) for _ in range(200)}
+    assert len(places) > 5
+    assert min(places) >= 2 and max(places) <= len(words) - 2
+
+
+def test_a_tone_is_known_again_by_its_pitch_after_the_codec() -> None:
+    encoder = OpusEncoder()
+    packets = [encoder.encode(frame) for hertz in TONES_HZ for frame in speech.frames(tone(hertz) * 3)]
+    encoder.close()
+    heard = Heard()
+    for number, payload in enumerate(packets):
+        heard.keep(write_packet(96, number, number * 960, 1, payload), number * 0.02)
+    _, db, tones = _measured(heard.decoded().packets.at, heard.decoded().sounds)
+    for number in range(len(TONES_HZ)):
+        middle = slice(number * 15 + 4, number * 15 + 14)
+        assert set(tones[middle].tolist()) == {number}
+        assert np.ptp(db[middle]) < 3.0
+
+
+def test_a_committed_piece_holds_the_words_whose_sound_was_appended(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter((10.3, 10.5, 10.7, 10.9, 11.1, 11.1, 12.6, 12.6, 12.6, 12.6))
+    monkeypatch.setattr(provider, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    state = CallState(1, 0.0)
+    words = [Word("a", 0.0, 0.4, "caller"), Word("b", 0.4, 1.0, "caller"), Word("c", 2.0, 2.5, "caller")]
+    state.begin(provider.Began(1, 7, 0, 10.0, words, 1000, 1000, False, ""))
+    for _ in range(5):
+        state.append(200)
+    assert [word.text for word in state.take(Item("first", "message"))] == ["a", "b"]
+    state.append(700)  # the beginning of an utterance comes at once
+    state.clear()
+    state.append(20)
+    assert state.take(Item("second", "message")) == []
+
+
+def _heard(began: float, ended: float, words: int = 2, quieter: tuple[float, float, float] = (0, 0, 0)) -> HeardReply:
+    at = np.arange(began, ended - 0.01, 0.02)
+    db = np.full(len(at), TONE_DB)
+    db[(at >= quieter[0]) & (at < quieter[1])] -= quieter[2]
+    return HeardReply(Reply("r", 0, "answer", 0, began, [f"0.0.{n}" for n in range(words)]), at, db)
+
+
+def _outcome(kind: Kind) -> Outcome:
+    spoken = Spoken(["one", "two"], [600])
+    return Outcome(0, 0, "a voice", Scene(0, kind, [ClipSpec(1, [spoken])]))
+
+
+CLIP = Clip([], [], [], [Word("one", 0, 1, "caller"), Word("two", 1.6, 2, "caller")], [[(0, 1), (1.6, 2)]])
+TURN = Played(0, 0.0, [(0.0, 2.0)], 5.0)
+
+
+def test_a_reply_within_a_pause_is_spoken_into_it_and_no_answer() -> None:
+    outcome = _outcome(Kind.PAUSE)
+    _turn(outcome, TURN, CLIP, Sound([_heard(1.4, 1.7, 1), _heard(2.3, 3.0)]), 9.0)
+    assert [pause.spoken_into for pause in outcome.pauses] == [True]
+    assert outcome.one_answer is False
+    assert outcome.first_sound is None
+
+
+def test_one_reply_after_the_end_to_all_words_is_the_answer() -> None:
+    outcome = _outcome(Kind.PAUSE)
+    _turn(outcome, TURN, CLIP, Sound([_heard(2.5, 3.0)]), 9.0)
+    assert [pause.spoken_into for pause in outcome.pauses] == [False]
+    assert outcome.one_answer is True
+    assert outcome.first_sound == pytest.approx(0.5)
+    _turn(outcome, TURN, CLIP, Sound([_heard(2.5, 3.0, 1)]), 9.0)
+    assert outcome.one_answer is False
+
+
+def test_a_reply_that_is_turned_down_and_comes_up_again_goes_on() -> None:
+    outcome, played = _outcome(Kind.BACKCHANNEL), Played(0, 0.0, [(0.0, 1.0), (5.0, 5.5)], 12.0)
+    said = Clip([], [], [], [], [[(0.0, 0.5)]])
+    _into_reply(outcome, played, said, Sound([_heard(2.0, 11.0, quieter=(5.06, 5.7, 15.0))]))
+    assert outcome.down == pytest.approx(0.1, abs=0.03)
+    assert outcome.goes_on and outcome.up_again and not outcome.holes
+    assert outcome.silent == math.inf
+
+
+def test_a_reply_that_stops_has_yielded_and_been_turned_down_by_then() -> None:
+    outcome, played = _outcome(Kind.COMMAND), Played(0, 0.0, [(0.0, 1.0), (5.0, 5.5)], 12.0)
+    said = Clip([], [], [], [], [[(0.0, 0.5)]])
+    _into_reply(outcome, played, said, Sound([_heard(2.0, 5.4)]))
+    assert outcome.silent == pytest.approx(0.42, abs=0.03)
+    assert not outcome.goes_on
+    _into_reply(outcome, played, said, Sound([]))
+    assert outcome.void
+
+
+@pytest.mark.slow
+@pytest.mark.realtime
+def test_scenes_are_played_in_real_calls_and_judged(tmp_path: Path) -> None:
+    calls = draw.calls(5, 2, (0,), [Kind.CORRECTION, Kind.COMMAND], draw.SHORT_CALLS)
+    render.rendered(calls, tmp_path, 2)
+    made = run(calls, tmp_path, 2, {}, lambda _: None)
+    assert not made.notes
+    for call in made.calls:
+        assert not call.trouble
+        assert not call.log.errors
+        said = [
+            word for scene in call.call.scenes for piece in scene.clips[0].spoken[0].pieces for word in piece.split()
+        ]
+        heard = " ".join(commit.transcript for commit in call.log.commits)
+        assert " ".join(said).lower() in heard
+        assert call.sound.replies
+    outcomes = [each for call in made.calls for each in judged(call, render.read(tmp_path, call.call))]
+    assert {each.scene.kind for each in outcomes} == {Kind.CORRECTION, Kind.COMMAND}
+    assert not any(each.void for each in outcomes)
+    assert rows(made, outcomes, (0,))
