@@ -48,7 +48,7 @@ MESSAGES: list[ChatMessage] = [
     {"role": "system", "content": "x" * 3000},
     *[ChatMessage(role="user", content="y" * 200) for _ in range(8)],
 ]
-LEGS = TurnMeasured(1, 300, 1, 50, 100, 20, 471, 60)
+LEGS = TurnMeasured(1, 300, 1, 50, 100, 0, 20, 471, 60)
 EVENTS: list[AgentEvent] = [
     StateChanged(TurnState.PROCESSING),
     ModelAsked("a-model", MESSAGES, 2),

@@ -20,6 +20,7 @@ from backend.call.engine import CallDependencies, CallEngine, ResponderInfo
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.limits import TurnLimits
 from backend.conversation.page_events import PageEvent
+from backend.conversation.patience import EndpointingStyle
 from backend.errors import ResponderUnavailable
 from backend.http.page_streams import PageStreams
 from backend.media.endpointing import choose_engine, open_endpointing
@@ -155,7 +156,10 @@ def _limits(settings: Settings) -> TurnLimits:
     if settings.vad.enabled:
         choose_engine(settings.vad.engine)  # loaded now: the first caller should not wait for a model
     return TurnLimits(
+        style=EndpointingStyle(settings.endpointing),
         interruption_min_ms=settings.interruption_min_ms,
+        interruption_onset=settings.interruption_onset,
+        interruptible=settings.interruptions,
         idle_nudge_s=settings.idle_nudge_s,
         idle_disconnect_s=settings.idle_disconnect_s,
         filler_after_s=settings.filler_after_s,

@@ -22,6 +22,7 @@ from backend.call.post_turn import PostTurnHook
 from backend.call.prompts import CallerBackground, clip_audio, filler_hint
 from backend.call.responder_link import ResponderLink
 from backend.call.tool_calls import CallView, ToolCallDispatcher
+from backend.call.utterance_tap import Reader, UtteranceTap
 from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
@@ -86,6 +87,8 @@ class CallDependencies:
     about: ResponderInfo
     metrics: CallMetrics
     tracer: Tracer = NO_TRACER
+    reader: Reader | None = None
+    """Reads short utterances; None: durations decide what is an interruption."""
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
 
@@ -103,6 +106,7 @@ class CallEngine:
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
         self._history = CallHistory(session.owner, session.conversation_id, self._enqueue)
+        self._tap = UtteranceTap(dependencies.reader, self.dispatch)
         self._link = ResponderLink(dependencies.connect, self._history, self.dispatch)
         view = CallView(
             question=self._question,
@@ -191,8 +195,12 @@ class CallEngine:
         """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
         for result in self._endpointing.process(frame):
             if not isinstance(result, bytes):
+                self._tap.on_event(result)
                 self.dispatch(result)
-            elif responder := self._link.connection:
+                continue
+            if self._tap.recording:
+                self._tap.on_frame(result)
+            if responder := self._link.connection:
                 responder.send_audio(result)
 
     async def _converse(self) -> None:
@@ -254,6 +262,7 @@ class CallEngine:
         reason, session = self._reason, self._session
         steps: list[Callable[[], object]] = [
             lambda: self._tool_calls.close(go_on=reason != "deleted"),
+            self._tap.close,
             self._link.close,
             self._transport.close,
             self._endpointing.close,
@@ -297,6 +306,10 @@ class CallEngine:
         """Stop the work on a tool call. Raises `NotFound`, or `BadRequest` when it is over."""
         self._tool_calls.dismiss(call)
         self.dispatch(ev.ThinkerDismissed(call))
+
+    def allow_interruptions(self, allowed: bool) -> None:
+        """Set whether the caller's voice may interrupt what is spoken, for the rest of the call."""
+        self.dispatch(ev.InterruptionsSwitched(allowed))
 
     def say_answer(self, call: str) -> None:
         """Speak an answer that came too late, as soon as the floor is free. Raises `NotFound`, `BadRequest`."""
@@ -362,8 +375,19 @@ class CallEngine:
                 transport.hold()
             case do.ResumePlayback():
                 transport.resume()
+            case do.DuckPlayback():
+                transport.duck()
+            case do.UnduckPlayback():
+                transport.unduck()
             case do.FlushPlayback():
                 self._queue.append(ev.PlaybackFlushed(transport.flush()))
+            case do.RestorePlayback(item, played_ms):
+                if not transport.restore():
+                    self._queue.append(ev.PlaybackDrained(item, played_ms))
+            case do.ReadUtterance():
+                self._tap.read()
+            case do.EstimateSentenceEnd(words):
+                self._tap.estimate(words)
             case do.RunThinker(call, name, arguments):
                 with self._trace.thinker(call):
                     self._tool_calls.run(call, name, arguments)

@@ -38,6 +38,10 @@ CLIP_WORDS = {
 }
 
 
+WAIT_FOR_USER = "wait_for_user"
+"""The tool by which the Responder stays silent: what was said was not addressed to it."""
+
+
 # --- to the Responder ---------------------------------------------------------------------------------
 
 
@@ -134,8 +138,41 @@ class ResumePlayback:
 
 
 @dataclass(frozen=True, slots=True)
+class DuckPlayback:
+    """Turn playback down within 60 ms, and play on."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnduckPlayback:
+    """Bring playback back to its loudness."""
+
+
+@dataclass(frozen=True, slots=True)
 class FlushPlayback:
     """Throw away what is queued; `PlaybackFlushed` comes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestorePlayback:
+    """Queue again what the last flush threw away; where that is gone, `PlaybackDrained` of `item` comes back."""
+
+    item: str
+    played_ms: int
+
+
+# --- to the utterance reader --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadUtterance:
+    """Read what the caller has said since the onset, or since it was last read; `UtteranceRead` comes back."""
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateSentenceEnd:
+    """Estimate whether a sentence ends after `words`; `SentenceEndEstimated` may come back."""
+
+    words: str
 
 
 # --- to Thinkers, memory and the page -----------------------------------------------------------------
@@ -197,7 +234,18 @@ ResponderCommand = (
     | DeleteItem
     | SubmitResult
 )
-TransportCommand = Play | PlayClip | HoldPlayback | ResumePlayback | FlushPlayback
+TransportCommand = (
+    Play | PlayClip | HoldPlayback | ResumePlayback | DuckPlayback | UnduckPlayback | FlushPlayback | RestorePlayback
+)
+ReaderCommand = ReadUtterance | EstimateSentenceEnd
 Command = (
-    ResponderCommand | TransportCommand | RunThinker | CancelThinker | Remember | NoticeDelivered | Publish | HangUp
+    ResponderCommand
+    | TransportCommand
+    | ReaderCommand
+    | RunThinker
+    | CancelThinker
+    | Remember
+    | NoticeDelivered
+    | Publish
+    | HangUp
 )

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.conversation.utterances import UtteranceKind
+
 ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
@@ -61,6 +63,29 @@ class SpeechStopped(SpeechEvent):
 
     voiced_ms: int
     hangover_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UtteranceRead(Event):
+    """The utterance reader's answer to `ReadUtterance`; `kind` is None when it had none in time."""
+
+    kind: UtteranceKind | None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceEndEstimated(Event):
+    """The answer to `EstimateSentenceEnd`: the log10 probability that a sentence ends after `words`."""
+
+    words: str
+    log10: float
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionsSwitched(Event):
+    """Whether the caller's voice may interrupt replies was set for this call."""
+
+    allowed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +160,13 @@ class ToolCalled(ResponderEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReplyFinished(ResponderEvent):
-    """The provider is done with `reply`; `detail` says why when it did not complete."""
+    """The provider is done with `reply`; `detail` says why when it did not complete. Tokens not told count as 0."""
 
     reply: str
     status: ReplyStatus
     detail: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +187,14 @@ class ProviderComplained(ResponderEvent):
 
 @dataclass(frozen=True, slots=True)
 class ThinkerFinished(Event):
-    """A Thinker answered tool call `call` with `output`, ready for the Responder to put in its own words."""
+    """A Thinker answered tool call `call` with `output`, ready for the Responder to put in its own words.
+
+    The reply that speaks it cannot be interrupted unless `interruptible`.
+    """
 
     call: str
     output: str
+    interruptible: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +222,14 @@ class LateAnswerWanted(Event):
 
 @dataclass(frozen=True, slots=True)
 class NoticeArrived(Event):
-    """A notice is to be spoken unasked: its `text`, and its id `notice`."""
+    """A notice is to be spoken unasked: its `text`, and its id `notice`.
+
+    The reply that speaks it cannot be interrupted unless `interruptible`.
+    """
 
     notice: str
     text: str
+    interruptible: bool = True
 
 
 @dataclass(frozen=True, slots=True)

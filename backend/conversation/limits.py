@@ -5,14 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.conversation.patience import EndpointingStyle
+
 
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
     """The limits that the operator can set, and those that the rules need."""
 
-    interruption_min_ms: int = 280
-    """Speech this long takes the floor from a reply; shorter is a cough. Of four voices "uh-huh" is voiced for
-    140-280 ms (with TEN VAD 160-320), "hey stop" for 560-700."""
+    style: EndpointingStyle = EndpointingStyle.BALANCED
+    """How long the caller's turn may still go on once it has paused."""
+    commit_after_ms: int = 120
+    """Silence after which a piece of a turn is committed, so that its words are known early; not when eager."""
+    read_after_ms: int = 160
+    """Silence after which a short utterance is read, where there is a reader."""
+    reader: bool = False
+    """An utterance reader is there."""
+    interruption_min_ms: int = 560
+    """Speech this long takes the floor from a reply, whatever is said; shorter is read. Of seven voices "uh-huh",
+    "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""
+    interruption_onset: Literal["duck", "hold"] = "duck"
+    """What the onset of a voice does to the reply that is being spoken: turn it down, or hold it."""
+    interruptible: bool = True
+    """The caller's voice may interrupt replies, unless it is switched for the call."""
+    cough_max_ms: int = 280
+    """Speech over a reply that nobody could read is a cough if it is shorter. So is speech while a reply is on its
+    way: longer goes on with the turn."""
     turn_min_ms: int = 80
     """Speech shorter than this, with nobody to interrupt, is noise and not a turn."""
     idle_nudge_s: float = 15

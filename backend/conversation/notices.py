@@ -49,6 +49,7 @@ class Pending:
     text: str
     number: int
     """The number the Responder knows it by."""
+    interruptible: bool = True
     cuts: int = 0
     vain: int = 0
     noted: bool = False
@@ -96,14 +97,19 @@ class Notices:
         """True when notices wait and none are being spoken."""
         return bool(self._waiting) and self.reply is None
 
-    def arrive(self, notice: str, text: str) -> list[Command]:
+    @property
+    def interruptible(self) -> bool:
+        """False while a notice is being spoken that must be heard to its end."""
+        return self.reply is None or all(pending.interruptible for pending in self.reply.notices)
+
+    def arrive(self, notice: str, text: str, interruptible: bool = True) -> list[Command]:
         """Accept a notice, unless it is known already; one that was withdrawn is accepted again."""
         if spoken := self._being_spoken(notice):
             spoken.withdrawn = False
         if spoken or notice in self._waiting or notice in self.parked or notice in self._done:
             return []
         self._count += 1
-        self._waiting[notice] = Pending(notice, text, self._count)
+        self._waiting[notice] = Pending(notice, text, self._count, interruptible)
         return [_shown(notice, "waiting")]
 
     def withdraw(self, notice: str) -> None:

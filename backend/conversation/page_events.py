@@ -110,7 +110,7 @@ class PlaybackFinished(PageEvent):
 class TurnMeasured(PageEvent):
     """The legs of one turn in milliseconds, from the caller's last sound to the first sound of the reply.
 
-    The first five add up to `total_ms`; `first_token_ms` is the part of `first_audio_ms` before the first word.
+    The first six add up to `total_ms`; `first_token_ms` is the part of `first_audio_ms` before the first word.
     """
 
     turn: int
@@ -118,9 +118,49 @@ class TurnMeasured(PageEvent):
     commit_ms: int
     reply_started_ms: int
     first_audio_ms: int
+    patience_ms: int
+    """How long the reply was kept back until the turn was believed over."""
     played_ms: int
     total_ms: int
     first_token_ms: int
+    wait_ms: int = 0
+    """The silence after which this turn was believed over."""
+    reason: str = ""
+    """Why that long: a reason of `conversation.patience`, empty for a typed turn."""
+    pieces: int = 1
+    """The pieces of this turn, between which the caller paused."""
+    discarded: int = 0
+    """Replies prepared in those pauses and thrown away."""
+
+
+@dataclass(frozen=True, slots=True)
+class MurmurHeard(PageEvent):
+    """The caller said something that takes no turn, while a reply was spoken: it went on.
+
+    `kind` is a value of `UtteranceKind`: 'agreement', 'hesitation' or 'noise'; `words` may be empty.
+    """
+
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyDiscarded(PageEvent):
+    """A reply prepared in a pause of the caller's was thrown away, because the caller went on.
+
+    The tokens are those the provider counted for it; 0 where it did not say.
+    """
+
+    turn: int
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptionsChanged(PageEvent):
+    """Whether the caller's voice may interrupt what is spoken was changed for this call."""
+
+    allowed: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,10 @@ class SpokenItem:
     audio_bytes: int = 0
     finished: bool = False
     """The provider will send no more of it."""
+    heard_before_ms: int = 0
+    """The milliseconds heard before it was cut and brought back: neither its words nor its audio here."""
+    restored: bool = False
+    """It was cut and brought back: the provider knows only what was heard before."""
 
     @property
     def audio_ms(self) -> int:
@@ -51,6 +55,10 @@ class SpokenItems:
 
     def __repr__(self) -> str:
         return f"SpokenItems({', '.join(self._items)})"
+
+    def put_back(self, spoken: SpokenItem) -> None:
+        """Add an item that is brought back."""
+        self._items[spoken.item] = spoken
 
     def get(self, item: str, purpose: Purpose | None) -> SpokenItem:
         """Return the item, made on first sight."""

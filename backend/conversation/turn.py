@@ -10,11 +10,16 @@ meet in few places: a reply is asked for only when the floor is free, and taking
     ---------   -------------------------------------   ---------   -----------------------------------------
     LISTENING   SpeechStarted, nothing to interrupt     USER
     LISTENING   SpeechStarted, a reply is coming        HELD        HoldPlayback
-    ASSISTANT   SpeechStarted                           HELD        HoldPlayback, at once
+    ASSISTANT   SpeechStarted                           HELD        DuckPlayback (or HoldPlayback), at once
     HELD        speech lasted interruption_min_ms       USER        CancelReply, FlushPlayback -> truncate, delete
-    HELD        SpeechStopped before that (a cough)     as before   ClearInput, ResumePlayback: nothing is lost
-    USER        SpeechStopped                           LISTENING   CommitInput, an ANSWER is wanted
+    HELD        a short utterance was read: a murmur    as before   UnduckPlayback: nothing is lost
+    HELD        ... anything else, "stop" say           USER        as above
+    HELD        SpeechStopped, under cough_max_ms       as before   ClearInput, UnduckPlayback
+    USER        SpeechPaused, commit_after_ms ago       USER        CommitInput: its words come early
+    USER        SpeechStopped (the first moment)        PAUSING     CommitInput, an ANSWER is wanted
     USER        SpeechStopped, under turn_min_ms        LISTENING   ClearInput: it was noise
+    PAUSING     speech lasted turn_min_ms               USER        CancelReply, DeleteItem: the same turn goes on
+    PAUSING     patience is over (the second moment)    LISTENING   what the reply has sent meanwhile happens now
     LISTENING   ReplyAudio, PlayClip                    ASSISTANT   Play
     ASSISTANT   PlaybackDrained, reply finished         LISTENING   Remember what was heard; idling counts from here
     any         TransportClosed, HangUpRequested, ...   CLOSED      CancelThinker, HangUp
@@ -22,6 +27,7 @@ meet in few places: a reply is asked for only when the floor is free, and taking
     reply        event                                  becomes
     ----------   ------------------------------------   --------------------------------------------------
     none         a purpose is wanted, the floor free    REQUESTED   (CreateReply)
+    none         ... an ANSWER, the floor PAUSING       REQUESTED   if the credit for prepared replies allows it
     REQUESTED    ReplyStarted                           STREAMING
     REQUESTED    ReplyRefused                           none; asked for again in retry_after_s
     REQUESTED    no sound in first_audio_within_s       none (CancelReply); asked for once more, then an apology
@@ -38,12 +44,16 @@ floor is free, all calls of one reply together. Stale: submitted, and spoken onl
 soon as the floor is free, after the answer to what the caller is just saying; a further turn makes it stale again.
 A call the caller dismisses is answered with just that.
 
+A reply that is cut is parked: if the Responder then calls `wait_for_user`, what was said was not meant for it, and the
+reply goes on. While interruptions are off, speech over a reply is answered after it.
+
 Notices wait in `notices` for a free and quiet floor on which nobody owes the caller anything.
 
     machine/    what the file is about
     --------    ---------------------------------------------------------------------------------------------
     state       all that is known at one moment; the smallest moves
-    speech      what the caller says: a cough, an interruption, noise, a turn
+    speech      what the caller says: a cough, a murmur, an interruption, noise, a piece of a turn
+    open_turn   the turn that may still go on: its pieces, its second moment, the reply prepared for it
     replies     ours: asked for, streaming, finished, refused, overdue
     playback    what was heard of them, and what of it was cut
     thinkers    calls of tools, answers in time and late, dismissals
@@ -57,17 +67,18 @@ from __future__ import annotations
 from backend.conversation import events as ev
 from backend.conversation.commands import Command
 from backend.conversation.limits import TurnLimits
-from backend.conversation.machine import connection, moves, playback, replies, silence, speech, thinkers
+from backend.conversation.machine import connection, moves, open_turn, playback, replies, silence, speech, thinkers
 from backend.conversation.machine.state import Act, Deadlines, Floor, State
 from backend.conversation.notices import Notices
-from backend.conversation.page_events import ErrorShown
+from backend.conversation.page_events import ErrorShown, InterruptionsChanged
 
 
 class TurnMachine:
     """The turn-taking of one conversation."""
 
     def __init__(self, limits: TurnLimits | None = None) -> None:
-        self._state = State(limits or TurnLimits())
+        limits = limits or TurnLimits()
+        self._state = State(limits, interruptible=limits.interruptible)
 
     def __repr__(self) -> str:
         return f"TurnMachine({self._state!r})"
@@ -82,6 +93,7 @@ class TurnMachine:
                 replies.on_audio(state, event, now)
         elif state.floor is not Floor.CLOSED:
             _dispatch(state, event, now)
+            _replay(state, now)
             replies.settle_notices(state, now)
             replies.ask_next(state, now)
         elif isinstance(event, ev.PlaybackFlushed):
@@ -98,6 +110,7 @@ class TurnMachine:
         state = self._state
         while act := _due(state, now):
             act(state, now)
+            _replay(state, now)
             replies.settle_notices(state, now)
         if state.floor is not Floor.CLOSED:
             replies.ask_next(state, now)
@@ -133,17 +146,24 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.SpeechStarted():
             speech.on_started(s, now)
         case ev.SpeechPaused(voiced_ms):
-            speech.on_voiced(s, voiced_ms, None)
+            speech.on_paused(s, voiced_ms, now)
         case ev.SpeechResumed(voiced_ms):
-            speech.on_voiced(s, voiced_ms, now)
+            speech.on_resumed(s, voiced_ms, now)
         case ev.SpeechStopped():
             speech.on_stopped(s, event, now)
+        case ev.UtteranceRead():
+            speech.on_read(s, event, now)
+        case ev.SentenceEndEstimated():
+            speech.on_sentence_end(s, event, now)
+        case ev.InterruptionsSwitched(allowed):
+            s.interruptible = allowed
+            s.publish(InterruptionsChanged(allowed))
         case ev.InputCommitted():
             speech.on_committed(s, event)
         case ev.UserTranscriptGrew(item, delta):
             speech.on_transcript_grew(s, item, delta)
         case ev.UserTranscribed(item, text):
-            speech.on_transcribed(s, item, text)
+            speech.on_transcribed(s, item, text, now)
         case ev.TextTyped(text):
             speech.on_typed(s, text, now)
         case ev.ReplyStarted():
@@ -154,16 +174,16 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             replies.on_refused(s, event, now)
         case ev.ToolCalled():
             thinkers.on_tool_called(s, event, now)
-        case ev.ThinkerFinished(call, output):
-            thinkers.on_finished(s, call, output)
+        case ev.ThinkerFinished(call, output, interruptible):
+            thinkers.on_finished(s, call, output, interruptible=interruptible)
         case ev.ThinkerFailed(call, reason):
             thinkers.on_failed(s, call, reason)
         case ev.ThinkerDismissed(call):
             thinkers.on_dismissed(s, call, now)
         case ev.LateAnswerWanted(call, output):
             thinkers.on_late_answer_wanted(s, call, output, now)
-        case ev.NoticeArrived(notice, text):
-            s.commands += s.notices.arrive(notice, text)
+        case ev.NoticeArrived(notice, text, interruptible):
+            s.commands += s.notices.arrive(notice, text, interruptible)
         case ev.NoticeWithdrawn(notice):
             s.notices.withdraw(notice)
         case ev.PlaybackStarted(item):
@@ -188,18 +208,29 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             moves.close(s, reason)
 
 
+def _replay(s: State, now: float) -> None:
+    """Handle what was deferred while the turn might have gone on."""
+    while s.replay and s.floor is not Floor.CLOSED:
+        event = s.replay.pop(0)
+        if isinstance(event, ev.ReplyAudio):
+            replies.on_audio(s, event, now)
+        else:
+            _dispatch(s, event, now)
+
+
 def _deadlines(s: State) -> Deadlines:
     """Yield everything that becomes due by itself, and what is then done; of two at once, the first one wins."""
     if s.floor is Floor.CLOSED:
         return
     yield from speech.deadlines(s)
+    yield from open_turn.deadlines(s)
     yield from moves.deadlines(s)
     if replies.next_wanted(s):
         yield s.not_before, replies.ask_next
     yield from connection.deadlines(s)
     if (due := replies.notices_due_at(s)) is not None:
         yield due, replies.begin_notices
-    if s.floor is not Floor.HELD:
+    if s.floor not in (Floor.HELD, Floor.PAUSING):
         yield from replies.deadlines(s)
     if s.floor is Floor.LISTENING:
         yield from silence.deadlines(s)

@@ -6,9 +6,10 @@ from itertools import pairwise
 
 from backend.conversation.page_events import TurnMeasured
 
-LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "played_ms")
-"""The legs in order: waiting to be sure the caller has finished; until the reply was asked for; until the provider
-began it; until its first audio; until the first frame left. They add up to `total_ms`.
+LEGS = ("hangover_ms", "commit_ms", "reply_started_ms", "first_audio_ms", "patience_ms", "played_ms")
+"""The legs in order: until the first moment, at which the turn may be over; until the reply was asked for; until the
+provider began it; until its first audio; until the turn was believed over, where that came last; until the first frame
+left. They add up to `total_ms`.
 
 Beside them stands `first_token_ms`, a part of `first_audio_ms`: from the reply's begin to its first word, or to its
 first sound where no word came before that."""
@@ -53,8 +54,8 @@ class TurnClock:
 
     def _report(self) -> TurnMeasured:
         marks = [round((mark - self._marks[0]) * 1000) for mark in self._marks]
-        legs = dict(zip(LEGS, (end - begin for begin, end in pairwise(marks)), strict=True))
-        begun, sounded = self._marks[-3], self._marks[-2]
+        hangover, commit, started, audio, patience, played = (end - begin for begin, end in pairwise(marks))
+        begun, sounded = (self._marks[LEGS.index(leg) + 1] for leg in ("reply_started_ms", "first_audio_ms"))
         token_at = sounded if self._token_at is None else self._token_at
         first_token_ms = round((token_at - begun) * 1000)
-        return TurnMeasured(self.turn, **legs, total_ms=marks[-1], first_token_ms=first_token_ms)
+        return TurnMeasured(self.turn, hangover, commit, started, audio, patience, played, marks[-1], first_token_ms)

@@ -121,7 +121,7 @@ async def test_the_admin_page_is_accessible(browser: Browser, look: dict[str, An
         session = here.registry.find((await place_call(caller))["session_id"])
         await here.registry.end(session, "idle")
         await place_call(caller)
-        here.metrics.turn_measured(TurnMeasured(1, 300, 10, 10, 90, 10, 420, 40))
+        here.metrics.turn_measured(TurnMeasured(1, 300, 10, 10, 90, 0, 10, 420, 40))
         here.metrics.thinker_finished("weather", "failed", 1.25)
         here.metrics.session_ended("idle")
         await tab.page.goto(f"{here.url}/admin")

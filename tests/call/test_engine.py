@@ -31,6 +31,7 @@ from backend.thinkers.run import ThinkerRun
 from tests.call.world import TONE, PlacedCall, placed_call, settle, think_at_once, thinkers
 from tests.support.leaks import holdings
 from tests.support.summaries import summary_of
+from tests.support.tones import loudness_db
 from tests.support.waiting import until
 
 TOOL = "route_to_thinker"
@@ -89,8 +90,20 @@ async def test_the_callers_voice_reaches_the_responder_before_it_is_committed(mo
     assert order == ["frame"] * 10 + ["CommitInput", "CreateReply"]
 
 
-async def test_the_first_frame_of_speech_holds_the_reply_at_once() -> None:
+async def test_the_first_frame_of_speech_turns_the_reply_down_at_once() -> None:
     async with placed_call() as call:
+        call.session.live_call().type_text("hello")
+        await begin_reply(call)
+        await play_out(call, 3)
+        await call.speak(1)
+        call.transport.tick(5)
+        before, ducked = call.transport.played[2], call.transport.played[7]
+        assert loudness_db(ducked) < loudness_db(before) - 12
+        assert call.told("floor")[-1] == {"floor": "held"}
+
+
+async def test_the_first_frame_of_speech_holds_the_reply_at_once_if_that_is_set() -> None:
+    async with placed_call(limits=TurnLimits(interruption_onset="hold")) as call:
         call.session.live_call().type_text("hello")
         await begin_reply(call)
         await play_out(call, 3)
@@ -101,7 +114,7 @@ async def test_the_first_frame_of_speech_holds_the_reply_at_once() -> None:
 
 
 async def test_a_cough_resumes_with_no_sample_lost() -> None:
-    async with placed_call() as call:
+    async with placed_call(limits=TurnLimits(interruption_onset="hold")) as call:
         call.session.live_call().type_text("hello")
         await begin_reply(call)
         await finish_reply(call)

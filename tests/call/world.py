@@ -13,6 +13,7 @@ from backend.call.engine import CallDependencies, CallEngine, ResponderInfo
 from backend.call.prompts import CallerBackground, brief
 from backend.conversation.commands import ResponderCommand
 from backend.conversation.limits import TurnLimits
+from backend.conversation.patience import EndpointingStyle
 from backend.errors import VoiceError
 from backend.media.endpointing import LocalEndpointing
 from backend.media.frame import Frame
@@ -183,7 +184,7 @@ async def placed_call(
         enqueue=jobs.append,
         learning=LearnerDependencies(partial(watch_profile, memory), Summaries(model, "fast", memory)),
         open_endpointing=loudness_endpointing,
-        limits=limits or TurnLimits(idle_nudge_s=0, idle_disconnect_s=0),
+        limits=limits or TurnLimits(style=EndpointingStyle.EAGER, idle_nudge_s=0, idle_disconnect_s=0),
         max_s=0,
         about=ResponderInfo("fake", "fake", offline=True),
         metrics=CallMetrics(manifest.domain for manifest in thinkers.registry.manifests),

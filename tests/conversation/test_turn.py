@@ -16,6 +16,7 @@ from backend.conversation.page_events import (
     TranscriptInterrupted,
     TurnMeasured,
 )
+from backend.conversation.patience import EndpointingStyle
 from backend.conversation.turn import TurnMachine
 
 MS = 48
@@ -26,6 +27,7 @@ class Story:
     """Tells a machine what happens and keeps what it says."""
 
     def __init__(self, **limits: Any) -> None:
+        limits.setdefault("style", EndpointingStyle.EAGER)  # what may be waited for is told in test_open_turn.py
         self.machine = TurnMachine(TurnLimits(**limits))
         self.now = 0.0
         self.said: list[Command] = []
@@ -103,11 +105,11 @@ def test_noise_shorter_than_a_word_is_no_turn() -> None:
     assert story.floor() is Floor.LISTENING
 
 
-def test_speech_onset_holds_playback_at_once() -> None:
+def test_speech_onset_turns_playback_down_at_once() -> None:
     story = Story()
     story.ask()
     story.reply()
-    assert do.HoldPlayback() in story.tell(ev.SpeechStarted())
+    assert do.DuckPlayback() in story.tell(ev.SpeechStarted())
     assert story.floor() is Floor.HELD
 
 
@@ -120,7 +122,7 @@ def test_cough_resumes_the_reply() -> None:
     story.tell(ev.SpeechPaused(150))
     assert not story.wait(0.3)
     said = story.tell(ev.SpeechStopped(150, 300))
-    assert do.ResumePlayback() in said and do.ClearInput() in said
+    assert do.UnduckPlayback() in said and do.ClearInput() in said
     assert not story.all(do.CancelReply) and not story.all(do.FlushPlayback)
     assert story.floor() is Floor.ASSISTANT
 
@@ -143,7 +145,7 @@ def test_speech_that_lasts_takes_the_floor() -> None:
     story.ask()
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyStarted("r1", request), ev.ReplyAudio("r1", "i1", bytes(2000 * MS)), ev.SpeechStarted())
-    said = story.wait(0.4)
+    said = story.wait(0.6)
     assert do.CancelReply("r1") in said and do.FlushPlayback() in said
     assert story.floor() is Floor.USER
 
@@ -153,7 +155,7 @@ def test_an_interrupted_item_is_truncated_to_what_was_heard() -> None:
     story.ask()
     story.reply(ms=2000, text="one two three four")
     story.tell(ev.SpeechStarted())
-    story.wait(0.4)
+    story.wait(0.6)
     said = story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 1000),)))
     assert do.TruncateItem("i-r1", 1000) in said
     assert do.Remember("assistant", "one two") in said
@@ -165,7 +167,7 @@ def test_an_item_nobody_heard_is_deleted_and_not_remembered() -> None:
     story.ask()
     story.reply()
     story.tell(ev.SpeechStarted())
-    story.wait(0.4)
+    story.wait(0.6)
     said = story.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 0),)))
     assert do.DeleteItem("i-r1") in said
     assert not any(isinstance(command, do.Remember) for command in said)
@@ -184,7 +186,7 @@ def test_an_item_heard_to_its_end_before_the_cut_stays_whole() -> None:
         ev.ReplyFinished("r1", "completed"),
         ev.SpeechStarted(),
     )
-    story.wait(0.4)
+    story.wait(0.6)
     said = story.tell(ev.PlaybackFlushed((ev.Heard("second", 500),)))
     assert do.Remember("assistant", "Let me see.") in said
     assert [command for command in said if isinstance(command, do.TruncateItem)] == [do.TruncateItem("second", 500)]
@@ -195,7 +197,7 @@ def test_late_audio_of_a_cancelled_reply_is_never_played() -> None:
     story.ask()
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyStarted("r1", request), ev.ReplyAudio("r1", "i1", bytes(960)), ev.SpeechStarted())
-    story.wait(0.4)
+    story.wait(0.6)
     assert story.tell(ev.ReplyAudio("r1", "i1", bytes(960)), ev.ReplyText("r1", "i1", "late")) == []
 
 
@@ -204,7 +206,7 @@ def test_the_next_reply_waits_until_the_cancelled_one_is_confirmed() -> None:
     story.ask()
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyStarted("r1", request), ev.SpeechStarted())
-    story.wait(0.4)
+    story.wait(0.6)
     story.tell(ev.SpeechPaused(400), ev.SpeechStopped(400, 300))
     assert len(story.all(do.CreateReply)) == 1
     story.tell(ev.ReplyFinished("r1", "cancelled"))
@@ -216,7 +218,7 @@ def test_a_cancellation_nobody_confirms_does_not_silence_the_call() -> None:
     story.ask()
     request = story.all(do.CreateReply)[-1].request
     story.tell(ev.ReplyStarted("r1", request), ev.SpeechStarted())
-    story.wait(0.4)
+    story.wait(0.6)
     story.tell(ev.SpeechPaused(400), ev.SpeechStopped(400, 300))
     story.wait(3)
     assert len(story.all(do.CreateReply)) == 2
@@ -287,7 +289,7 @@ def test_a_call_of_a_cancelled_reply_is_answered_at_once_and_runs_nothing() -> N
     story = Story()
     story.ask()
     story.tell(ev.ReplyStarted("r1", "answer-1"), ev.SpeechStarted())
-    story.wait(0.4)
+    story.wait(0.6)
     story.tell(ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
     assert len(story.all(do.SubmitResult)) == 1 and not story.all(do.RunThinker)
 
@@ -296,6 +298,7 @@ def test_a_stale_result_is_submitted_but_not_spoken() -> None:
     story = Story()
     story.ask()
     story.call("c1")
+    story.wait(3)
     story.ask()
     story.reply(reply="r2")
     story.tell(ev.PlaybackDrained("i-r2", 2000))
@@ -309,6 +312,7 @@ def late_answer(story: Story) -> None:
     """A Thinker answers when the caller has moved on, and the reply to the newer turn was heard."""
     story.ask()
     story.call("c1")
+    story.wait(3)
     story.ask()
     story.reply(reply="r2")
     story.tell(ev.PlaybackDrained("i-r2", 2000))
@@ -493,7 +497,7 @@ def test_typed_text_interrupts_and_is_answered() -> None:
 def test_a_lost_line_asks_again_for_the_reply_it_swallowed() -> None:
     story = Story()
     story.ask()
-    story.tell(ev.UserTranscribed("u1", "what time is it"), ev.ResponderLost("closed"))
+    story.tell(ev.InputCommitted("u1"), ev.UserTranscribed("u1", "what time is it"), ev.ResponderLost("closed"))
     assert len(story.all(do.CreateReply)) == 1
     story.tell(ev.ResponderRestored())
     assert purposes(story) == [Purpose.ANSWER, Purpose.ANSWER]
@@ -579,9 +583,12 @@ def test_the_legs_of_a_turn_add_up() -> None:
             commit_ms=0,
             reply_started_ms=100,
             first_audio_ms=200,
+            patience_ms=0,
             played_ms=20,
             total_ms=620,
             first_token_ms=150,
+            wait_ms=300,
+            reason="eager",
         )
     ]
 

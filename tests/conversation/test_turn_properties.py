@@ -9,10 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backend.conversation.limits import TurnLimits
+from backend.conversation.patience import EndpointingStyle
 from tests.conversation.world import World
 
 CONVERSATIONS_PER_EXAMPLE = 50
 ACTIONS_PER_CONVERSATION = 18
+
+
+LIMITS = TurnLimits(reader=True)
 
 
 def converse(script: bytes, limits: TurnLimits) -> None:
@@ -39,9 +43,9 @@ def converse_by_seed(seed: int) -> None:
     for _ in range(CONVERSATIONS_PER_EXAMPLE):
         script = random.randbytes(2 * ACTIONS_PER_CONVERSATION)
         try:
-            converse(script, TurnLimits())
+            converse(script, LIMITS)
         except AssertionError as error:
-            error.add_note(f"converse(bytes.fromhex({script.hex()!r}), TurnLimits())")
+            error.add_note(f"converse(bytes.fromhex({script.hex()!r}), LIMITS)")
             raise
 
 
@@ -105,7 +109,12 @@ def test_the_rules_hold_in_conversations_the_shrinker_can_shorten(script: bytes)
     st.binary(min_size=2, max_size=120),
     st.builds(
         TurnLimits,
+        style=st.sampled_from(EndpointingStyle),
+        reader=st.booleans(),
         interruption_min_ms=st.sampled_from([0, 200, 1000]),
+        interruption_onset=st.sampled_from(["duck", "hold"]),
+        interruptible=st.booleans(),
+        endpointing=st.sampled_from(["local", "local", "provider"]),
         idle_nudge_s=st.sampled_from([0, 1, 15]),
         idle_disconnect_s=st.sampled_from([0, 5, 60]),
         filler_after_s=st.sampled_from([0, 0.5, 4]),

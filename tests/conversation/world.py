@@ -15,10 +15,13 @@ from backend.conversation import events as ev
 from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.machine.state import Floor
+from backend.conversation.machine.thinkers import WAITING
 from backend.conversation.notices import HEARD_SHARE
 from backend.conversation.page_events import ThinkerChanged
 from backend.conversation.turn import TurnMachine
+from backend.conversation.utterances import UtteranceKind
 
+WORDS = ("", "hello", "what is the weather in", "in Seattle", "um", "yes", "I want to", "five five five", "no, I mean")
 MS = 48
 """Bytes of audio in a millisecond."""
 
@@ -57,7 +60,10 @@ class World:
         self.machine = TurnMachine(self.limits)
         self.now = 100.0
         self.queue: list[Queued] = []
+        self.dropped: list[Queued] = []
+        """What the last flush dropped."""
         self.held = False
+        self.ducked = False
         self.speaking = False
         self.paused = False
         self.voiced_ms = 0
@@ -78,6 +84,12 @@ class World:
         self.said: list[do.Command] = []
         self.noticed: list[str] = []
         self.told: list[str] = []
+        self.readings = 0
+        self.estimates: list[str] = []
+        self.deleted: set[str] = set()
+        self.commits = 0
+        """Pieces committed of which the provider has made no item yet."""
+        self.uncommitted_items: list[str] = []
         self.withdrawn: set[str] = set()
         self.sent_ms: Counter[str] = Counter()
         self.played_ms: Counter[str] = Counter()
@@ -127,11 +139,33 @@ class World:
                 case do.ResumePlayback():
                     assert self.held, "resumed what was not held"
                     self.held = False
+                case do.DuckPlayback():
+                    assert self.queue, "turned down what is not playing"
+                    self.ducked = True
+                case do.UnduckPlayback():
+                    assert self.ducked, "turned up what was not turned down"
+                    self.ducked = False
                 case do.FlushPlayback():
                     caused.append(ev.PlaybackFlushed(tuple(ev.Heard(q.item, q.played_ms) for q in self.queue)))
+                    self.dropped = list(self.queue)
                     self.queue.clear()
-                    self.held = False
-                case do.SubmitResult(call, _):
+                    self.held = self.ducked = False
+                case do.RestorePlayback(item, played_ms):
+                    assert not self.queue, "brought back in front of something else"
+                    assert self.machine.floor is Floor.ASSISTANT and not self.speaking, "brought back over the caller"
+                    self.queue, self.dropped = self.dropped, []
+                    if not self.queue:
+                        caused.append(ev.PlaybackDrained(item, played_ms))
+                case do.ReadUtterance():
+                    assert self.speaking and self.paused, "read what is still being said"
+                    self.readings += 1
+                case do.EstimateSentenceEnd(words):
+                    self.estimates.append(words)
+                case do.DeleteItem(item):
+                    self.deleted.add(item)
+                case do.SubmitResult(call, output):
+                    if output == WAITING:
+                        self.owed_since = None
                     assert self.online, "a result was sent down a broken line"
                     assert call in self.called, "a call nobody made was answered"
                     assert call not in self.orphans, "a call of a lost connection was answered"
@@ -145,6 +179,7 @@ class World:
                 case do.CommitInput() | do.AddUserText(_):
                     assert self.online, "the caller's turn was sent down a broken line"
                     self.owed_since = None if self.speaking else self.now
+                    self.commits += isinstance(command, do.CommitInput)
                 case do.TruncateItem(_, heard_ms):
                     assert heard_ms > 0
                 case do.NoticeDelivered(notice):
@@ -163,13 +198,20 @@ class World:
         assert not self.handed_in, "a late answer was handed in, and no reply was asked for"
         if self.machine.floor is not Floor.HELD:
             assert not self.held, f"left on hold with the floor {self.machine.floor}"
+            assert not self.ducked, f"left turned down with the floor {self.machine.floor}"
+        if self.machine.floor is Floor.PAUSING:
+            assert not self.queue, "something sounds though the caller may go on"
         if self.machine.floor is Floor.CLOSED:
             assert self.closed
         assert self.closed is None or self.machine.deadline() is None, "a closed call still has deadlines"
 
     def _create(self, purpose: Purpose, request: str) -> None:
         assert self.online, "a reply was asked of a broken line"
-        assert self.machine.floor in (Floor.LISTENING, Floor.ASSISTANT), "a reply was asked for over the caller"
+        if self.machine.floor is Floor.PAUSING:
+            assert purpose is Purpose.ANSWER, "something else than the answer was prepared"
+            assert not self.speaking, "a reply was prepared while the caller speaks"
+        else:
+            assert self.machine.floor in (Floor.LISTENING, Floor.ASSISTANT), "a reply was asked for over the caller"
         live = [r for r in self.replies if r.request and r.state != "done" and not r.cancelled]
         assert not live, f"two replies overlap: {live}"
         if purpose is Purpose.NOTICE:
@@ -208,7 +250,8 @@ class World:
                 known.cancelled = True
 
     def _enqueue(self, item: str, ms: int) -> None:
-        assert self.machine.floor is not Floor.USER, "something was queued while the caller has the floor"
+        floors = (Floor.USER, Floor.PAUSING)
+        assert self.machine.floor not in floors, "something was queued while the caller has the floor"
         self.sent_ms[item] += ms
         if self.queue and self.queue[-1].item == item:
             self.queue[-1].left_ms += ms
@@ -307,8 +350,39 @@ class World:
         self.tell(ev.TextTyped("and tomorrow?"))
 
     def transcribe(self, amount: int) -> None:
-        self.tell(ev.InputCommitted(f"user-{amount}"))
-        self.tell(ev.UserTranscribed(f"user-{amount}", "hello" if amount % 3 else ""))
+        """The provider makes items of the pieces, and transcribes one; now and then it makes one unasked."""
+        if not self.online:
+            return
+        if self.commits:
+            self.commits -= 1
+            self.uncommitted_items.append(f"user-{len(self.said)}")
+            self.tell(ev.InputCommitted(self.uncommitted_items[-1]))
+        if self.uncommitted_items and amount % 5:
+            self.tell(ev.UserTranscribed(self.uncommitted_items.pop(0), WORDS[amount % len(WORDS)]))
+        elif not amount % 11:
+            self.tell(ev.InputCommitted(f"user-{amount}"))
+            self.tell(ev.UserTranscribed(f"user-{amount}", "hello" if amount % 3 else ""))
+
+    def read(self, amount: int) -> None:
+        """The reader answers, perhaps too late or with nothing; or tells how likely a sentence ends."""
+        if self.readings:
+            self.readings -= 1
+            kind = (*UtteranceKind, None)[amount % 6]
+            self.tell(ev.UtteranceRead(kind, "yeah" if kind else ""))
+        elif self.estimates:
+            self.tell(ev.SentenceEndEstimated(self.estimates.pop(), -0.5 - amount % 3))
+
+    def switch_interruptions(self, amount: int) -> None:
+        if amount % 4 == 0:
+            self.tell(ev.InterruptionsSwitched(bool(amount % 8)))
+
+    def stay_silent(self, amount: int) -> None:
+        reply = self._streaming()
+        if reply:
+            reply.calls += 1
+            call = f"call-{reply.id}-{reply.calls}"
+            self.called.add(call)
+            self.tell(ev.ToolCalled(reply.id, call, do.WAIT_FOR_USER, "{}"))
 
     def start_reply(self, amount: int) -> None:
         for reply in self.replies:
@@ -517,4 +591,9 @@ ACTIONS: tuple[Callable[[World, int], None], ...] = (
     World.want_late_answer,
     World.notice,
     World.withdraw,
+    World.read,
+    World.transcribe,
+    World.stay_silent,
+    World.switch_interruptions,
+    World.pause,
 )

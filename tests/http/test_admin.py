@@ -85,7 +85,7 @@ async def test_sessions_are_shown_without_their_words_or_owners(tmp_path: Path) 
 async def test_latencies_thinkers_and_faults_are_counted(tmp_path: Path) -> None:
     async with admin_world(tmp_path) as here, here.browser() as browser:
         for total in (400, 500, 2_000):
-            here.metrics.turn_measured(TurnMeasured(1, 300, 1, 2, 3, 4, total, 1))
+            here.metrics.turn_measured(TurnMeasured(1, 300, 1, 2, 3, 0, 4, total, 1))
         here.metrics.thinker_finished("weather", "complete", 0.5)
         here.metrics.thinker_finished("weather", "failed", 1.5)
         here.metrics.session_ended("idle")

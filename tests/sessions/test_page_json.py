@@ -92,7 +92,7 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
     ),
     (PlaybackFinished("a1", 1200), "audio_playback_finished", {"item_id": "a1", "played_ms": 1200}),
     (
-        TurnMeasured(1, 300, 1, 50, 100, 20, 471, 60),
+        TurnMeasured(1, 300, 1, 50, 100, 0, 20, 471, 60),
         "turn_metrics",
         {
             "turn": 1,
@@ -100,9 +100,14 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
             "commit_ms": 1,
             "reply_started_ms": 50,
             "first_audio_ms": 100,
+            "patience_ms": 0,
             "played_ms": 20,
             "total_ms": 471,
             "first_token_ms": 60,
+            "wait_ms": 0,
+            "reason": "",
+            "pieces": 1,
+            "discarded": 0,
         },
     ),
     (IdleNudged(15), "session_idle_nudge", {"idle_s": 15}),

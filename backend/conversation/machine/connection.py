@@ -8,6 +8,7 @@ from backend.conversation import commands as do
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.moves import apologise, finish_items, leave, play_clip, release_hold
+from backend.conversation.machine.open_turn import close_turn
 from backend.conversation.machine.playback import heard_out
 from backend.conversation.machine.replies import want_again
 from backend.conversation.machine.state import Deadlines, Floor, State
@@ -21,6 +22,8 @@ def on_lost(s: State, now: float) -> None:
     s.lost_at = now
     s.moment_said = False
     s.publish(page.ErrorShown("The connection to the Responder broke.", "Reconnecting; the call goes on."))
+    if s.floor is Floor.PAUSING:
+        _forget_prepared(s, now)
     broken_off = finish_items(s)
     for call in s.calls.entries.values():
         call.orphaned = True
@@ -30,8 +33,9 @@ def on_lost(s: State, now: float) -> None:
         s.utterance = None
         release_hold(s)
         s.missed = True
-    elif s.utterance or (s.untranscribed and Purpose.ANSWER in s.wanted):
+    elif s.utterance or (s.words and not s.words[-1].complete and Purpose.ANSWER in s.wanted):
         s.missed = True
+    s.parked = None
     if not s.playing:
         heard_out(s, now)
 
@@ -79,6 +83,13 @@ def deadlines(s: State) -> Deadlines:
     """Yield when a caller who waits for an answer is told that it takes a moment."""
     if s.lost_at is not None and not s.moment_said and s.owed_since is not None:
         yield s.lost_at + s.limits.moment_after_s, _say_moment
+
+
+def _forget_prepared(s: State, now: float) -> None:
+    """Take the turn for over: what was prepared for it is gone with the connection."""
+    if s.open:
+        s.open.deferred.clear()
+    close_turn(s, now)
 
 
 def _save_reply(s: State, broken_off: list[SpokenItem]) -> None:

@@ -1,19 +1,37 @@
-"""The moves that several parts of the machine share: stop a reply, resume it, play a clip, say goodbye, hang up."""
+"""The moves that several parts of the machine share: hold a reply, stop it, play a clip, say goodbye, hang up."""
 
 from __future__ import annotations
 
 from backend.conversation import commands as do
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip
-from backend.conversation.machine.state import IDLE, Deadlines, Floor, Phase, State
+from backend.conversation.machine.state import IDLE, Deadlines, Floor, Parked, Phase, State
 from backend.conversation.spoken import SpokenItem
 
+MAX_UNTRANSCRIBED = 4
+"""Turns whose words are still waited for; those of older ones are given up."""
 
-def stop_reply(s: State, now: float) -> None:
-    """Stop the reply that is being spoken, and drop all that were wanted."""
+
+def hold(s: State) -> None:
+    """Turn down what is playing, or hold it back if it has not begun, until it is clear what the voice wants."""
+    s.pass_floor(Floor.HELD)
+    s.ducked = s.playing and s.owed_since is None and s.limits.interruption_onset == "duck"
+    s.commands.append(do.DuckPlayback() if s.ducked else do.HoldPlayback())
+
+
+def release_hold(s: State) -> None:
+    """Resume playback as it was: it was only a cough, or a murmur."""
+    s.commands.append(do.UnduckPlayback() if s.ducked else do.ResumePlayback())
+    s.pass_floor(Floor.ASSISTANT if s.playing else Floor.LISTENING)
+
+
+def stop_reply(s: State, now: float, *, park: bool = False) -> None:
+    """Stop the reply that is being spoken, and drop all that were wanted; what is parked can be brought back."""
     s.wanted.clear()
+    cut_short = s.reply is not None and s.reply.wanted
     cancel_reply(s, now)
-    s.playing = False
+    s.playing = s.reading_out = False
+    s.parked = Parked(cut_short) if park else None
     s.commands.append(do.FlushPlayback())
 
 
@@ -26,10 +44,28 @@ def cancel_reply(s: State, now: float) -> None:
         reply.since = now
 
 
-def release_hold(s: State) -> None:
-    """Resume playback exactly where it was held: it was only a cough."""
-    s.commands.append(do.ResumePlayback())
-    s.pass_floor(Floor.ASSISTANT if s.playing else Floor.LISTENING)
+def forget_input(s: State) -> None:
+    """Discard the audio sent since the last commit; a provider that endpoints commits it all the same."""
+    s.missed = False
+    if s.limits.endpointing == "local":
+        s.commands.append(do.ClearInput())
+    else:
+        s.discard_commit = True
+
+
+def settle_words(s: State) -> None:
+    """Show and remember the words of turns that are over, as far as they are transcribed."""
+    for words in s.words:
+        if not words.over or not words.items or not words.complete:
+            continue
+        fresh = " ".join(text for text in list(words.items.values())[words.remembered :] if text)
+        if words.remembered < len(words.items):
+            s.publish(page.TranscriptCompleted("user", words.id, words.text))
+        words.remembered = len(words.items)
+        if fresh:
+            s.commands.append(do.Remember("user", fresh))
+    s.words = [words for words in s.words[:-1] if not (words.over and words.complete)] + s.words[-1:]
+    del s.words[:-MAX_UNTRANSCRIBED]
 
 
 def finish_items(s: State) -> list[SpokenItem]:
@@ -59,6 +95,9 @@ def play_clip(s: State, clip: Clip) -> None:
 def close(s: State, reason: str) -> None:
     """Hang up, and cancel everything that is under way."""
     s.pass_floor(Floor.CLOSED)
+    for words in s.words:
+        words.over = True
+    settle_words(s)
     s.wanted.clear()
     s.asked_for.clear()
     if s.reply and s.reply.wanted:

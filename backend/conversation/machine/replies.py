@@ -7,12 +7,18 @@ from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Clip, Purpose
 from backend.conversation.machine.moves import apologise, cancel_reply, finish_items, play_clip
+from backend.conversation.machine.open_turn import defer, may_prepare, report_discarded
 from backend.conversation.machine.playback import heard_out
 from backend.conversation.machine.state import Deadlines, Floor, Phase, Reply, State, ToolCallState
 from backend.conversation.machine.thinkers import hand_in_asked_for
 
-ALLOWED = {Floor.LISTENING: tuple(Purpose), Floor.ASSISTANT: (Purpose.ANSWER, Purpose.RESULT)}
-"""The purposes that may be asked for by floor, most urgent first. Speech of ours may queue behind speech of ours."""
+ALLOWED = {
+    Floor.LISTENING: tuple(Purpose),
+    Floor.ASSISTANT: (Purpose.ANSWER, Purpose.RESULT),
+    Floor.PAUSING: (Purpose.ANSWER,),
+}
+"""The purposes that may be asked for by floor, most urgent first. Speech of ours may queue behind speech of ours, and
+an answer is prepared while the caller may still go on."""
 ACTIVE_REPLY = "conversation_already_has_active_response"
 """The provider's code for a second reply at once."""
 MAX_REFUSALS = 20
@@ -26,6 +32,8 @@ def next_wanted(s: State) -> Purpose | None:
     if not s.wanted or s.reply is not None or s.lost_at is not None:
         return None
     allowed = ALLOWED.get(s.floor, ())
+    if s.floor is Floor.PAUSING and not may_prepare(s):
+        return None
     if s.leaving:
         allowed = (Purpose.GOODBYE,) if s.floor is Floor.LISTENING else ()
     return next((purpose for purpose in allowed if purpose in s.wanted), None)
@@ -47,10 +55,14 @@ def ask_next(s: State, now: float) -> None:
     if purpose in (Purpose.ANSWER, Purpose.RESULT):
         s.wanted.pop(Purpose.RESULT, None)
         s.calls.move_answered(ToolCallState.SETTLED)
+    if purpose is Purpose.ANSWER:
+        s.calls.supersede(s.turn)
     if purpose is Purpose.RESULT:
         hand_in_asked_for(s)
     s.requests += 1
     s.reply = Reply(f"{purpose}-{s.requests}", purpose, attempt, now)
+    if purpose in (Purpose.ANSWER, Purpose.RESULT):
+        s.reply.interruptible, s.must_hear = not s.must_hear, False
     s.commands.append(do.CreateReply(purpose, s.reply.request))
     s.clock.reach("commit_ms", now)
 
@@ -71,14 +83,19 @@ def on_started(s: State, event: ev.ReplyStarted, now: float) -> None:
 
 
 def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
-    """Play sound of the reply in flight; drop that of any other."""
+    """Play sound of the reply in flight; drop that of any other, and keep back that of one that is prepared."""
+    if s.floor is Floor.PAUSING and defer(s, event, now):
+        return
     reply = s.streaming(event.reply)
     if reply is None or not event.pcm:
         return
     if not reply.sounded:
         reply.sounded = True
+        s.parked = None
+        s.reading_out = not reply.interruptible
         s.commands += s.notices.sounded(reply.request)
         s.clock.reach("first_audio_ms", now)
+        s.clock.reach("patience_ms", now)
     reply.since = now
     s.items.get(event.item, reply.purpose).audio_bytes += len(event.pcm)
     s.playing = True
@@ -89,6 +106,8 @@ def on_audio(s: State, event: ev.ReplyAudio, now: float) -> None:
 
 def on_text(s: State, event: ev.ReplyText, now: float) -> None:
     """Show words of the reply in flight; drop those of any other."""
+    if defer(s, event, now):
+        return
     reply = s.streaming(event.reply)
     if reply is None:
         return
@@ -99,11 +118,15 @@ def on_text(s: State, event: ev.ReplyText, now: float) -> None:
 
 def on_finished(s: State, event: ev.ReplyFinished, now: float) -> None:
     """Note that the provider has sent all of a reply; one that came to nothing is retried."""
+    if defer(s, event, now):
+        return
     reply = s.reply
     if reply is None or reply.id != event.reply:
         return
     s.reply = None
     if reply.phase is Phase.CANCELLING:
+        if reply.discarded:
+            report_discarded(s, event)
         return
     finish_items(s)
     if event.status == "completed":
@@ -185,7 +208,7 @@ def _came_to_nothing(s: State, reply: Reply, why: str, now: float) -> None:
 
 def notices_due_at(s: State) -> float | None:
     """Return when notices may be spoken; None while something else comes first, or none wait."""
-    if not s.notices.waiting or not s.opened or s.floor is not Floor.LISTENING:
+    if not s.notices.waiting or not s.opened or s.floor is not Floor.LISTENING or s.utterance:
         return None
     busy = s.reply or s.playing or s.wanted or s.leaving or s.calls.running(s.turn)
     if busy or s.owed_since is not None or s.lost_at is not None:
@@ -202,6 +225,7 @@ def begin_notices(s: State, now: float) -> None:
     s.requests += 1
     s.reply = Reply(f"{Purpose.NOTICE}-{s.requests}", Purpose.NOTICE, 1, now)
     notes, hint = s.notices.begin(s.reply.request)
+    s.reply.interruptible = s.notices.interruptible
     s.commands += [*notes, do.CreateReply(Purpose.NOTICE, s.reply.request, hint)]
     s.clock.drop()  # what it sounds like is no part of a turn
 

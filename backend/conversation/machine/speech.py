@@ -1,4 +1,4 @@
-"""The caller's speech and typed words: each may be a cough, an interruption, noise or a turn."""
+"""The caller's speech and typed words: each may be a cough, a murmur, an interruption, noise, or a piece of a turn."""
 
 from __future__ import annotations
 
@@ -7,48 +7,221 @@ from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.machine.connection import admit_missing, send_typed
-from backend.conversation.machine.moves import release_hold, stop_reply
-from backend.conversation.machine.state import IDLE, Deadlines, Floor, State, Utterance
+from backend.conversation.machine.moves import forget_input, hold, release_hold, settle_words, stop_reply
+from backend.conversation.machine.open_turn import (
+    NOT_WORDS,
+    assess,
+    can_reopen,
+    close_turn,
+    commit_piece,
+    discard_prepared,
+    is_early,
+    note_pause,
+    only_hesitated,
+    open_turn,
+    reassess,
+    reopen,
+)
+from backend.conversation.machine.state import IDLE, Deadlines, Floor, State, TurnWords, Utterance
 from backend.conversation.machine.thinkers import overtake
+from backend.conversation.utterances import UtteranceKind
+
+READABLE_MS = 1200
+"""Speech longer than this is not a short utterance, and is not read."""
+MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
+"""What a listener utters without wanting the floor."""
+READ_WITHIN_S = 0.06
+"""The time a reading may take before a piece is committed without it."""
+FRAME_S = 0.02
+"""A pause is reported with its first silent frame."""
+
+
+# --- the voice ------------------------------------------------------------------------------------------
 
 
 def on_started(s: State, now: float) -> None:
-    """Hold what is being played until it is clear whether the voice takes the floor."""
-    if s.floor not in (Floor.LISTENING, Floor.ASSISTANT) or s.leaving not in (None, IDLE):
+    """Turn down or hold what is being played until it is clear whether the voice takes the floor."""
+    if s.floor not in (Floor.LISTENING, Floor.ASSISTANT, Floor.PAUSING) or s.leaving not in (None, IDLE):
         return
     s.utterance = Utterance(now)
+    if s.floor is Floor.PAUSING or (s.floor is Floor.ASSISTANT and not s.may_interrupt):
+        return
     if not s.something_to_interrupt:
+        open_turn(s)
         s.pass_floor(Floor.USER)
         return
-    s.pass_floor(Floor.HELD)
-    s.commands.append(do.HoldPlayback())
+    hold(s)
     if s.limits.interruption_min_ms == 0:
         _take_over(s, now)
 
 
-def on_voiced(s: State, voiced_ms: int, since: float | None) -> None:
-    """Note how long the voice has sounded, and since when it goes on; None: it fell silent, perhaps for a breath."""
+def on_paused(s: State, voiced_ms: int, now: float) -> None:
+    """Note how long the voice has sounded: it fell silent, perhaps for a breath."""
     if s.utterance:
-        s.utterance = Utterance(since, voiced_ms)
+        s.utterance.running_since = None
+        s.utterance.voiced_ms = voiced_ms
+        s.utterance.paused_at = now
+        s.utterance.asked_to_read = False
+    if s.floor is Floor.USER and s.open:
+        s.open.quiet_since = now - FRAME_S
+
+
+def on_resumed(s: State, voiced_ms: int, now: float) -> None:
+    """Note that the voice goes on, and since when."""
+    if s.utterance is None:
+        return
+    s.utterance.running_since = now
+    s.utterance.voiced_ms = voiced_ms
+    s.utterance.paused_at = None
+    if s.floor is Floor.USER and s.open:
+        note_pause(s, now)
+        s.open.uncommitted = True
+        s.open.reading = None
+    elif s.floor is Floor.ASSISTANT and s.may_interrupt:
+        hold(s)
 
 
 def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """Decide what the speech was: a cough, noise, or the end of a turn."""
-    if s.floor not in (Floor.USER, Floor.HELD):
+    """Decide what the speech was: a cough, a murmur, noise, or a piece of a turn."""
+    utterance, s.utterance = s.utterance, None
+    if s.floor is Floor.CLOSED or (utterance is None and s.floor not in (Floor.USER, Floor.HELD)):
         return
-    s.utterance = None
     s.last_voice_at = now
-    if s.floor is Floor.HELD:
-        if event.voiced_ms < s.limits.interruption_min_ms:
-            _forget_input(s)
-            release_hold(s)
-            return
+    counted_ms = event.voiced_ms - (utterance.murmured_ms if utterance else 0)
+    match s.floor:
+        case Floor.USER:
+            if event.voiced_ms < s.limits.turn_min_ms and not (s.open and s.open.begun):
+                forget_input(s)
+                s.open = None
+                s.pass_floor(Floor.LISTENING)
+            else:
+                _end_piece(s, event, now)
+        case Floor.HELD:
+            if counted_ms < s.limits.interruption_min_ms and counted_ms < s.limits.cough_max_ms:
+                forget_input(s)
+                release_hold(s)
+            else:
+                _take_over(s, now)
+                _end_piece(s, event, now)
+        case Floor.ASSISTANT if not s.may_interrupt and counted_ms >= s.limits.cough_max_ms:
+            open_turn(s)  # it is answered after what must be heard to its end
+            _end_piece(s, event, now)
+        case _:
+            forget_input(s)
+
+
+def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
+    """Decide by what was read: a murmur brings the reply back, anything else takes the floor."""
+    utterance = s.utterance
+    if s.floor is Floor.PAUSING and s.open and utterance is None and s.open.pieces <= 1:
+        s.open.reading = event
+        reassess(s, now)
+    if utterance is None or utterance.paused_at is None:
+        return  # the voice goes on: what was read is not all of it
+    utterance.reading = event
+    if s.floor is Floor.USER and s.open:
+        s.open.reading = event
+    elif s.floor is Floor.HELD and event.kind in MURMURS:
+        utterance.murmured_ms = utterance.voiced_ms
+        s.publish(page.MurmurHeard(event.kind or "", event.words))
+        release_hold(s)
+    elif s.floor is Floor.HELD and event.kind is not None:
         _take_over(s, now)
-    if event.voiced_ms < s.limits.turn_min_ms:
-        _forget_input(s)
-        s.pass_floor(Floor.LISTENING)
+
+
+def deadlines(s: State) -> Deadlines:
+    """Yield when a voice that keeps on takes the floor or goes on with the turn, and what is done in its pauses."""
+    utterance, limits = s.utterance, s.limits
+    if utterance is None:
         return
-    _end_turn(s, event, now)
+    if s.floor is Floor.HELD:
+        needed_ms = limits.interruption_min_ms if s.playing else min(limits.cough_max_ms, limits.interruption_min_ms)
+        taken_over_at = utterance.reaches(needed_ms)
+        if taken_over_at is not None:
+            yield taken_over_at, _take_over
+    elif s.floor is Floor.PAUSING:
+        resumed_at = utterance.reaches(limits.turn_min_ms)
+        if resumed_at is not None:
+            yield resumed_at, reopen
+    if utterance.paused_at is None or s.floor not in (Floor.HELD, Floor.USER):
+        return
+    read = _is_readable(s, utterance)
+    if read and not utterance.asked_to_read:
+        yield utterance.paused_at + limits.read_after_ms / 1000 - FRAME_S, _read
+    if s.floor is Floor.USER and s.open and s.open.uncommitted and is_early(s):
+        waits_for_reading = read and s.open.pieces == 0 and utterance.reading is None
+        needs_no_commit = utterance.reading is not None and utterance.reading.kind in NOT_WORDS
+        if utterance.voiced_ms >= limits.turn_min_ms and not needs_no_commit:
+            after_s = limits.commit_after_ms / 1000 - FRAME_S
+            if waits_for_reading:
+                after_s = max(after_s, limits.read_after_ms / 1000 - FRAME_S + READ_WITHIN_S)
+            yield utterance.paused_at + after_s, lambda s, _: commit_piece(s)
+
+
+def _is_readable(s: State, utterance: Utterance) -> bool:
+    voiced_ms = utterance.voiced_ms - utterance.murmured_ms
+    return s.limits.reader and s.limits.turn_min_ms <= voiced_ms <= READABLE_MS
+
+
+def _read(s: State, now: float) -> None:
+    if s.utterance:
+        s.utterance.asked_to_read = True
+        s.utterance.reading = None
+        s.commands.append(do.ReadUtterance())
+
+
+def _take_over(s: State, now: float) -> None:
+    """Give the caller the floor: the reply is cancelled and thrown away, or had not sounded yet and is forgotten."""
+    if s.leaving == IDLE:
+        s.leaving = None
+    if can_reopen(s, now):
+        reopen(s, now)
+        return
+    stop_reply(s, now, park=True)
+    turn = open_turn(s)
+    if s.utterance:
+        turn.quiet_since, turn.reading = s.utterance.paused_at or 0.0, s.utterance.reading
+    s.pass_floor(Floor.USER)
+
+
+def _end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
+    """End an utterance: the first moment of the turn, which may be over."""
+    turn = s.open or open_turn(s)
+    turn.voiced_ms += event.voiced_ms
+    turn.quiet_since = now - event.hangover_ms / 1000
+    if s.missed or s.lost_at is not None:
+        s.missed = True
+        s.open = None
+        s.pass_floor(Floor.LISTENING)
+        _begin_turn(s, now, event.hangover_ms)
+        admit_missing(s, now)
+        return
+    if only_hesitated(turn):
+        assess(s, now)
+        s.pass_floor(Floor.PAUSING)
+        return
+    commit_piece(s)
+    if turn.begun:
+        s.owed_since = now
+        s.note_caller(now)
+        s.clock.begin(s.turn, now, event.hangover_ms)
+    else:
+        turn.begun = True
+        _begin_turn(s, now, event.hangover_ms)
+    s.want(Purpose.ANSWER)
+    assess(s, now)
+    if s.floor is Floor.ASSISTANT:
+        turn.over_at = now
+    if turn.over_at <= now:
+        floor = s.floor
+        close_turn(s, now)
+        if floor is Floor.ASSISTANT:
+            s.pass_floor(floor)
+    else:
+        s.pass_floor(Floor.PAUSING)
+
+
+# --- its words ------------------------------------------------------------------------------------------
 
 
 def on_committed(s: State, event: ev.InputCommitted) -> None:
@@ -58,75 +231,78 @@ def on_committed(s: State, event: ev.InputCommitted) -> None:
         s.discarded = event.item
         s.commands.append(do.DeleteItem(event.item))
         return
-    s.publish(page.UserItemAdded(event.item, event.previous))
+    words = next((words for words in s.words if len(words.items) < words.pieces), None)
+    if words is None:
+        s.publish(page.UserItemAdded(event.item, event.previous))
+        return
+    if not words.items:
+        s.publish(page.UserItemAdded(event.item, event.previous))
+    words.items[event.item] = None
 
 
 def on_transcript_grew(s: State, item: str, delta: str) -> None:
     """Show more words of an item of the caller's."""
-    if item != s.discarded:
-        s.publish(page.TranscriptDelta("user", item, delta))
-
-
-def on_transcribed(s: State, item: str, text: str) -> None:
-    """Show and remember the whole transcript of an item of the caller's."""
     if item == s.discarded:
         return
-    s.untranscribed = False
-    s.publish(page.TranscriptCompleted("user", item, text.strip()))
-    if text.strip():
-        s.commands.append(do.Remember("user", text.strip()))
+    words = _words_of(s, item)
+    if words is None:
+        s.publish(page.TranscriptDelta("user", item, delta))
+        return
+    if item not in words.shown and item != words.id:
+        delta = f" {delta}"
+    words.shown.add(item)
+    s.publish(page.TranscriptDelta("user", words.id, delta))
+
+
+def on_transcribed(s: State, item: str, text: str, now: float) -> None:
+    """Note the whole transcript of an item; once the turn is over, show and remember its words."""
+    if item == s.discarded:
+        return
+    words = _words_of(s, item)
+    text = text.strip()
+    if words is None:
+        s.publish(page.TranscriptCompleted("user", item, text))
+        if text:
+            s.commands.append(do.Remember("user", text))
+        return
+    words.items[item] = text
+    if words.over:
+        settle_words(s)
+        return
+    if text and item not in words.shown:
+        on_transcript_grew(s, item, text)
+    if words.complete and words.text and s.limits.reader:
+        s.commands.append(do.EstimateSentenceEnd(words.text))
+    reassess(s, now)
+
+
+def on_sentence_end(s: State, event: ev.SentenceEndEstimated, now: float) -> None:
+    """Note how likely a sentence ends after the words known so far."""
+    if s.open and s.words and s.words[-1].text == event.words:
+        s.open.sentence_end = event.log10
+        reassess(s, now)
+
+
+def _words_of(s: State, item: str) -> TurnWords | None:
+    return next((words for words in s.words if item in words.items), None)
 
 
 def on_typed(s: State, text: str, now: float) -> None:
     """Treat typed words as a turn at once, whoever has the floor."""
+    if s.floor is Floor.PAUSING:
+        discard_prepared(s, now)
     if s.floor is Floor.HELD or s.something_to_interrupt:
         stop_reply(s, now)
     if s.floor is Floor.HELD:
+        open_turn(s)
         s.pass_floor(Floor.USER)
+    elif s.floor is Floor.PAUSING:
+        close_turn(s, now)
     elif s.floor is Floor.ASSISTANT:
         s.pass_floor(Floor.LISTENING)
     _begin_turn(s, now, 0)
-    s.untranscribed = False
     s.publish(page.TranscriptCompleted("user", f"typed-{s.turn}", text))
     send_typed(s, text)
-    s.want(Purpose.ANSWER)
-
-
-def deadlines(s: State) -> Deadlines:
-    """Yield when a voice that keeps on takes the floor."""
-    if s.floor is Floor.HELD and s.utterance:
-        taken_over_at = s.utterance.reaches(s.limits.interruption_min_ms)
-        if taken_over_at is not None:
-            yield taken_over_at, _take_over
-
-
-def _take_over(s: State, now: float) -> None:
-    """Give the caller the floor: the reply is cancelled and thrown away."""
-    if s.leaving == IDLE:
-        s.leaving = None
-    stop_reply(s, now)
-    s.pass_floor(Floor.USER)
-
-
-def _forget_input(s: State) -> None:
-    """Discard the audio sent since the last commit; a provider that endpoints commits it all the same."""
-    s.missed = False
-    if s.limits.endpointing == "local":
-        s.commands.append(do.ClearInput())
-    else:
-        s.discard_commit = True
-
-
-def _end_turn(s: State, event: ev.SpeechStopped, now: float) -> None:
-    s.pass_floor(Floor.LISTENING)
-    _begin_turn(s, now, event.hangover_ms)
-    if s.missed or s.lost_at is not None:
-        s.missed = True
-        admit_missing(s, now)
-        return
-    s.untranscribed = True
-    if s.limits.endpointing == "local":
-        s.commands.append(do.CommitInput())
     s.want(Purpose.ANSWER)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from backend.conversation.commands import Command, Publish, Purpose
+from backend.conversation.events import Event, UtteranceRead
 from backend.conversation.limits import TurnLimits
 from backend.conversation.notices import Notices
 from backend.conversation.page_events import FloorChanged, PageEvent
-from backend.conversation.spoken import SpokenItems
+from backend.conversation.spoken import SpokenItem, SpokenItems
 from backend.conversation.turn_clock import TurnClock
 
 IDLE = "idle"
@@ -22,6 +24,8 @@ class Floor(StrEnum):
 
     LISTENING = "listening"
     USER = "user"
+    PAUSING = "pausing"
+    """The caller has paused, and the turn may be over: a reply is prepared, and nothing sounds."""
     ASSISTANT = "assistant"
     HELD = "held"
     CLOSED = "closed"
@@ -47,6 +51,9 @@ class Reply:
     id: str | None = None
     sounded: bool = False
     called: bool = False
+    interruptible: bool = True
+    discarded: bool = False
+    """Prepared in a pause, and thrown away because the caller went on."""
 
     @property
     def wanted(self) -> bool:
@@ -54,7 +61,7 @@ class Reply:
         return self.phase is not Phase.CANCELLING
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Utterance:
     """One stretch of the caller's speech; only voiced time counts, and a pause within the hangover does not end it."""
 
@@ -62,12 +69,89 @@ class Utterance:
     """The moment the voice last began; None while it is paused."""
     voiced_ms: int = 0
     """The speech before that."""
+    paused_at: float | None = None
+    """The moment the voice fell silent; None while it sounds."""
+    asked_to_read: bool = False
+    """The reader was asked what was said before this pause."""
+    reading: UtteranceRead | None = None
+    """Its answer."""
+    murmured_ms: int = 0
+    """The speech that was read as a murmur: it does not count towards an interruption."""
 
     def reaches(self, needed_ms: int) -> float | None:
-        """Return when it will have lasted `needed_ms` if it keeps on; None while it is paused."""
+        """Return when it will have lasted `needed_ms`, murmurs aside, if it keeps on; None while it is paused."""
         if self.running_since is None:
             return None
-        return self.running_since + max(0, needed_ms - self.voiced_ms) / 1000
+        return self.running_since + max(0, needed_ms + self.murmured_ms - self.voiced_ms) / 1000
+
+
+@dataclass(slots=True)
+class OpenTurn:
+    """The caller's spoken turn, from its first sound until the first sound of its answer: it may still go on."""
+
+    begun: bool = False
+    """The first moment has passed at least once: the turn has its number."""
+    uncommitted: bool = True
+    """Something was said that is not committed yet."""
+    pieces: int = 0
+    """The pieces committed."""
+    voiced_ms: int = 0
+    quiet_since: float = 0.0
+    """The moment of the caller's last sound."""
+    over_at: float = 0.0
+    """The second moment, at which the turn is believed over, while the floor is PAUSING."""
+    wait_ms: int = 0
+    reason: str = ""
+    reading: UtteranceRead | None = None
+    """What was read of a turn that is one short utterance."""
+    sentence_end: float | None = None
+    """The log10 probability of a sentence's end after its words."""
+    deferred: list[Event] = field(default_factory=list)
+    """What the prepared reply has sent."""
+    deferred_bytes: int = 0
+    discarded: int = 0
+    """Replies prepared in its pauses and thrown away."""
+
+
+@dataclass(slots=True)
+class TurnWords:
+    """The words of one spoken turn, of which the provider makes an item for each piece."""
+
+    pieces: int = 0
+    """The pieces committed."""
+    items: dict[str, str | None] = field(default_factory=dict)
+    """Each item's transcript, in order; None until it is there."""
+    shown: set[str] = field(default_factory=set)
+    """Items of which words were shown as they came."""
+    over: bool = False
+    """The turn is believed over: no piece will follow."""
+    remembered: int = 0
+    """The items whose words were shown and remembered."""
+
+    @property
+    def id(self) -> str:
+        """The item under which the turn is shown: its first."""
+        return next(iter(self.items))
+
+    @property
+    def text(self) -> str:
+        """The words known so far."""
+        return " ".join(text for text in self.items.values() if text)
+
+    @property
+    def complete(self) -> bool:
+        """True once every piece is transcribed."""
+        return len(self.items) >= self.pieces and None not in self.items.values()
+
+
+@dataclass(slots=True)
+class Parked:
+    """A reply that the caller cut, as long as it can be brought back."""
+
+    cut_short: bool
+    """The provider had not sent all of it."""
+    items: list[SpokenItem] = field(default_factory=list)
+    """What was not heard of it."""
 
 
 class ToolCallState(StrEnum):
@@ -130,6 +214,11 @@ class ToolCallLedger:
         """Return the calls still worked on, of one turn or of all."""
         return [c for c in self.entries.values() if c.state is ToolCallState.RUNNING and turn in (None, c.turn)]
 
+    def supersede(self, turn: int) -> None:
+        """Count the running calls of `turn` as an earlier one's: the caller went on, and all is answered together."""
+        for entry in self.running(turn):
+            entry.turn = turn - 1
+
     def states_of(self, group: str) -> set[ToolCallState]:
         """Return the states of all calls of that reply."""
         return {entry.state for entry in self.entries.values() if entry.group == group}
@@ -162,8 +251,17 @@ class State:
     # what the caller says
     utterance: Utterance | None = None
     last_voice_at: float = 0.0
-    untranscribed: bool = False
-    """A spoken turn is committed, and its words are not known yet."""
+    open: OpenTurn | None = None
+    words: list[TurnWords] = field(default_factory=list)
+    """The words of turns that are not all known yet, oldest first; the last belongs to the open turn."""
+    caller_pauses_ms: deque[int] = field(default_factory=lambda: deque(maxlen=16))
+    """The caller's own pauses within turns, newest last."""
+    our_words: str = ""
+    """What the caller last heard from us."""
+    credit: float = 1.0
+    """Replies that may be prepared before words say that the turn is over: see `open_turn`."""
+    replay: list[Event] = field(default_factory=list)
+    """Events that were deferred, to be handled now."""
     discard_commit: bool = False
     """The provider will commit what was no turn."""
     discarded: str | None = None
@@ -181,6 +279,16 @@ class State:
     """Refusals of the provider in a row."""
     items: SpokenItems = field(default_factory=SpokenItems)
     playing: bool = False
+    ducked: bool = False
+    """The hold on the floor is a ducked playback, not a silent one."""
+    interruptible: bool = True
+    """The caller's voice may interrupt replies."""
+    reading_out: bool = False
+    """What is being spoken must be heard to its end."""
+    parked: Parked | None = None
+    """The reply that was cut for what the caller is saying."""
+    must_hear: bool = False
+    """The next reply that speaks a result must be heard to its end."""
     last_sound_at: float = 0.0
 
     # what is done for the caller
@@ -234,6 +342,11 @@ class State:
         """True while a reply is spoken or on its way: a cough must not lose an answer a Thinker still works on."""
         in_flight = self.reply is not None and self.reply.wanted
         return self.playing or in_flight or bool(self.wanted) or bool(self.calls.running(self.turn))
+
+    @property
+    def may_interrupt(self) -> bool:
+        """True while the caller's voice may take the floor from what is spoken."""
+        return self.interruptible and not self.reading_out
 
     # --- small moves ----------------------------------------------------------------------------------
 

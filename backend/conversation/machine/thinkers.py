@@ -8,6 +8,8 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
+from backend.conversation.machine.open_turn import close_turn, defer
+from backend.conversation.machine.playback import bring_back
 from backend.conversation.machine.state import IDLE, Floor, State, ToolCallEntry, ToolCallState
 
 DISMISSED = json.dumps({"cancelled": "The caller has cancelled this question. At most say that it is all right."})
@@ -16,8 +18,16 @@ OVERTAKEN = json.dumps({"error": "cancelled: the caller took the floor"})
 """The result for a call of a reply that nobody wants any more."""
 
 
+WAITING = json.dumps({"status": "waiting for the caller"})
+"""The result for `wait_for_user`."""
+NOT_WAITING = json.dumps({"error": "The caller waits for your answer: give it."})
+"""The result where it was called for what was surely addressed to us: typed words, or a Thinker's answer."""
+
+
 def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
     """Run a Thinker for a tool call of the reply in flight; refuse calls of other replies."""
+    if defer(s, event, now):
+        return
     call = s.calls.open(event.call, event.reply, s.turn, now)
     if call is None:
         return
@@ -26,12 +36,34 @@ def on_tool_called(s: State, event: ev.ToolCalled, now: float) -> None:
         call.state = ToolCallState.SETTLED
         s.commands.append(do.SubmitResult(event.call, OVERTAKEN))
         return
+    if event.name == do.WAIT_FOR_USER:
+        call.state = ToolCallState.SETTLED
+        if s.open is None:  # the reply then comes to nothing, and is asked for once more
+            s.commands.append(do.SubmitResult(call.call, NOT_WAITING))
+            return
+        reply.called = True
+        s.commands.append(do.SubmitResult(call.call, WAITING))
+        _stay_silent(s, now)
+        return
     reply.called = True
     reply.since = now
     s.commands.append(do.RunThinker(event.call, event.name, event.arguments))
 
 
-def on_finished(s: State, call_id: str, output: str, outcome: page.ThinkerStage = "complete") -> None:
+def _stay_silent(s: State, now: float) -> None:
+    """Give no answer: what was said was not meant for us, and the reply it cut goes on."""
+    if s.floor is Floor.PAUSING:
+        close_turn(s, now)
+    s.open = None
+    s.owed_since = None
+    s.clock.drop()
+    s.note_caller(now)
+    bring_back(s)
+
+
+def on_finished(
+    s: State, call_id: str, output: str, outcome: page.ThinkerStage = "complete", *, interruptible: bool = True
+) -> None:
     """Submit a Thinker's answer; it is spoken if it came in time."""
     call = s.calls.answer(call_id)
     if call is None:
@@ -44,6 +76,7 @@ def on_finished(s: State, call_id: str, output: str, outcome: page.ThinkerStage 
     s.publish(page.ThinkerChanged(call_id, outcome))
     if ToolCallState.RUNNING not in s.calls.states_of(call.group):
         s.want(Purpose.RESULT)
+    s.must_hear |= not interruptible
 
 
 def on_failed(s: State, call_id: str, reason: str) -> None:

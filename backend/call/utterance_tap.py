@@ -1,0 +1,117 @@
+"""The utterance tap keeps the caller's latest speech at hand, to have it read while a reply plays or a turn may end.
+
+The audio is kept by reference, and only as much of it as a short utterance has. A reading or an estimate is a task of
+its own: whatever it takes, the audio path does not wait for it, and an answer that comes too late finds that the turn
+machine has decided without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from backend.conversation import events as ev
+from backend.conversation.utterances import UtteranceKind
+from backend.media.frame import FRAME_MS, Frame
+
+log = logging.getLogger(__name__)
+
+KEPT_FRAMES = 2_000 // FRAME_MS
+"""The longest utterance that is read, with its pre-roll and the pause after it."""
+AT_ONCE = 4
+"""Readings and estimates of one call at the same time; further ones have no answer."""
+
+
+class Reading(Protocol):
+    """What was read of a short utterance."""
+
+    @property
+    def kind(self) -> UtteranceKind:
+        """Its kind."""
+
+    @property
+    def words(self) -> str:
+        """Its words, as far as they were understood."""
+
+
+class Reader(Protocol):
+    """Reads short utterances: see `media.utterance_reader`. Neither method raises; None: no answer in time."""
+
+    async def read(self, pcm: bytes) -> Reading | None:
+        """Return what 24 kHz mono PCM16 says."""
+
+    async def sentence_end(self, words: str) -> float | None:
+        """Return the log10 probability that a sentence ends after `words`."""
+
+
+class UtteranceTap:
+    """The latest speech of one call."""
+
+    def __init__(self, reader: Reader | None, dispatch: Callable[[ev.Event], None]) -> None:
+        self._reader = reader
+        self._dispatch = dispatch
+        self._frames: list[Frame] = []
+        self.recording = False
+        """True while audio is kept: from an onset on, for as long as a short utterance lasts."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __repr__(self) -> str:
+        return f"UtteranceTap({len(self._frames)} frames, {len(self._tasks)} being read)"
+
+    def on_event(self, event: ev.SpeechEvent) -> None:
+        """Begin to keep audio at an onset, and stop where the speech is over."""
+        if self._reader and isinstance(event, ev.SpeechStarted):
+            self._frames = []
+            self.recording = True
+        elif isinstance(event, ev.SpeechStopped):
+            self.recording = False
+
+    def on_frame(self, frame: Frame) -> None:
+        """Keep a frame of the speech under way, while `recording`."""
+        self._frames.append(frame)
+        self.recording = len(self._frames) < KEPT_FRAMES
+
+    def read(self) -> None:
+        """Have what was said since the onset, or since the last reading, read; `UtteranceRead` follows."""
+        frames, self._frames = self._frames, []
+        if self._reader:
+            self._begin(self._read(self._reader, b"".join(frames)))
+
+    def estimate(self, words: str) -> None:
+        """Have it estimated whether a sentence ends after `words`; `SentenceEndEstimated` follows if it can be."""
+        if self._reader:
+            self._begin(self._estimate(self._reader, words))
+
+    async def close(self) -> None:
+        """Stop what is under way."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        if len(self._tasks) >= AT_ONCE:
+            work.close()
+            return
+        task = asyncio.create_task(work, name="utterance reading")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _read(self, reader: Reader, pcm: bytes) -> None:
+        try:
+            reading = await reader.read(pcm)
+        except Exception:
+            log.exception("an utterance could not be read")
+            reading = None
+        self._dispatch(ev.UtteranceRead(reading.kind, reading.words) if reading else ev.UtteranceRead(None))
+
+    async def _estimate(self, reader: Reader, words: str) -> None:
+        try:
+            log10 = await reader.sentence_end(words)
+        except Exception:
+            log.exception("a sentence's end could not be estimated")
+            return
+        if log10 is not None:
+            self._dispatch(ev.SentenceEndEstimated(words, log10))

@@ -1,0 +1,234 @@
+"""The caller's turn while it may still go on: think early, speak late.
+
+A turn has two moments. At the first, the end of an utterance, its reply is asked for; at the second, when the turn is
+believed over, the reply may sound. In between the floor is PAUSING: whatever the prepared reply sends is deferred, so
+that nothing is played, shown or run. Whoever goes on before the second moment has heard nothing: the prepared reply is
+cancelled and deleted, and what follows is another piece of the same turn. Even after the second moment a turn is open
+until its answer sounds, for `RESUME_WITHIN_S`. Tool calls that were begun by then work on: the answer to all that was
+said has the results that are there when it is asked for, and one that comes later is stale.
+
+How long to wait is the verdict of `conversation.patience`, reached anew whenever more is known: the words of a piece,
+what was read of a short utterance, how likely a sentence ends here.
+
+A reply that is prepared and thrown away costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
+discarded reply takes 1, and before the second moment a reply is asked for only with 1 or more. A turn costs at most
+`DISCARDED_PER_TURN`, and where the caller will surely go on nothing is prepared at all.
+"""
+
+from __future__ import annotations
+
+import json
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation import page_events as page
+from backend.conversation.commands import Purpose
+from backend.conversation.machine.moves import cancel_reply, forget_input, settle_words, stop_reply
+from backend.conversation.machine.state import Deadlines, Floor, OpenTurn, State, ToolCallState, TurnWords
+from backend.conversation.patience import EndpointingStyle, PauseContext, expected_answer, patience
+from backend.conversation.utterances import UtteranceKind
+
+CREDIT_PER_TURN = 0.3
+CREDIT_MAX = 2.0
+DISCARDED_PER_TURN = 2
+PREPARE_WAIT_MS = 1000
+"""A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment."""
+RESUME_WITHIN_S = 2.0
+"""Seconds after the caller's last sound in which speech goes on with a turn whose answer has not sounded."""
+HESITATION_WAIT_MS = 2500
+"""The time somebody who has only said "um" has to go on."""
+SHORTEST_PAUSE_MS = 150
+"""Shorter silences belong to words."""
+ESTIMATE_WITHIN_S = 0.03
+"""The time an estimate of a sentence's end may take before the verdict is acted on without it."""
+MAX_DEFERRED_BYTES = 60 * 48_000
+"""A minute of a prepared reply is kept; one that sends more is asked for anew."""
+NOT_WORDS = frozenset({UtteranceKind.HESITATION, UtteranceKind.NOISE})
+THROWN_AWAY = json.dumps({"error": "cancelled: the caller went on speaking"})
+"""The result for a tool call of a prepared reply."""
+
+
+def open_turn(s: State) -> OpenTurn:
+    """Begin a turn of the caller's: from here on it is collected, piece by piece."""
+    s.open = OpenTurn()
+    return s.open
+
+
+def note_pause(s: State, now: float) -> None:
+    """Note how long the caller has paused, having gone on."""
+    if s.open and s.open.quiet_since:
+        pause_ms = round((now - s.open.quiet_since) * 1000)
+        if pause_ms >= SHORTEST_PAUSE_MS:
+            s.caller_pauses_ms.append(pause_ms)
+
+
+def commit_piece(s: State) -> None:
+    """Commit what was said since the last piece, so that its words are known early."""
+    turn = s.open
+    if turn is None or not turn.uncommitted:
+        return
+    if turn.pieces == 0:
+        s.words.append(TurnWords())
+    turn.uncommitted = False
+    turn.pieces += 1
+    s.words[-1].pieces += 1
+    if s.limits.endpointing == "local":
+        s.commands.append(do.CommitInput())
+
+
+def only_hesitated(turn: OpenTurn) -> bool:
+    """Return whether nothing was said in this turn but "um"."""
+    return turn.pieces == 0 and turn.reading is not None and turn.reading.kind in NOT_WORDS
+
+
+def assess(s: State, now: float) -> None:
+    """Reach a verdict on when the turn is over, with all that is known now."""
+    turn = s.open
+    if turn is None:
+        return
+    if only_hesitated(turn):
+        turn.wait_ms, turn.reason = HESITATION_WAIT_MS, "hesitation"
+    else:
+        words = s.words[-1] if s.words and turn.pieces else None
+        verdict = patience(
+            PauseContext(
+                words=words.text if words and words.complete and words.text else None,
+                voiced_ms=turn.voiced_ms,
+                ending=None,
+                expected=expected_answer(s.our_words),
+                caller_pauses_ms=tuple(s.caller_pauses_ms),
+                sentence_end=turn.sentence_end,
+                reading=turn.reading.words if turn.reading and turn.pieces <= 1 else None,
+            ),
+            s.limits.style,
+        )
+        turn.wait_ms, turn.reason = verdict.wait_ms, verdict.reason
+    turn.over_at = turn.quiet_since + turn.wait_ms / 1000
+
+
+def reassess(s: State, now: float, grace_s: float = 0.0) -> None:
+    """Reach a verdict anew, while the turn may be over; it is not acted on within `grace_s`."""
+    if s.floor is Floor.PAUSING and s.open:
+        assess(s, now)
+        s.open.over_at = max(s.open.over_at, now + grace_s)
+
+
+def may_prepare(s: State) -> bool:
+    """Return whether a reply may be asked for though the turn may go on."""
+    turn = s.open
+    if turn is None or s.utterance or only_hesitated(turn) or turn.discarded >= DISCARDED_PER_TURN:
+        return False
+    return s.credit >= 1 and turn.wait_ms <= PREPARE_WAIT_MS
+
+
+def defer(s: State, event: ev.ResponderEvent, now: float) -> bool:
+    """Keep back what the prepared reply sends, while the turn may go on; return whether it was kept back."""
+    turn, reply = s.open, s.reply
+    if s.floor is not Floor.PAUSING or turn is None or reply is None:
+        return False
+    match event:
+        case ev.ReplyAudio(reply_id, _, pcm):
+            if reply_id != reply.id or not reply.wanted:
+                return False
+            s.clock.reach("first_audio_ms", now)
+            turn.deferred_bytes += len(pcm)
+            if turn.deferred_bytes > MAX_DEFERRED_BYTES:
+                discard_prepared(s, now)
+                s.want(Purpose.ANSWER)
+                return True
+        case ev.ToolCalled(name=do.WAIT_FOR_USER):
+            return False
+        case ev.ReplyText() | ev.ToolCalled() | ev.ReplyFinished():
+            if event.reply != reply.id or not reply.wanted:
+                return False
+            if isinstance(event, ev.ReplyText):
+                s.clock.token(now)
+        case _:
+            return False
+    turn.deferred.append(event)
+    return True
+
+
+def discard_prepared(s: State, now: float) -> None:
+    """Throw away the reply that was prepared: the caller goes on, and has heard nothing of it."""
+    s.wanted.pop(Purpose.ANSWER, None)
+    turn, reply = s.open, s.reply
+    if turn is None:
+        return
+    deferred, turn.deferred, turn.deferred_bytes = turn.deferred, [], 0
+    if reply and reply.wanted:
+        turn.discarded += 1
+        s.credit -= 1
+        reply.discarded = True
+        finished = next((event for event in deferred if isinstance(event, ev.ReplyFinished)), None)
+        if finished is None:
+            cancel_reply(s, now)
+        else:
+            s.reply = None
+            report_discarded(s, finished)
+    for event in deferred:
+        if isinstance(event, ev.ToolCalled):
+            call = s.calls.open(event.call, event.reply, s.turn, now)
+            if call:
+                call.state = ToolCallState.SETTLED
+                s.commands.append(do.SubmitResult(event.call, THROWN_AWAY))
+    items = dict.fromkeys(event.item for event in deferred if isinstance(event, ev.ReplyAudio | ev.ReplyText))
+    s.commands += [do.DeleteItem(item) for item in items]
+
+
+def report_discarded(s: State, finished: ev.ReplyFinished) -> None:
+    """Report what a discarded reply has cost."""
+    s.publish(page.ReplyDiscarded(s.turn, finished.input_tokens, finished.output_tokens))
+
+
+def reopen(s: State, now: float) -> None:
+    """Go on with the turn: the caller has resumed before its answer sounded."""
+    note_pause(s, now)
+    discard_prepared(s, now)
+    if s.floor is Floor.HELD:  # after the second moment: something may be queued, though nothing was heard
+        stop_reply(s, now)
+    s.owed_since = None
+    turn = s.open
+    if turn:
+        turn.uncommitted = True
+        turn.sentence_end = turn.reading = None
+        if turn.pieces:
+            s.words[-1].over = False
+    s.pass_floor(Floor.USER)
+
+
+def can_reopen(s: State, now: float) -> bool:
+    """Return whether speech now goes on with the last turn: its answer has not sounded, and the pause was short."""
+    return s.open is not None and s.open.begun and now - s.open.quiet_since <= RESUME_WITHIN_S
+
+
+def close_turn(s: State, now: float) -> None:
+    """Believe the turn over: what was deferred happens now."""
+    turn = s.open
+    s.pass_floor(Floor.LISTENING)
+    if turn is None:
+        return
+    if only_hesitated(turn):
+        if turn.reading:
+            s.publish(page.MurmurHeard(turn.reading.kind or "", turn.reading.words))
+        s.open = None
+        forget_input(s)
+        return
+    s.credit = min(CREDIT_MAX, s.credit + CREDIT_PER_TURN)
+    if s.words:
+        s.words[-1].over = True
+        settle_words(s)
+    s.replay += turn.deferred
+    turn.deferred, turn.deferred_bytes = [], 0
+
+
+def deadlines(s: State) -> Deadlines:
+    """Yield when the turn is believed over; a voice that sounds meanwhile is waited for."""
+    if s.floor is Floor.PAUSING and s.open and s.utterance is None:
+        yield s.open.over_at, close_turn
+
+
+def is_early(s: State) -> bool:
+    """Return whether pieces are committed before the utterance is over."""
+    reached = s.lost_at is None and not s.missed
+    return reached and s.limits.endpointing == "local" and s.limits.style is not EndpointingStyle.EAGER

@@ -1,0 +1,378 @@
+"""The turn that may still go on: thought about early, answered late, and one turn whatever its pauses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation.machine.state import Floor
+from backend.conversation.page_events import MurmurHeard, ReplyDiscarded, TranscriptCompleted, TurnMeasured
+from backend.conversation.patience import EndpointingStyle
+from backend.conversation.utterances import UtteranceKind
+from tests.conversation.test_turn import MS, Story
+
+
+class Talk(Story):
+    """A story whose caller pauses."""
+
+    def __init__(self, **limits: Any) -> None:
+        super().__init__(**{"style": EndpointingStyle.BALANCED, "reader": True} | limits)
+        self.pieces = 0
+        self.voiced_ms = 0
+
+    def say(self, ms: int = 1500) -> None:
+        """Speak for so long, and fall silent."""
+        self.tell(ev.SpeechStarted())
+        self.wait(ms / 1000)
+        self.voiced_ms = ms
+        self.tell(ev.SpeechPaused(ms))
+
+    def stop(self) -> None:
+        """The first moment comes: 300 ms of silence."""
+        self.wait(0.28)
+        self.tell(ev.SpeechStopped(self.voiced_ms, 300))
+
+    def transcribe(self, words: str) -> None:
+        self.pieces += 1
+        self.tell(ev.InputCommitted(f"u{self.pieces}"), ev.UserTranscribed(f"u{self.pieces}", words))
+
+    def answer(self, reply: str = "r1") -> None:
+        """The provider answers at once what was last asked for."""
+        request = self.all(do.CreateReply)[-1].request
+        self.tell(
+            ev.ReplyStarted(reply, request),
+            ev.ReplyText(reply, f"i-{reply}", "It is sunny."),
+            ev.ReplyAudio(reply, f"i-{reply}", bytes(1000 * MS)),
+            ev.ReplyFinished(reply, "completed", input_tokens=100, output_tokens=20),
+        )
+
+
+def test_input_is_committed_before_the_turn_is_over_so_that_its_words_are_known() -> None:
+    talk = Talk()
+    talk.say()
+    talk.wait(0.09)
+    assert not talk.all(do.CommitInput)
+    talk.wait(0.02)
+    assert len(talk.all(do.CommitInput)) == 1
+    talk.stop()
+    assert len(talk.all(do.CommitInput)) == 1, "nothing new was said"
+
+
+def test_a_prepared_reply_sounds_when_the_turn_is_believed_over_and_not_before() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    assert talk.floor() is Floor.PAUSING and len(talk.all(do.CreateReply)) == 1
+    talk.answer()
+    assert not talk.all(do.Play)
+    talk.wait(0.39)
+    assert not talk.all(do.Play)
+    talk.wait(0.02)
+    assert talk.all(do.Play) and talk.floor() is Floor.ASSISTANT
+
+
+def test_words_that_complete_a_question_bring_the_reply_at_once() -> None:
+    talk = Talk()
+    talk.say()
+    talk.wait(0.1)
+    talk.stop()
+    talk.answer()
+    talk.transcribe("what is the weather in seattle tomorrow")
+    talk.tell(ev.SentenceEndEstimated("what is the weather in seattle tomorrow", -0.4))
+    talk.wait(0.15)
+    assert talk.all(do.Play)
+
+
+def test_words_that_trail_off_keep_the_reply_back() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    talk.answer()
+    talk.transcribe("what is the weather in")
+    talk.wait(0.9)
+    assert not talk.all(do.Play) and talk.floor() is Floor.PAUSING
+
+
+def test_who_goes_on_has_heard_nothing_and_the_pieces_are_one_turn() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    talk.answer()
+    talk.transcribe("what is the weather")
+    talk.say(600)
+    assert do.DeleteItem("i-r1") in talk.said and not talk.all(do.Play)
+    assert talk.published(ReplyDiscarded) == [ReplyDiscarded(1, 100, 20)]
+    talk.stop()
+    talk.transcribe("in seattle tomorrow")
+    talk.wait(3)
+    talk.answer("r2")
+    assert talk.machine.turn == 1
+    assert talk.all(do.Remember)[0] == do.Remember("user", "what is the weather in seattle tomorrow")
+    words = [event for event in talk.published(TranscriptCompleted) if event.role == "user"]
+    assert words == [TranscriptCompleted("user", "u1", "what is the weather in seattle tomorrow")]
+    talk.tell(ev.PlaybackStarted("i-r2"))
+    [measured] = talk.published(TurnMeasured)
+    assert measured.pieces == 2 and measured.discarded == 1 and measured.reason
+
+
+def test_a_reply_still_being_made_is_cancelled_when_the_caller_goes_on() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    request = talk.all(do.CreateReply)[-1].request
+    talk.tell(ev.ReplyStarted("r1", request), ev.ReplyText("r1", "i1", "It"))
+    talk.say(600)
+    assert do.CancelReply("r1") in talk.said and do.DeleteItem("i1") in talk.said
+    talk.tell(ev.ReplyFinished("r1", "cancelled", input_tokens=90, output_tokens=3))
+    assert talk.published(ReplyDiscarded) == [ReplyDiscarded(1, 90, 3)]
+
+
+def test_tool_calls_do_not_begin_while_the_caller_may_go_on() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    request = talk.all(do.CreateReply)[-1].request
+    talk.tell(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
+    talk.tell(ev.ReplyFinished("r1", "completed"))
+    assert not talk.all(do.RunThinker)
+    talk.say(600)
+    assert not talk.all(do.RunThinker) and [each.call for each in talk.all(do.SubmitResult)] == ["c1"]
+
+
+def test_a_tool_call_begins_when_the_turn_is_believed_over() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    request = talk.all(do.CreateReply)[-1].request
+    talk.tell(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
+    talk.wait(0.5)
+    assert [each.call for each in talk.all(do.RunThinker)] == ["c1"]
+
+
+def test_a_tool_call_that_had_begun_serves_the_turn_that_goes_on() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    request = talk.all(do.CreateReply)[-1].request
+    talk.tell(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", "route_to_thinker", "{}"))
+    talk.tell(ev.ReplyFinished("r1", "completed"))
+    talk.wait(0.6)
+    talk.say(600)
+    talk.tell(ev.ThinkerFinished("c1", "12 degrees"))
+    talk.stop()
+    talk.wait(1)
+    assert talk.machine.turn == 1 and not talk.all(do.CancelThinker)
+    assert do.SubmitResult("c1", "12 degrees") in talk.said
+    assert [create.purpose.value for create in talk.all(do.CreateReply)] == ["answer", "answer"]
+
+
+def test_noise_in_a_pause_only_delays_the_reply() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    talk.answer()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.04)
+    talk.tell(ev.SpeechPaused(40))
+    talk.wait(0.28)
+    talk.tell(ev.SpeechStopped(40, 300))
+    talk.wait(0.2)
+    assert talk.all(do.Play) and not talk.published(ReplyDiscarded)
+
+
+def test_replies_are_prepared_on_credit() -> None:
+    talk = Talk()
+    for turn in range(4):
+        talk.say()
+        talk.stop()
+        asked = len(talk.all(do.CreateReply))
+        talk.say(600)
+        talk.stop()
+        talk.wait(2)
+        talk.answer(f"r{turn}")
+        talk.tell(ev.PlaybackStarted(f"i-r{turn}"), ev.PlaybackDrained(f"i-r{turn}", 1000))
+        talk.wait(0.5)
+    assert asked
+    assert sum(event.discarded for event in talk.published(TurnMeasured)) <= 1 + 0.3 * 4
+
+
+def test_um_alone_is_no_turn() -> None:
+    talk = Talk()
+    talk.say(400)
+    talk.wait(0.15)
+    assert talk.all(do.ReadUtterance)
+    talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "um"))
+    talk.stop()
+    assert talk.floor() is Floor.PAUSING and not talk.all(do.CommitInput)
+    talk.wait(3)
+    assert talk.floor() is Floor.LISTENING and talk.machine.turn == 0
+    assert not talk.all(do.CreateReply) and talk.all(do.ClearInput)
+
+
+def test_um_before_a_question_belongs_to_it() -> None:
+    talk = Talk()
+    talk.say(400)
+    talk.wait(0.15)
+    talk.tell(ev.UtteranceRead(UtteranceKind.HESITATION, "um"))
+    talk.stop()
+    talk.wait(1)
+    talk.say(1500)
+    talk.stop()
+    talk.wait(1)
+    assert talk.machine.turn == 1 and len(talk.all(do.CommitInput)) == 1 and not talk.all(do.ClearInput)
+    assert talk.all(do.CreateReply)
+
+
+def replying(**limits: Any) -> Talk:
+    """A long reply is being spoken."""
+    talk = Talk(**limits)
+    talk.tell(ev.TextTyped("hello"))
+    talk.reply(ms=9000, text="one two three four five six seven eight nine")
+    return talk
+
+
+def test_an_agreement_is_noted_and_the_reply_goes_on() -> None:
+    talk = replying()
+    talk.say(400)
+    assert do.DuckPlayback() in talk.said
+    talk.wait(0.15)
+    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "mm-hmm"))
+    assert do.UnduckPlayback() in talk.said
+    talk.stop()
+    talk.wait(2)
+    assert talk.published(MurmurHeard) == [MurmurHeard("agreement", "mm-hmm")]
+    assert not talk.all(do.FlushPlayback) and not talk.all(do.CommitInput) and talk.all(do.ClearInput)
+    assert talk.floor() is Floor.ASSISTANT
+
+
+def test_an_agreement_that_turns_into_an_objection_takes_the_floor() -> None:
+    talk = replying()
+    talk.say(400)
+    talk.wait(0.15)
+    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah"))
+    talk.tell(ev.SpeechResumed(400))
+    assert talk.floor() is Floor.HELD
+    talk.wait(0.5)
+    assert talk.floor() is Floor.HELD, "what was agreed does not count"
+    talk.wait(0.1)
+    assert talk.floor() is Floor.USER and talk.all(do.FlushPlayback)
+
+
+def test_stop_takes_the_floor_as_soon_as_it_is_read() -> None:
+    talk = replying()
+    talk.say(300)
+    talk.wait(0.15)
+    talk.tell(ev.UtteranceRead(UtteranceKind.COMMAND, "stop"))
+    assert talk.all(do.FlushPlayback) and talk.floor() is Floor.USER
+    talk.stop()
+    assert len(talk.all(do.CommitInput)) == 1
+
+
+def test_what_nobody_could_read_is_judged_by_how_long_it_was() -> None:
+    cough, words = replying(), replying()
+    for talk, ms in ((cough, 200), (words, 400)):
+        talk.say(ms)
+        talk.wait(0.15)
+        talk.tell(ev.UtteranceRead(None))
+        talk.stop()
+    assert not cough.all(do.FlushPlayback) and cough.floor() is Floor.ASSISTANT
+    assert words.all(do.FlushPlayback)
+    assert words.all(do.CommitInput)
+
+
+def test_a_reply_that_was_cut_by_words_for_somebody_else_goes_on() -> None:
+    talk = replying()
+    talk.say(1000)
+    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
+    assert do.TruncateItem("i-r1", 3000) in talk.said
+    talk.stop()
+    request = talk.all(do.CreateReply)[-1].request
+    talk.tell(ev.ReplyStarted("r2", request), ev.ToolCalled("r2", "c1", do.WAIT_FOR_USER, "{}"))
+    assert do.RestorePlayback("i-r1", 9000) in talk.said and talk.floor() is Floor.ASSISTANT
+    talk.tell(ev.ReplyFinished("r2", "completed"), ev.PlaybackStarted("i-r1"), ev.PlaybackDrained("i-r1", 9000))
+    assert [note.text for note in talk.all(do.AddNote)] == [
+        'The caller had not meant you, so you went on and said: "four five six seven eight nine"'
+    ]
+    assert talk.floor() is Floor.LISTENING and len(talk.all(do.CreateReply)) == 2
+
+
+def test_a_reply_cut_twice_is_counted_from_where_it_went_on() -> None:
+    talk = replying()
+    talk.say(1000)
+    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
+    talk.stop()
+    request = talk.all(do.CreateReply)[-1].request
+    talk.tell(ev.ReplyStarted("r2", request), ev.ToolCalled("r2", "c1", do.WAIT_FOR_USER, "{}"))
+    talk.tell(ev.ReplyFinished("r2", "completed"), ev.PlaybackStarted("i-r1"))
+    talk.say(1000)
+    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 6000),)))
+    assert talk.all(do.TruncateItem) == [do.TruncateItem("i-r1", 3000)], "the provider knows no more of it"
+    assert "four five" in talk.all(do.AddNote)[-1].text
+
+
+def test_silence_of_the_responder_after_typed_words_is_not_accepted() -> None:
+    talk = Talk()
+    talk.tell(ev.TextTyped("hello"))
+    request = talk.all(do.CreateReply)[-1].request
+    talk.tell(ev.ReplyStarted("r1", request), ev.ToolCalled("r1", "c1", do.WAIT_FOR_USER, "{}"))
+    talk.tell(ev.ReplyFinished("r1", "completed"))
+    talk.wait(1)
+    assert len(talk.all(do.CreateReply)) == 2
+
+
+def test_while_interruptions_are_off_what_is_said_is_answered_afterwards() -> None:
+    talk = replying(interruptible=False)
+    talk.say(1500)
+    talk.stop()
+    assert not talk.all(do.DuckPlayback) and not talk.all(do.FlushPlayback)
+    assert len(talk.all(do.CommitInput)) == 1 and len(talk.all(do.CreateReply)) == 2
+    assert talk.floor() is Floor.ASSISTANT
+
+
+def test_interruptions_can_be_switched_during_the_call() -> None:
+    talk = replying()
+    talk.tell(ev.InterruptionsSwitched(False))
+    talk.say(1500)
+    assert not talk.all(do.DuckPlayback)
+    talk.stop()
+    talk.tell(ev.InterruptionsSwitched(True))
+    talk.say(1500)
+    assert talk.all(do.FlushPlayback)
+
+
+def test_a_notice_that_must_be_heard_is_not_interrupted() -> None:
+    talk = replying()
+    talk.tell(ev.PlaybackDrained("i-r1", 9000), ev.NoticeArrived("n1", "This call is recorded.", interruptible=False))
+    talk.wait(1.1)
+    talk.reply(ms=5000, text="This call is recorded.", reply="r2")
+    talk.say(1000)
+    assert not talk.all(do.DuckPlayback) and not talk.all(do.FlushPlayback)
+    talk.tell(ev.PlaybackDrained("i-r2", 5000))
+    assert talk.all(do.NoticeDelivered) == [do.NoticeDelivered("n1")]
+
+
+def test_an_answer_begun_over_the_end_of_our_question_is_a_turn() -> None:
+    talk = Talk()
+    talk.tell(ev.TextTyped("hello"))
+    talk.reply(ms=2000, text="Shall I book it?")
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.2)
+    talk.tell(ev.PlaybackDrained("i-r1", 2000))
+    assert talk.floor() is Floor.USER
+    talk.tell(ev.SpeechPaused(300))
+    talk.wait(0.15)
+    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yes"))
+    talk.voiced_ms = 300
+    talk.stop()
+    talk.wait(0.2)
+    assert len(talk.all(do.CommitInput)) == 1 and len(talk.all(do.CreateReply)) == 2
+
+
+def test_a_caller_who_hangs_up_in_a_pause_is_remembered() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    talk.transcribe("please call me back on")
+    talk.tell(ev.TransportClosed("disconnected"))
+    assert talk.all(do.Remember) == [do.Remember("user", "please call me back on")]
