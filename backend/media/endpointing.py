@@ -1,8 +1,8 @@
 """Endpointing turns the microphone into what the Responder gets and when the caller's speech begins and ends.
 
-It is local (our VAD and `Segmenter`) or the provider's (everything is forwarded). The detector's score of each frame
-can be watched (`Levels`); as a rule nobody does, and then a frame costs one look at an empty tuple. A watcher gets a
-ring of its own; one that reads too seldom loses the oldest scores, never the call's time.
+It is local (our VAD, `NearVoice` and `Segmenter`) or the provider's (everything is forwarded). The detector's score of
+each frame can be watched (`Levels`); as a rule nobody does, and then a frame costs one look at an empty tuple. A
+watcher gets a ring of its own; one that reads too seldom loses the oldest scores, never the call's time.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 from backend.conversation import events as ev
 from backend.errors import MissingLibrary, TooMany
 from backend.media.frame import Frame
+from backend.media.near_voice import NearVoice
 from backend.media.segmenter import Segmenter, SegmenterState
 from backend.media.vad import Engine, EngineName, HopVad, RestingVad, RoomGate, Vad
 from backend.settings.vad import VadSettings
@@ -51,9 +52,15 @@ class Endpointing(Protocol):
 class LocalEndpointing(Endpointing):
     """Endpointing by VAD and segmenter: only speech is forwarded, with its pre-roll and a bounded tail."""
 
-    def __init__(self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0) -> None:
-        """Take a frame for speech from a score of `threshold` on; in silence the lower one of `onset` is enough."""
+    def __init__(
+        self, vad: Vad, segmenter: Segmenter, threshold: float, onset: float = 1.0, near: NearVoice | None = None
+    ) -> None:
+        """Take a frame for speech from a score of `threshold` on; in silence the lower one of `onset` is enough.
+
+        With `near`, speech is the caller's only: other voices in the room are silence.
+        """
         self.name = vad.name
+        self._near = near
         self._vad = vad
         self._segmenter = segmenter
         self._threshold = threshold
@@ -62,13 +69,16 @@ class LocalEndpointing(Endpointing):
         self._note = self.levels.note
 
     def __repr__(self) -> str:
-        return f"LocalEndpointing({self._vad!r}, {self._segmenter!r})"
+        return f"LocalEndpointing({self._vad!r}, {self._segmenter!r}, {self._near!r})"
 
     def process(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
         score = self._vad.score(frame)
         self._note(score)
-        begins = score >= self._onset and self._segmenter.state is SegmenterState.SILENCE
-        return self._segmenter.push(frame, begins or score >= self._threshold)
+        is_begun = self._segmenter.state is not SegmenterState.SILENCE
+        is_voice = score >= (self._threshold if is_begun else self._onset)
+        if self._near is None:
+            return self._segmenter.push(frame, is_voice)
+        return self._segmenter.push(frame, self._near.accepts(frame, is_voice, is_begun), is_voice)
 
     def close(self) -> None:
         self._vad.close()
@@ -124,10 +134,18 @@ def open_endpointing(settings: VadSettings) -> Endpointing:
     if not settings.enabled:
         return ProviderEndpointing()
     vad = make_vad(settings)
-    segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames)
+    near = _near_voice(settings)
+    held_ms = settings.near_voice_pre_roll_ms if near else 0
+    segmenter = Segmenter(settings.pre_roll_ms, settings.post_roll_ms, settings.hangover_frames, held_ms)
     # TEN VAD takes coughs and knocks for speech with scores that Silero keeps for the beginnings of words.
     onset = settings.onset_threshold if vad.name == "silero" else settings.threshold
-    return LocalEndpointing(vad, segmenter, settings.threshold, onset)
+    return LocalEndpointing(vad, segmenter, settings.threshold, onset, near)
+
+
+def _near_voice(settings: VadSettings) -> NearVoice | None:
+    if not settings.near_voice:
+        return None
+    return NearVoice(settings.near_voice_below_db, settings.utterance_max_s, settings.near_voice_relearn_s)
 
 
 def make_vad(settings: VadSettings) -> Vad:

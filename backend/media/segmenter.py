@@ -4,7 +4,8 @@ Theory. A detector says of every 20 ms frame whether it is speech. Forwarding on
 first syllable (detectors need some of it to decide) and chop words at every short pause. So three things are
 added around the speech:
 
-- the *pre-roll*: a ring of the latest frames not forwarded; an onset sends it first;
+- the *pre-roll*: a ring of the latest frames not forwarded; an onset sends it first, and before it what was *held*:
+  the frames directly before that were a voice, though perhaps not the caller's;
 - the *hangover*: that many silent frames in a row end the utterance, fewer are a pause within it;
 - the *post-roll*: in the hangover only this much trailing audio is forwarded; the rest goes to the ring, so
   that a voice that goes on after a longer pause gets its pre-roll too.
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 from collections import deque
 from enum import Enum
+from itertools import islice
 
 from backend.conversation.events import SpeechEvent, SpeechPaused, SpeechResumed, SpeechStarted, SpeechStopped
 from backend.media.frame import FRAME_MS, Frame
@@ -39,9 +41,14 @@ class SegmenterState(Enum):
 class Segmenter:
     """Pure: no clock but the frames themselves, 20 ms each."""
 
-    def __init__(self, pre_roll_ms: int, post_roll_ms: int, hangover_frames: int) -> None:
-        """Round the pre-roll up to whole frames (it keeps at least that), and the post-roll down (at most)."""
-        self._ring: deque[Frame] = deque(maxlen=-(-pre_roll_ms // FRAME_MS))
+    def __init__(self, pre_roll_ms: int, post_roll_ms: int, hangover_frames: int, held_ms: int = 0) -> None:
+        """Round the pre-roll up to whole frames (it keeps at least that), and the post-roll down (at most).
+
+        Up to `held_ms` of a voice in doubt are kept besides the pre-roll.
+        """
+        self._pre_roll_frames = -(-pre_roll_ms // FRAME_MS)
+        self._ring: deque[Frame] = deque(maxlen=self._pre_roll_frames + held_ms // FRAME_MS)
+        self._held_frames = 0
         self._post_roll_frames = post_roll_ms // FRAME_MS
         self._hangover_frames = max(1, hangover_frames)
         self.state = SegmenterState.SILENCE
@@ -51,9 +58,12 @@ class Segmenter:
     def __repr__(self) -> str:
         return f"Segmenter({self.state.value}, voiced {self._voiced_frames * FRAME_MS} ms, ring {len(self._ring)})"
 
-    def push(self, frame: Frame, is_speech: bool) -> list[Frame | SpeechEvent]:
-        """Return what to forward and what happened, in order."""
-        return self._speech(frame) if is_speech else self._silence(frame)
+    def push(self, frame: Frame, is_speech: bool, is_held: bool = False) -> list[Frame | SpeechEvent]:
+        """Return what to forward and what happened, in order. `is_held`: a voice, though perhaps not the caller's."""
+        if is_speech:
+            return self._speech(frame)
+        self._held_frames = self._held_frames + 1 if is_held else 0
+        return self._silence(frame)
 
     def _speech(self, frame: Frame) -> list[Frame | SpeechEvent]:
         out: list[Frame | SpeechEvent] = []
@@ -62,9 +72,12 @@ class Segmenter:
             out.append(SpeechStarted())
         elif self.state is SegmenterState.HANGOVER:
             out.append(SpeechResumed(self._voiced_ms))
-        out.extend(self._ring)
+        if self._ring:
+            surplus = len(self._ring) - self._pre_roll_frames - self._held_frames
+            out.extend(islice(self._ring, max(0, surplus), None))
+            self._ring.clear()
         out.append(frame)
-        self._ring.clear()
+        self._held_frames = 0
         self.state = SegmenterState.SPEECH
         self._voiced_frames += 1
         return out
