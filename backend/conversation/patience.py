@@ -1,34 +1,47 @@
 """Patience is how long a caller's silence must last before the reply may sound, and the reason for it.
 
 `patience` is pure: what is known at a pause goes in, milliseconds since the last voice and a reason come out. It is
-asked when the pause begins and again when more is known (the words, the short utterance's reading). The first row
-that fits decides; its balanced wait is in `WAIT_MS`, beside the one for callers who need time (`patient`).
+asked when the pause begins and again when more is known (the words, a short utterance's reading). The first row that
+fits decides; its waits are in `WAIT_MS`.
 
-    reason              | fits when
-    --------------------+------------------------------------------------------------------------------------------
-    quick answer        | "yes", "no thanks", "that's right", "thank you", "stop"
-    filled pause        | the last words are "um", "let me see", "hold on"
-    self-correction     | the last words take something back: "on Tuesday, no", "I mean", "sorry"
-    open punctuation    | the transcript ends in a comma, a dash or an ellipsis
-    spelling under way  | an e-mail address without its end, single letters, or we asked for a name or an address
-    number under way    | digits are dictated, and fewer than a telephone, card or booking number has
-    number complete     | as many digits as such a number has
-    trailing off        | the last word asks for another: "and", "the", "to", "can", "my number is"
-    list under way      | "apples, pears"
-    complete question   | a question with all its parts
-    complete request    | "cancel my order", "turn off the lights please"
-    complete statement  | anything else that sounds complete
-    nothing known       | no words yet
+    reason              | fits when                                                             | balanced | patient
+    --------------------+-----------------------------------------------------------------------+----------+--------
+    quick answer        | "yes", "no thanks", "that's right", "thank you", "stop"               |      400 |     500
+    filled pause        | the last words are "um", "let me see", "hold on"                      |     2000 |    2800
+    self-correction     | the last words take something back: "on Tuesday, no", "I mean"        |     1500 |    2100
+    number under way    | digits are dictated, fewer than a telephone or card number has        |     1500 |    2200
+    number complete     | 10, 11 or 16 digits, or the year of a date                            |      700 |    1100
+    spelling under way  | single letters, half an e-mail address, or we asked for an address    |     1500 |    2200
+    address complete    | an e-mail address with its end: "dot com"                             |      600 |    1000
+    trailing off        | the last word asks for another: "and", "the", "to", "my number is"    |     1800 |    2500
+    open punctuation    | the transcript ends in a comma, a dash or an ellipsis                 |     1300 |    1800
+    list under way      | "apples, pears"                                                       |     1200 |    1700
+    nothing known       | no words yet (if we asked for a number or an address: 1000)           |      700 |    1100
+    complete question   | surely complete, and a question                                       |      420 |     700
+    complete request    | surely complete: "turn off the lights please"                         |      480 |     800
+    complete statement  | surely complete                                                       |      540 |     900
+    rather complete     | the detectors think it complete                                       |      660 |    1000
+    may go on           | the detectors cannot tell: "I have two bags"                          |      860 |    1300
+    sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
-Then the rows that only lengthen: the caller's own pauses (nobody is cut off in a pause as long as this caller
-usually makes), the melody (`SpeechEnding`), and the language model's doubt that a sentence can end here.
+The last five rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
+the words and whatever else is put there. Then comes what only lengthens: nobody who has made pauses within turns is cut
+off in one of the length this caller is used to (`own pauses`), up to `OWN_PAUSES_MOST_MS`. The eager style waits 300 ms
+for everything.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
+
+from backend.conversation import detectors
+from backend.conversation.grammar import classify, kind_of, last_sentence, trails_off, words_of
 
 
 class EndpointingStyle(StrEnum):
@@ -55,19 +68,21 @@ class Reason(StrEnum):
     QUICK_ANSWER = "quick answer"
     FILLED_PAUSE = "filled pause"
     SELF_CORRECTION = "self-correction"
-    OPEN_PUNCTUATION = "open punctuation"
-    SPELLING = "spelling under way"
     NUMBER = "number under way"
     NUMBER_COMPLETE = "number complete"
+    SPELLING = "spelling under way"
+    ADDRESS_COMPLETE = "address complete"
     TRAILING_OFF = "trailing off"
+    OPEN_PUNCTUATION = "open punctuation"
     LIST = "list under way"
+    UNKNOWN = "nothing known"
     QUESTION = "complete question"
     REQUEST = "complete request"
     STATEMENT = "complete statement"
+    RATHER_COMPLETE = "rather complete"
     MAY_GO_ON = "may go on"
-    UNKNOWN = "nothing known"
+    GOES_ON = "sentence goes on"
     OWN_PAUSES = "own pauses"
-    MELODY = "melody goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,99 +126,88 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.EAGER: (300, 300),
     Reason.QUICK_ANSWER: (400, 500),
     Reason.FILLED_PAUSE: (2000, 2800),
-    Reason.SELF_CORRECTION: (1600, 2200),
-    Reason.OPEN_PUNCTUATION: (1300, 1800),
-    Reason.SPELLING: (1800, 2600),
-    Reason.NUMBER: (1600, 2400),
-    Reason.NUMBER_COMPLETE: (600, 1000),
+    Reason.SELF_CORRECTION: (1500, 2100),
+    Reason.NUMBER: (1500, 2200),
+    Reason.NUMBER_COMPLETE: (700, 1100),
+    Reason.SPELLING: (1500, 2200),
+    Reason.ADDRESS_COMPLETE: (600, 1000),
     Reason.TRAILING_OFF: (1800, 2500),
-    Reason.LIST: (1300, 1800),
-    Reason.QUESTION: (420, 700),
-    Reason.REQUEST: (560, 900),
-    Reason.STATEMENT: (620, 1000),
-    Reason.MAY_GO_ON: (860, 1300),
+    Reason.OPEN_PUNCTUATION: (1300, 1800),
+    Reason.LIST: (1200, 1700),
     Reason.UNKNOWN: (700, 1100),
+    Reason.QUESTION: (420, 700),
+    Reason.REQUEST: (480, 800),
+    Reason.STATEMENT: (540, 900),
+    Reason.RATHER_COMPLETE: (660, 1000),
+    Reason.MAY_GO_ON: (860, 1300),
+    Reason.GOES_ON: (1150, 1700),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
+EXPECTING_MS = (1000, 1500)
+"""The same where no words are known yet and our question asked for a number or an address."""
+SURE, RATHER, DOUBTFUL = 1.0, 0.3, -1.6
+"""Log odds from which a turn is surely complete, rather complete, and below which it goes on."""
+OWN_PAUSES_MOST_MS = (900, 1600)
+DETECTOR_BOUND = 4.0
+PUNCTUATION = {"?": 0.7, "!": 0.7, ".": 0.3, "": -0.7}
+"""What a transcript's last mark says, in log odds, where the transcript has punctuation at all (it begins with a
+capital). Providers end most fragments with a full stop, so that one says little."""
 
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-_QUICK = _set(
-    """yes yeah yep yup sure okay ok no nope nah right correct exactly absolutely definitely alright fine great perfect
-    thanks thank_you no_thanks no_thank_you yes_please yes_thanks please of_course that's_right that_is_right
-    that's_fine that's_correct
-    that's_all that_is_all that_works sounds_good sounds_great all_right not_really not_yet not_now
-    i_do i_don't i_am i'm_not i_did i_didn't it_is it_isn't goodbye bye hello hi hey stop go_ahead never_mind cancel
-    thank_you_very_much thanks_a_lot that's_it that_is_it yes_it_is no_it_isn't yes_i_do no_i_don't yes_that's_right
-    help repeat again what pardon none nothing maybe
-    """
+_QUICK = re.compile(
+    r"((yes|yeah|yep|yup|sure|okay|ok|no|nope|nah|right|all right|alright|correct|exactly|absolutely|definitely|fine"
+    r"|great|perfect|wonderful|thanks( a lot)?|thank you( very much| so much)?|please|of course|that works"
+    r"|that('s| is) (right|fine|all|it|correct|great|me)|that would be (great|fine|nice)|(it )?sounds (good|great)"
+    r"|not (really|yet|now|at all|today)|i'm not|it (is|isn't)|(good)?bye|hello|hi|hey|stop|cancel|go ahead"
+    r"|i('d| would)? (do|don't|did|didn't|am|would|have|think so|hope so|don't know|don't think so|love to)"
+    r"|never mind|no problem|help|repeat|again|pardon|none|nothing|maybe|never|neither|both"
+    r"|good (morning|evening|afternoon))( |$)){1,4}"
 )
-_FILLERS = (
-    "um",
-    "uh",
-    "er",
-    "erm",
-    "uhm",
-    "hmm",
-    "hm",
-    "ah",
-    "let me see",
-    "let's see",
-    "let me think",
-    "let me check",
-    "hold on",
-    "hang on",
-    "you know",
-    "how do you say",
-    "what was it",
-    "what's it called",
-    "give me a second",
-    "one second",
-    "just a second",
-    "one moment",
-    "just a moment",
-    "bear with me",
-    "well",
-    "so",
-    "like",
+_ASSENT = re.compile(r"(yes|yeah|yep|sure|okay|ok|of course|right|alright|all right)\b")
+"""The beginning of dictating what was asked for."""
+_HESITATION = re.compile(r"um+|uh+|erm?|uhm|hmm*|mm+|ah")
+_FILLER = re.compile(
+    rf"\b({_HESITATION.pattern}|let me (see|think|check|look)|let's see|hold on|hang on|how do i say|what was it"
+    r"|what's it called|(give me |just )?(?<!for )(a|one) (second|moment|sec|minute)( please)?|bear with me|you know"
+    r"|(and|but|because) (well|like|so))$|^(well|so|okay so|like|right so|and)$"
 )
-_CORRECTIONS = ("no", "i mean", "sorry", "actually", "or rather", "wait", "correction", "make that", "scratch that")
-_OPEN = _set(
-    """a an the my your his our their its these those every of in at from to with by about into onto between under and
-    or
-    but because if when while although though unless until since as than whether that which whose where is are was
-    were am be been being have has had do does did can could will would shall should may might must don't can't won't
-    isn't
-    doesn't didn't wouldn't couldn't i'm it's that's we're you're they're i've we've i'll i'd we'd there's very really
-    quite not also then i we he she they for on want need like another next per via plus
-    """
+_CORRECTION = re.compile(
+    r"\w \w.* (no|no wait|i mean|(?<!i'm )(?<!so )sorry|actually|or rather|make that|scratch that"
+    r"|(?<!should )(?<!to )(?<!can )wait)$"
 )
-_DIGIT_WORDS = dict.fromkeys(_set("zero oh one two three four five six seven eight nine"), 1) | dict.fromkeys(
-    _set(
-        """ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty
-        sixty seventy eighty ninety"""
-    ),
-    2,
+_OPEN_END = re.compile(r"(,|;|:|-|\N{EN DASH}|\N{EM DASH}|\.\.\.|\N{HORIZONTAL ELLIPSIS})\s*$")
+_DOMAIN = re.compile(r"(\bdot (com|org|net|de|uk|fr|io|eu|edu|gov|it|es|nl|ch|at|info|us|ca)|@[\w-]+\.[a-z]{2,})$")
+_ADDRESS = re.compile(r"\b(e-?mail( address)? (is|it's)|dot|underscore|at sign)\b|@")
+_NUMBERED = re.compile(
+    r"\b(numbers?|phone|card|account|code|pin|reference|zip|postcode|digits?|reach me)( is| it's| at| on)*$"
 )
-_ASKING = _set(
-    """what when where who which why how is are was do does did can could will would should may have has what's where's
-    who's how's when's isn't aren't don't"""
+_MONTH = re.compile(
+    r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b|\b\w+th of\b"
 )
-_STATING = _set("i i'm i've i'd i'll we we're my our it it's this that's the there there's yes no well")
-_WORD = re.compile(r"[a-z0-9@']+(?:[.\-@][a-z0-9@]+)*")
+_ITEMS = re.compile(r"[^,]+, (?!(?:and|or|please|thank)\b)([^,.?!]+)[.?!]?$")
+_BEFORE_A_NUMBER = 4
+"""Fewer words are only the way to the number that we asked for: "it ends in"."""
+_GIVING = _set("send give tell show buy get bring text call write offer book make find")
+"""Verbs that take a person and a thing, so that two nouns in a row are no list."""
+_RATES = _set("day week month year hour night time bit moment minute")
+"""What stands after "a" without being an item: "two tablets a day"."""
+_ONES = _set("zero oh o one two three four five six seven eight nine")
+_TEENS = _set("ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+_TENS = _set("twenty thirty forty fifty sixty seventy eighty ninety")
 
 
 def expected_answer(our_words: str) -> Expected:
     """Return the kind of answer that the assistant's last words ask for."""
-    words = our_words.lower().rsplit(". ", 1)[-1]
+    words = re.split(r"[.!?]\s+(?=\S)", our_words.lower().strip())[-1]
     if "?" not in words and not re.search(r"\b(please|tell me|give me|spell|say|enter)\b", words):
         return Expected.NOTHING
     if re.search(r"\b(spell|e-?mail|address|your (full |last |first )?name|street|surname)\b", words):
         return Expected.SPELLING
-    if re.search(r"\b(number|digits?|code|pin|zip|postcode|date of birth|how (many|much|old))\b", words):
+    if re.search(r"\b(number|digits?|code|pin|zip|postcode|date of birth)\b", words):
         return Expected.NUMBER
     if re.match(r"\W*(is|are|do|does|did|can|could|shall|should|would|will|have|has|was|were|may)\b", words):
         return Expected.YES_OR_NO
@@ -214,49 +218,119 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
     """Return how long to wait, 300 to 3000 ms. Eager never waits longer than balanced, nor balanced than patient."""
     if style is EndpointingStyle.EAGER:
         return Patience(WAIT_MS[Reason.EAGER][0], Reason.EAGER)
-    reason = _verdict(context)
-    wait_ms = WAIT_MS[reason][style is EndpointingStyle.PATIENT]
+    patient = style is EndpointingStyle.PATIENT
+    reason = _reason(context)
+    wait_ms = WAIT_MS[reason][patient]
+    if reason is Reason.UNKNOWN and context.expected in (Expected.NUMBER, Expected.SPELLING):
+        wait_ms = EXPECTING_MS[patient]
     if reason not in (Reason.QUICK_ANSWER, Reason.QUESTION) and len(context.caller_pauses_ms) > 1:
-        own = sorted(context.caller_pauses_ms)[-(-len(context.caller_pauses_ms) * 4 // 5) - 1] + 100
-        if min(own, 1000) > wait_ms:
-            return Patience(min(own, 1000), Reason.OWN_PAUSES)
+        usual = sorted(context.caller_pauses_ms)[-(-len(context.caller_pauses_ms) * 4 // 5) - 1]
+        own_ms = min(usual + 100, OWN_PAUSES_MOST_MS[patient])
+        if own_ms > wait_ms:
+            return Patience(own_ms, Reason.OWN_PAUSES)
     return Patience(wait_ms, reason)
 
 
-def _verdict(context: PauseContext) -> Reason:
-    text = context.words if context.words is not None else context.reading
-    words = _WORD.findall((text or "").lower().replace("’", "'"))
-    if not text or not words:
-        return {Expected.NUMBER: Reason.NUMBER, Expected.SPELLING: Reason.SPELLING}.get(
-            context.expected, Reason.UNKNOWN
-        )
-    joined = " ".join(words)
-    if "_".join(words) in _QUICK:
-        return Reason.QUICK_ANSWER
-    if joined.endswith(_FILLERS) and re.search(rf"(^|\s)({'|'.join(_FILLERS)})$", joined):
+def _reason(context: PauseContext) -> Reason:
+    text = (context.reading if context.words is None else context.words) or ""
+    sentence = last_sentence(text)
+    if not sentence:
+        return Reason.UNKNOWN
+    said = " ".join(sentence)
+    if _QUICK.fullmatch(said):
+        asked_for = {Expected.NUMBER: Reason.NUMBER, Expected.SPELLING: Reason.SPELLING}
+        return asked_for.get(context.expected, Reason.QUICK_ANSWER) if _ASSENT.match(said) else Reason.QUICK_ANSWER
+    if _FILLER.search(said):
         return Reason.FILLED_PAUSE
-    if re.search(rf"\s({'|'.join(_CORRECTIONS)})$", joined):
+    if _CORRECTION.search(said):
         return Reason.SELF_CORRECTION
-    digits = _dictated(words)
-    if digits:
-        return Reason.NUMBER_COMPLETE if digits in (10, 11, 16) else Reason.NUMBER
-    if words[-1] in _OPEN:
+    sentence = [word for word in sentence if not _HESITATION.fullmatch(word)] or sentence
+    reason = _dictation(sentence, context.expected)
+    if reason is not None:
+        return reason
+    if trails_off(sentence):
         return Reason.TRAILING_OFF
-    if re.search(r"(,|;|:|-|–|—|\.\.\.|…)\s*$", text):
+    if _OPEN_END.search(text):
         return Reason.OPEN_PUNCTUATION
-    if context.expected is Expected.SPELLING or words[-1] in ("dot", "at", "underscore", "dash") or len(words[-1]) == 1:
+    if _lists_bare(sentence):
+        return Reason.LIST
+    items = _ITEMS.search(text.lower())
+    if items and all(classify(word) in ("noun", "determiner", "adjective", "number") for word in words_of(items[1])):
+        return Reason.LIST
+    return _judged(context, text, sentence)
+
+
+def _lists_bare(words: list[str]) -> bool:
+    """Return whether the words end in one thing after another without "and": "a headache, a sore throat"."""
+    classes = [classify(word) for word in words]
+    if _GIVING.intersection(words) or "question" in kind_of(words) or words[-1] in _RATES:
+        return False
+    item = r"(?:(?:determiner|number) (?:adjective )?(?:noun )+)"
+    return re.search(rf"\b{item}(?:determiner|number) (?:adjective )?(?:noun )*noun$", " ".join(classes)) is not None
+
+
+def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
+    """Return the reason by the detectors' sum and, in a punctuated transcript, its last mark."""
+    judged = context if context.words is not None else replace(context, words=text)
+    odds = sum(max(-DETECTOR_BOUND, min(DETECTOR_BOUND, log_odds(judged))) for log_odds in _detectors())
+    text = text.strip()
+    if text[:1].isupper() and not re.fullmatch(r"I\b.*|[A-Z][a-z]*", text.replace("I ", "").strip()):
+        odds += PUNCTUATION.get(text[-1], PUNCTUATION[""])
+    if odds < DOUBTFUL:
+        return Reason.GOES_ON
+    if odds < SURE:
+        return Reason.MAY_GO_ON if odds < RATHER else Reason.RATHER_COMPLETE
+    kind = kind_of(sentence)
+    return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
+
+
+@cache
+def _detectors() -> tuple[Callable[[PauseContext], float], ...]:
+    names = sorted(info.name for info in pkgutil.iter_modules(detectors.__path__) if not info.name.startswith("_"))
+    return tuple(importlib.import_module(f"{detectors.__name__}.{name}").log_odds for name in names)
+
+
+def _dictation(words: list[str], expected: Expected) -> Reason | None:
+    """Return the reason where a number, a spelling or an address is dictated; None where none is."""
+    said = " ".join(words)
+    addressing = expected is Expected.SPELLING or _ADDRESS.search(said)
+    if _DOMAIN.search(said):
+        return Reason.ADDRESS_COMPLETE
+    letters = sum(len(word) == 1 and word not in "ai" for word in words[-4:])
+    if letters and (len(words[-1]) == 1 or letters > 1) and not words[-1].isdigit():
         return Reason.SPELLING
-    if words[0] in _ASKING:
-        return Reason.QUESTION
-    return Reason.STATEMENT if words[0] in _STATING else Reason.REQUEST
+    digits, groups, tokens = _digits(words)
+    told = expected is Expected.NUMBER or _NUMBERED.search(" ".join(words[: len(words) - tokens]))
+    if groups and (told or groups > 2 or digits > 4 or letters):
+        if _MONTH.search(said):
+            return Reason.NUMBER_COMPLETE if digits >= 4 else Reason.NUMBER
+        return Reason.NUMBER_COMPLETE if digits in (10, 11) or digits >= 16 else Reason.NUMBER
+    if expected is Expected.NUMBER and not groups and (len(words) < _BEFORE_A_NUMBER or _MONTH.search(said)):
+        return Reason.NUMBER
+    return Reason.SPELLING if addressing and not trails_off(words) else None
 
 
-def _dictated(words: list[str]) -> int:
-    """Return how many digits the words end in, 0 where they are not dictated one after another."""
-    digits = groups = 0
-    for word in reversed(words):
-        count = _DIGIT_WORDS.get(word) or (len(word.replace("-", "")) if word.replace("-", "").isdigit() else 0)
-        if not count:
+def _digits(words: list[str]) -> tuple[int, int, int]:
+    """Return how many digits the words end in, in how many groups ("415", "forty two"), and in how many words."""
+    digits = groups = tokens = 0
+    for index in range(len(words) - 1, -1, -1):
+        word = words[index].replace("-", "").lstrip("+")
+        if word.isdigit():
+            digits += len(word)
+        elif word in _ONES:
+            tens = index > 0 and words[index - 1] in _TENS and word not in ("zero", "oh", "o")
+            digits += 0 if tens else 1
+            groups -= tens
+        elif word in _TEENS or word in _TENS:
+            digits += 2
+        elif word in ("hundred", "thousand"):
+            digits += 2 if word == "hundred" else 3
+            groups -= 1
+        elif word.startswith("double") and groups:
+            digits += 1
+            groups -= 1
+        else:
             break
-        digits, groups = digits + count, groups + 1
-    return digits if groups > 1 or groups == len(words) or digits >= 6 else 0
+        groups += 1
+        tokens += 1
+    return digits, groups, tokens

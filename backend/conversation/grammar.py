@@ -1,0 +1,147 @@
+"""A little English grammar for transcripts: the class of a word, the kind of a sentence, and ends that ask for more.
+
+The lists hold the closed classes nearly whole and the verbs and adjectives that callers of voice agents use; every
+other word is a noun, which is right more often than not.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_CLASSES = {
+    "determiner": "a an the my your his our their its these those every each another",
+    "quantifier": "some any no both all several few many much more most enough other same own whole",
+    "preposition": """of in at from to with by about into onto between under for on over near since until before after
+        during without around through like as via per than against behind towards across within except""",
+    "conjunction": "and or but because if when while although though unless so that whether where",
+    "auxiliary": """is are was were am be been being have has had do does did can could will would shall should may
+        might must don't can't won't isn't doesn't didn't wouldn't couldn't aren't haven't
+        hasn't shouldn't wasn't weren't""",
+    "subject": """i we he she they i'm it's that's we're you're they're he's she's i've we've you've they've i'll we'll
+        you'll i'd we'd you'd there's let's""",
+    "object": """it me him her us them you this that something somebody someone anything anybody everything everyone
+        nothing one ones mine yours myself himself herself""",
+    "question word": "what who which why how whose what's where's who's how's when's whats",
+    "time": """today tomorrow tonight yesterday now later soon again already yet anymore morning afternoon evening
+        night noon midnight monday tuesday wednesday thursday friday saturday sunday january february march april june
+        july august september october november december week weekend month year o'clock am pm weekdays mondays tuesdays
+        wednesdays thursdays fridays saturdays sundays immediately early late ago""",
+    "place": "here there home abroad outside inside downtown upstairs",
+    "polite": "please thanks thank bye goodbye",
+    "particle": "up down off out away back along together",
+    "adverb": "not never just only also even still very really quite too almost always actually maybe perhaps",
+    "adjective": """new old first second third last next nearest best cheap cheaper cheapest small large big good better
+        great bad direct available free possible open closed ready sure wrong broken double single different
+        short long full extra nice right left total current average final certain interested italian french
+        german spanish red green blue white black""",
+    "verb": """book order change cancel check send get make know tell find give take buy pay call ask reset return
+        update see move speak talk look reserve schedule reschedule transfer connect add remind put bring
+        use need want say explain show leave keep let go come try turn set play pick report open close write
+        read search arrange confirm compare visit travel fly rent hear discuss upgrade include cover cost
+        deliver recommend help stop block renew dim delete translate start repeat switch skip forward
+        increase print lock wake charge hold forget invite calculate retrieve share log sign fill drop think
+        work happen arrive believe receive miss live prefer like love understand feel wait mean said told
+        got went paid sent lost bought forgot made done gone been came took met asked""",
+}
+_CLASS = {word: name for name, words in _CLASSES.items() for word in words.split()}
+_VERBS = frozenset(_CLASSES["verb"].split())
+_NUMBER = re.compile(
+    r"\d|^(zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty|"
+    r"seventy|eighty|ninety|hundred|thousand|half|quarter|\w+th)$"
+)
+LEADS = _set("well so and but okay ok yes no please hi hello just then also right sure yeah yep oh")
+"""Words before a sentence proper."""
+_TOKEN = re.compile(r"[a-z0-9']+(?:[.\-:@_&+]+[a-z0-9']+)*|\+\d+")
+_SUBJECTS = _set("i we he she they it you there this that")
+_PARTICLES = _set("in on over through by around before since")
+"""Prepositions that stand alone after a verb: "log in", "come over"."""
+_STRANDED = _set("for from with about to at of on like in")
+"""Prepositions that may end a question: "what is it for"."""
+_MORE = _set("very quite almost just also even half past")
+_NEED_OBJECT = _set("want need get make find give take buy put bring set have add tell say")
+_ASKING = _set("what who which why how whose what's where's who's how's when's whats when where")
+_SHORT = 4
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a transcript in lower case, without punctuation."""
+    return _TOKEN.findall(text.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'"))
+
+
+def last_sentence(text: str) -> list[str]:
+    """Return the words of the last sentence, with the one before where the last only goes on with it."""
+    sentences = [words for words in map(words_of, re.split(r"[.?!]\s", text)) if words]
+    found: list[str] = []
+    while sentences and (not found or classify(found[0]) in ("preposition", "conjunction")):
+        found = sentences.pop() + found
+    return found
+
+
+def classify(word: str) -> str:
+    """Return the grammatical class of a word; "noun" where it is in no list."""
+    known = _CLASS.get(word)
+    if known is not None:
+        return known
+    if _NUMBER.search(word):
+        return "number"
+    if len(word) > 4 and word.endswith("ing"):
+        return "verb in -ing"
+    if len(word) > 4 and word.endswith("ed"):
+        return "participle"
+    if word.endswith("ly"):
+        return "adverb"
+    if word.endswith("s") and word[:-1] in _VERBS:
+        return "verb"
+    return "noun"
+
+
+def kind_of(words: list[str]) -> str:
+    """Return "question", "yes-no question", "request", "statement" or "fragment"."""
+    opening = next((index for index, word in enumerate(words) if word not in LEADS), len(words) - 1)
+    word, name = words[opening], classify(words[opening])
+    if word in _ASKING:
+        return "question"
+    if name == "auxiliary":
+        return "yes-no question"
+    if name == "verb":
+        return "request"
+    if name == "preposition" or opening == len(words) - 1:
+        return "fragment"
+    return "statement"
+
+
+def trails_off(words: list[str]) -> bool:
+    """Return whether the last word cannot well end a sentence: "and", "the", "to", "my number is"."""
+    last, name = words[-1], classify(words[-1])
+    before, name_before = (words[-2], classify(words[-2])) if len(words) > 1 else ("", "")
+    asking = words[0] in _ASKING or any(word in _ASKING for word in words[1:-2])
+    if last == "may" and (before in ("of", "in") or name_before == "number"):
+        return False
+    if name == "determiner" or last in _MORE:
+        return True
+    if name == "conjunction":
+        return last not in ("though", "where", "so") or before not in ("say", "think", "hope", "guess")
+    if name == "auxiliary":
+        answers = before in _SUBJECTS and (len(words) <= _SHORT or asking)
+        relative = last in ("have", "do", "are", "is") and before in _SUBJECTS and len(words) > _SHORT
+        return not (answers or relative or (asking and last == "have"))
+    if name == "subject":
+        return not (asking and name_before == "auxiliary" and "'" not in last)
+    if name == "preposition":
+        if last in _PARTICLES and name_before in ("verb", "verb in -ing", "object"):
+            return False
+        if last in ("before", "after") and name_before in ("noun", "time"):
+            return False
+        if asking and last in _STRANDED and len(words) >= _SHORT and name_before not in ("noun", "determiner"):
+            return False
+        return not (before in ("love", "like") and last == "to" and len(words) <= _SHORT - 1)
+    if name == "question word":
+        return len(words) > 1 and before not in ("so", "or", "know", "that", "me", "say")
+    if last in _NEED_OBJECT and not asking:
+        return name_before in ("subject", "preposition", "") or before in ("you", "please", "can", "could", "would")
+    return False

@@ -1,0 +1,166 @@
+"""Learn the weights of `backend/conversation/detectors/words.py` from callers' sentences, and measure them on others.
+
+    python -m scripts.train_completeness          # measure the weights as they are
+    python -m scripts.train_completeness --write  # learn them anew and write them
+
+Each sentence is cut at every word boundary. Boundaries where a person plausibly pauses count fully, others a third. The
+fit is a logistic regression with an L2 penalty (Newton's method, a second); small weights are dropped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.conversation.detectors.words import completeness, features
+from backend.conversation.grammar import words_of
+
+ROOT = Path(__file__).resolve().parent.parent
+SENTENCES = ROOT / "tests" / "conversation" / "caller_sentences.txt"
+UNSEEN = ROOT / "tests" / "conversation" / "caller_sentences_unseen.txt"
+WEIGHTS = ROOT / "backend" / "conversation" / "detectors" / "_word_weights.py"
+LEARNED_KINDS = "qcsal"
+"""Dictation, fillers and self-corrections are left to the rules of `patience`."""
+PENALTY, DROP_BELOW = 2.0, 0.15
+RARE = 8
+"""A feature of fewer cuts is not learned."""
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A sentence up to one of its word boundaries."""
+
+    kind: str
+    expected: str
+    words: str
+    complete: bool
+    plausible: bool
+    """A person may well pause here."""
+    rest: str
+
+
+def cuts(path: Path) -> list[Cut]:
+    """Return every cut of the sentences of a file, the complete sentences among them."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        kind, text = line[0], line[2:]
+        expected = "nothing"
+        if text.startswith("["):
+            expected, text = text[1:].split("] ", 1)
+        tokens = text.replace(" |", "|").split(" ")
+        for index in range(len(tokens)):
+            said, rest = (" ".join(part).replace("|", "").replace("_", " ") for part in _split(tokens, index + 1))
+            found.append(Cut(kind, expected, said, not rest, tokens[index].endswith("|"), rest))
+    return found
+
+
+def _split(tokens: list[str], at: int) -> tuple[list[str], list[str]]:
+    return tokens[:at], tokens[at:]
+
+
+def sentence_ends(words: Sequence[str]) -> list[float]:
+    """Return the log10 probability of a sentence end after each text's last two words, by pocketsphinx's trigrams."""
+    import pocketsphinx
+
+    model = pocketsphinx.NGramModel.readfile(f"{pocketsphinx.get_model_path()}/en-us/en-us.lm.bin")
+    log10 = math.log10(1.0001)
+    return [model.prob(["</s>", *reversed(words_of(text)[-2:])]) * log10 for text in words]
+
+
+def fit(rows: Sequence[set[str]], truth: Vector, importance: Vector) -> dict[str, float]:
+    """Return the weight of each feature. Every row should contain "bias"."""
+    counted = Counter(name for row in rows for name in row)
+    names = sorted(name for name, times in counted.items() if times >= RARE)
+    column = {name: index for index, name in enumerate(names)}
+    matrix = np.zeros((len(rows), len(names)))
+    for index, row in enumerate(rows):
+        matrix[index, [column[name] for name in row if name in column]] = 1
+    penalty = np.full(len(names), PENALTY)
+    penalty[column["bias"]] = 0.001
+    weights = newton(matrix, truth, importance, penalty)
+    return dict(zip(names, (float(weight) for weight in weights), strict=True))
+
+
+def newton(matrix: Vector, truth: Vector, importance: Vector, penalty: Vector) -> Vector:
+    """Return the weights of a logistic regression."""
+    weights = np.zeros(matrix.shape[1])
+    for _ in range(12):
+        probability = 1 / (1 + np.exp(-matrix @ weights))
+        gradient = matrix.T @ (importance * (probability - truth)) + penalty * weights
+        curvature = (matrix * (importance * probability * (1 - probability))[:, None]).T @ matrix + np.diag(penalty)
+        weights -= np.linalg.solve(curvature, gradient)
+    return weights
+
+
+def learn(learned: Sequence[Cut]) -> None:
+    """Fit the weights, and on scores of words left out of the fit how much the trigram model adds; write the table."""
+    rows = [{"bias", *features(words_of(cut.words))} for cut in learned]
+    truth = np.array([cut.complete for cut in learned], float)
+    importance = np.array([1.0 if cut.complete or cut.plausible else 0.3 for cut in learned])
+    sentence = np.cumsum([cut.complete for cut in learned]) - truth  # the number of the sentence a cut is of
+    scores = np.zeros(len(learned))
+    for fold in range(8):
+        inside, outside = np.flatnonzero(sentence % 8 != fold), np.flatnonzero(sentence % 8 == fold)
+        weights = fit([rows[index] for index in inside], truth[inside], importance[inside])
+        scores[outside] = [sum(weights.get(name, 0.0) for name in rows[index]) for index in outside]
+    ends = np.array(sentence_ends([cut.words for cut in learned]))
+    matrix = np.column_stack([scores, ends, np.ones(len(learned))])
+    by_words, by_end, offset = newton(matrix, truth, importance, np.full(3, 0.001))
+    weights = {
+        name: round(weight, 2) for name, weight in fit(rows, truth, importance).items() if abs(weight) >= DROP_BELOW
+    }
+    lines = "\n".join(f'    "{name}": {weight},' for name, weight in sorted(weights.items()))
+    WEIGHTS.write_text(
+        '"""The weights of `words.py`, written by `scripts/train_completeness.py`: do not edit by hand."""\n\n'
+        "from __future__ import annotations\n\n"
+        f"TRIGRAM = ({by_words:.2f}, {by_end:.2f}, {offset:.2f})\n"
+        '"""The factors of the words\' score and of the trigram model\'s log10 probability, and the offset."""\n\n'
+        f"WEIGHTS: dict[str, float] = {{\n{lines}\n}}\n",
+        encoding="utf-8",
+    )
+
+
+def discrimination(positive: Sequence[float], negative: Sequence[float]) -> float:
+    """Return the probability that a positive scores higher than a negative: the area under the ROC curve."""
+    upper = np.searchsorted(np.sort(negative), positive, side="right")
+    lower = np.searchsorted(np.sort(negative), positive, side="left")
+    return float((upper + lower).mean() / 2 / len(negative))
+
+
+def measure(name: str, judged: Sequence[Cut]) -> None:
+    """Print how well complete turns and fragments are told apart, with the trigram model and without."""
+    for label, ends in (("words", [None] * len(judged)), ("+ trigrams", sentence_ends([cut.words for cut in judged]))):
+        scores = [completeness(words_of(cut.words), end) for cut, end in zip(judged, ends, strict=True)]
+        complete = [score for score, cut in zip(scores, judged, strict=True) if cut.complete]
+        plausible = [score for score, cut in zip(scores, judged, strict=True) if cut.plausible]
+        every = [score for score, cut in zip(scores, judged, strict=True) if not cut.complete]
+        print(
+            f"{name:8} {label:10}  at plausible pauses {discrimination(complete, plausible):.3f}"
+            f"  at every boundary {discrimination(complete, every):.3f}"
+        )
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="learn the weights anew and write them")
+    if parser.parse_args().write:
+        learn([cut for cut in cuts(SENTENCES) if cut.kind in LEARNED_KINDS])
+        print("Written. Run again without --write to measure.")
+        return
+    measure("learned", [cut for cut in cuts(SENTENCES) if cut.kind in LEARNED_KINDS])
+    measure("unseen", [cut for cut in cuts(UNSEEN) if cut.kind in LEARNED_KINDS])
+
+
+if __name__ == "__main__":
+    main()
