@@ -20,8 +20,9 @@ export function getConfig() {
 }
 
 /**
- * The request for a new session: a hint at the browser, and the conversation to continue, if any.
- * @typedef {{fingerprint?: string, time_zone?: string, conversation_id?: string}} Opening
+ * The request for a new session: a hint at the browser, the conversation to continue, if any, and whether the caller's
+ * voice may interrupt, where the caller has chosen.
+ * @typedef {{fingerprint?: string, time_zone?: string, conversation_id?: string, interruptions?: boolean}} Opening
  * @typedef {{session_id: string, conversation_id?: string, token: string}} Ticket
  */
 
@@ -61,6 +62,11 @@ export function postMessage({ id, token }, text) {
 export function postThinker({ id, token }, call, what) {
   const path = `/api/sessions/${encodeURIComponent(id)}/thinkers/${encodeURIComponent(call)}/${what}`;
   return request("POST", path, undefined, token);
+}
+
+/** Whether the caller's voice may interrupt replies. @param {{id: string, token: string}} session @param {boolean} allowed */
+export function postInterruptions({ id, token }, allowed) {
+  return request("POST", `/api/sessions/${encodeURIComponent(id)}/interruptions`, { allowed }, token);
 }
 
 /** @param {{id: string, token: string}} session */

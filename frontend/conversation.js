@@ -1,8 +1,9 @@
 /** One conversation from the page's side: its calls, what is typed into it, and the way back to it after a reload. */
 
-import { ApiError, getConversation, getTranscript, postMessage, postThinker } from "./api.js";
+import { ApiError, getConversation, getTranscript, postInterruptions, postMessage, postThinker } from "./api.js";
 import { requestFailure } from "./failures.js";
 import { ReconnectingCall } from "./reconnecting_call.js";
+import { isLive } from "./store.js";
 import { rememberConversation, rememberedConversation } from "./tab.js";
 
 /** @typedef {import("./connection.js").Session} Session */
@@ -65,6 +66,14 @@ export class Conversation {
     if (!(await this.#accepted(postThinker(session, id, asked)))) {
       this.store.dispatch("page_thinker_asked", { id, asked: "" });
     }
+  }
+
+  /** Whether the caller's voice may interrupt, in the call under way and the next. Resolves to whether that could be set. @param {boolean} allowed */
+  async allowInterruptions(allowed) {
+    const { session } = this;
+    if (session && isLive(this.store.state)) return this.#accepted(postInterruptions(session, allowed));
+    this.store.dispatch("page_interruptions", { allowed });
+    return true;
   }
 
   /** The connection's own statistics, where its transport has any. @returns {Promise<RTCStatsReport | null>} */

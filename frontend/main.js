@@ -38,7 +38,7 @@ const audio = new CallAudio(store, levels, /** @type {HTMLAudioElement} */ (part
 const conversation = new Conversation(store, audio);
 
 showCall(store, conversation, audio);
-showDevices(store, audio);
+showDevices(store, audio, conversation);
 listenForTalkKey(store, audio);
 showTranscript(store);
 showExporting(store);

@@ -125,7 +125,9 @@ export class ReconnectingCall {
     this.audio.attach(connection);
     try {
       const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-      await connection.dial({ fingerprint: await fingerprintIfReady(), time_zone: zone, conversation_id: this.conversationId });
+      const { chosen, allowed } = this.store.state.interruptions;
+      const wishes = { conversation_id: this.conversationId, ...(chosen && { interruptions: allowed }) };
+      await connection.dial({ fingerprint: await fingerprintIfReady(), time_zone: zone, ...wishes });
     } catch (error) {
       if (attempt === this.#attempt) this.#refused(requestFailure(error, Date.now()));
       return;

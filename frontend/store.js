@@ -19,6 +19,7 @@ import {
   EMPTY_TRANSCRIPT,
   generated,
   interrupted,
+  murmured,
   noted,
   rebuilt,
   recalled,
@@ -31,7 +32,7 @@ import { sessionEndedFailure, reportedError } from "./failures.js";
 /**
  * `shaky` the connection may recover by itself · `reconnecting` it is lost, and the page dials again
  * @typedef {"loading" | "ready" | "connecting" | "connected" | "shaky" | "reconnecting" | "ended"} Phase
- * @typedef {"listening" | "user" | "assistant" | "held" | "closed"} Floor
+ * @typedef {"listening" | "user" | "pausing" | "assistant" | "held" | "closed"} Floor
  * @typedef {import("./failures.js").Failure} Failure
  * @typedef {{type: string, data?: any, at?: number}} Action  at: page clock, ms
  *
@@ -57,6 +58,8 @@ import { sessionEndedFailure, reportedError } from "./failures.js";
  * @property {any} session the `session_started` event of this call, or null
  * @property {Microphone} microphone
  * @property {Speaker} speaker
+ * @property {{allowed: boolean, chosen: boolean}} interruptions whether the caller's voice may interrupt replies, and
+ *   whether that was chosen here or is the server's own
  * @property {import("./state/transcript.js").Transcript} transcript
  * @property {import("./state/tally.js").Tally} tally
  * @property {readonly import("./state/thinkers.js").Thinker[]} thinkers
@@ -80,6 +83,7 @@ export const INITIAL_STATE = Object.freeze({
   session: null,
   microphone: Object.freeze({ mode: "unknown", muted: false, pushToTalk: false, talking: false, chosen: "", devices: Object.freeze([]) }),
   speaker: Object.freeze({ choosable: false, chosen: "", devices: Object.freeze([]) }),
+  interruptions: Object.freeze({ allowed: true, chosen: false }),
   transcript: EMPTY_TRANSCRIPT,
   tally: NO_TALLY,
   thinkers: Object.freeze([]),
@@ -98,7 +102,11 @@ export const INITIAL_STATE = Object.freeze({
  * @type {Record<string, (state: State, data: any, at: number) => Partial<State>>}
  */
 const CHANGES = {
-  page_configured: (state, config) => ({ config, phase: state.phase === "loading" ? "ready" : state.phase }),
+  page_configured: (state, config) => ({
+    config,
+    phase: state.phase === "loading" ? "ready" : state.phase,
+    ...(state.interruptions.chosen ? {} : { interruptions: { allowed: config.interruptions ?? true, chosen: false } }),
+  }),
   page_connecting: (state, { step, again = false }) => ({
     phase: state.phase === "reconnecting" ? "reconnecting" : "connecting",
     step,
@@ -135,14 +143,21 @@ const CHANGES = {
   page_failure_dismissed: () => ({ failure: null }),
   page_microphone: (state, changes) => ({ microphone: { ...state.microphone, ...changes } }),
   page_speaker: (state, changes) => ({ speaker: { ...state.speaker, ...changes } }),
+  page_interruptions: (_, { allowed }) => ({ interruptions: { allowed, chosen: true } }),
   page_thinker_asked: (state, data) => ({ thinkers: askedOfThinker(state.thinkers, data) }),
   page_transcript_loaded: (state, { messages, prefix }) => ({ transcript: rebuilt(state.transcript, messages, prefix) }),
 
-  session_started: (_, session) => ({ session, floor: "listening" }),
+  session_started: (state, session) => ({
+    session,
+    floor: "listening",
+    interruptions: { ...state.interruptions, allowed: session.interruptions ?? state.interruptions.allowed },
+  }),
   floor: (state, { floor }) => ({
     floor,
-    transcript: floor === "user" && state.floor !== "user" ? userSpeaks(state.transcript) : state.transcript,
+    transcript: floor === "user" && !USERS_TURN.has(state.floor) ? userSpeaks(state.transcript) : state.transcript,
   }),
+  interruptions: (_, { allowed }) => ({ interruptions: { allowed, chosen: true } }),
+  murmur: (state, data, at) => ({ transcript: murmured(state.transcript, data, at) }),
   transcript_delta: (state, data, at) => ({ transcript: addDelta(state.transcript, data, at) }),
   transcript_done: (state, data, at) => ({ transcript: generated(state.transcript, data, at) }),
   transcript: (state, data, at) => ({ transcript: settled(state.transcript, data, at) }),
@@ -159,7 +174,14 @@ const CHANGES = {
 const FRESH_CALL = { session: null, tally: NO_TALLY, attempt: 0 };
 /** The state in which a new conversation begins. */
 const FRESH_CONVERSATION = { transcript: EMPTY_TRANSCRIPT, thinkers: Object.freeze([]) };
+/** The floor of a turn that has begun, and may go on after a pause. */
+const USERS_TURN = new Set(["user", "pausing"]);
 const UNDER_WAY = new Set(["connecting", "reconnecting"]);
+
+/** True if there is a connection to talk over. @param {State} state */
+export function isLive({ phase }) {
+  return phase === "connected" || phase === "shaky";
+}
 
 /** @param {State} state @param {Failure | null} failure @returns {Partial<State>} */
 function closed(state, failure) {

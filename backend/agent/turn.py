@@ -244,6 +244,7 @@ class Turn:
             sample=sample,
             live=any(result.error is None and not result.sample for result in self.results),
             cacheable=self._alone and not incomplete and all(result.cacheable for result in self.results),
+            interruptible=all(result.interruptible for result in self.results),
         )
 
     def keep_partial(self) -> None:

@@ -101,6 +101,7 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
             lambda session, transport: CallEngine(dependencies, session, transport).run(),
             cap=settings.session_cap,
             responder=dependencies.about.responder,
+            interruptions=settings.interruptions,
             on_lapse=partial(metrics.session_ended, "never_connected"),
             admit=load.admit,
         )
@@ -129,6 +130,7 @@ def _dependencies(foundation: Foundation, tasks: TaskSubsystem, responder: Respo
             mode=modes.chosen(caller.profile),
             endpointing=limits.endpointing,
             greeting=settings.greeting,
+            wake_name=settings.wake_name,
         ),
         mode=modes.chosen,
         background=partial(_background, stores.memory, foundation.task_store.queries),

@@ -148,6 +148,7 @@ def _page_config(foundation: Foundation, calls: CallSubsystem) -> PageConfig:
             for m in foundation.thinkers.registry.manifests
         ],
         limits={"session_max_minutes": settings.session_max_minutes},
+        interruptions=settings.interruptions,
     )
 
 

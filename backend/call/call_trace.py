@@ -39,6 +39,9 @@ class _Turn:
     failed: bool = False
     idle: bool = False
     """True once what is said is no answer any more."""
+    murmurs: int = 0
+    discarded_tokens: int = 0
+    """The cost of the replies that were prepared for it and thrown away."""
     works: dict[str, _Work] = field(default_factory=dict)
 
     def touch(self) -> None:
@@ -101,6 +104,11 @@ class CallTrace:
                 turn.span.note(**asdict(event))
                 turn.heard = True
                 turn.touch()
+            case page.ReplyDiscarded(number, tokens_in, tokens_out):
+                self._discarded(number, tokens_in + tokens_out)
+            case page.MurmurHeard():
+                turn.murmurs += 1
+                turn.span.note(murmurs=turn.murmurs)
             case page.TranscriptCompleted("user", _, content):
                 turn.span.asked(content)
             case page.TranscriptCompleted("assistant", _, content) if not turn.idle:
@@ -125,6 +133,13 @@ class CallTrace:
         self._span.note(reason=reason, responder=self._session.responder, transport=self._session.transport)
         self._span.note(**self._session.counts)
         self._span.end("failed" if reason in FAULTS else "complete")
+
+    def _discarded(self, number: int, tokens: int) -> None:
+        """Note the cost of a discarded reply; the provider may tell it when the next turn has begun."""
+        turn = next((turn for turn in (self._turn, *self._earlier) if turn.number == number), None)
+        if turn:
+            turn.discarded_tokens += tokens
+            turn.span.note(discarded_tokens=turn.discarded_tokens)
 
     def _thinker_changed(self, event: page.ThinkerChanged) -> None:
         turn = next((turn for turn in (self._turn, *self._earlier) if event.call_id in turn.works), None)

@@ -101,7 +101,7 @@ class CallEngine:
         self._session = session
         self._transport = transport
         self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
-        self._machine = TurnMachine(dependencies.limits)
+        self._machine = TurnMachine(replace(dependencies.limits, interruptible=session.interruptions))
         self._endpointing = dependencies.open_endpointing()
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
@@ -237,6 +237,7 @@ class CallEngine:
                 responder=about.responder,
                 model=about.model,
                 offline=about.offline,
+                interruptions=session.interruptions,
             )
         )
         self.dispatch(ev.CallStarted())
@@ -309,6 +310,7 @@ class CallEngine:
 
     def allow_interruptions(self, allowed: bool) -> None:
         """Set whether the caller's voice may interrupt what is spoken, for the rest of the call."""
+        self._session.interruptions = allowed
         self.dispatch(ev.InterruptionsSwitched(allowed))
 
     def say_answer(self, call: str) -> None:
@@ -419,8 +421,8 @@ class CallEngine:
                 self._learner.on_question(domain)
             case page.NoticeChanged() if self._subscription:
                 event = self._subscription.shown(event)
-            case page.TurnMeasured():
-                self._dependencies.metrics.turn_measured(event)
+            case page.TurnMeasured() | page.ReplyDiscarded() | page.MurmurHeard():
+                self._dependencies.metrics.on_event(event)
         if isinstance(event, page.ThinkerChanged):
             self._post_turn.on_thinker(event)
         self._trace.on_event(event)

@@ -175,7 +175,7 @@ class ToolCallDispatcher:
             output = json.dumps({"domain": domain, "dropped": NOT_WANTED})
         else:
             output = _output(domain, call.answer)
-        self._call.dispatch(ThinkerFinished(call.id, output))
+        self._call.dispatch(ThinkerFinished(call.id, output, call.answer.interruptible))
 
     def _count_cancelled(self, call: ThinkerCall, task: asyncio.Task[None]) -> None:
         if task.cancelled():

@@ -39,6 +39,8 @@ class SessionStarted(PageEvent):
     responder: str
     model: str
     offline: bool
+    interruptions: bool = True
+    """The caller's voice may interrupt what is spoken."""
 
 
 @dataclass(frozen=True, slots=True)

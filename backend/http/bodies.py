@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 
 from fastapi import Request
 from fastapi.openapi.models import RequestBody
-from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, Field, StrictBool, StringConstraints, ValidationError
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,6 +40,8 @@ class NewSession(BaseModel):
     fingerprint: Fingerprint | None = None
     time_zone: TimeZone | None = None
     conversation_id: ConversationId | None = None
+    interruptions: StrictBool | None = None
+    """Whether the caller's voice may interrupt replies; left out: as the server is set."""
 
 
 class Offer(NewSession):
@@ -59,6 +61,12 @@ class TypedMessage(BaseModel):
     """`POST /api/sessions/{id}/messages`."""
 
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MESSAGE_LIMIT)]
+
+
+class Interruptions(BaseModel):
+    """`POST /api/sessions/{id}/interruptions`."""
+
+    allowed: StrictBool
 
 
 class BodyLimit:

@@ -137,6 +137,8 @@ class PageConfig:
     thinkers: list[dict[str, str]]
     """The `domain`, `label`, `description` and `example` of each."""
     limits: dict[str, int]
+    interruptions: bool = True
+    """Whether the voices of callers who have not chosen otherwise may interrupt replies."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, StrictBool, StringConstraints
 
 from backend.errors import Forbidden, NotAdmitted, NotFound
 from backend.http.bodies import documented, read_body
@@ -27,7 +27,10 @@ router = APIRouter(tags=["notifications"])
 
 
 class NewNotification(BaseModel):
-    """`POST /notification`. `user` is the caller when left out; `id` makes sending it again harmless."""
+    """`POST /notification`. `user` is the caller when left out; `id` makes sending it again harmless.
+
+    In a call, the user's voice does not interrupt one that is not `interruptible`.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,6 +40,7 @@ class NewNotification(BaseModel):
     repeat: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] = "none"
     time_zone: Annotated[str, StringConstraints(strip_whitespace=True, max_length=64)] = ""
     id: Annotated[str, StringConstraints(strip_whitespace=True, max_length=64)] = ""
+    interruptible: StrictBool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,10 @@ async def set_notification(request: Request, here: Here, acting: Acting) -> Json
     if user is None:
         hint = "Name the user." if body.user == ME else "Leave `user` out: it is you."
         raise Forbidden("Reminders can only be set for yourself.", hint=hint)
-    return {**await here.services.reminders.set(user, body.text, body.at, body.repeat, body.time_zone, body.id)}
+    reminder = await here.services.reminders.set(
+        user, body.text, body.at, body.repeat, body.time_zone, body.id, interruptible=body.interruptible
+    )
+    return {**reminder}
 
 
 @router.post("/notification/execute")

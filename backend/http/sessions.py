@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, BackgroundTasks, Request
 
-from backend.http.bodies import NewSession, TypedMessage, documented, read_body
+from backend.http.bodies import Interruptions, NewSession, TypedMessage, documented, read_body
 from backend.http.context import Caller, Here, OwnSession, forgetting
 from backend.http.limits import address_key
 from backend.http.signalling import reserve, ticket
@@ -47,6 +47,15 @@ async def type_message(request: Request, here: Here, session: OwnSession) -> Jso
     here.messages.take(session.id, here.now())
     body = await read_body(request, TypedMessage)
     await session.type_text(body.text)
+    return {"ok": True}
+
+
+@router.post("/api/sessions/{session_id}/interruptions", status_code=202, openapi_extra=documented(Interruptions))
+async def switch_interruptions(request: Request, here: Here, session: OwnSession) -> Json:
+    """Allow the caller's voice to interrupt replies, or not, from now on. 422 unless the call is live."""
+    here.messages.take(session.id, here.now())
+    body = await read_body(request, Interruptions)
+    await session.allow_interruptions(body.allowed)
     return {"ok": True}
 
 

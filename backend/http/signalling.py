@@ -29,7 +29,9 @@ async def offer(request: Request, background: BackgroundTasks, here: Here, calle
     try:
         session = await reserve(here, caller, body, background)
     except TooMany:
-        placed = await services.sessions.offer_to_peer(caller.user, body.sdp, body.conversation_id)
+        placed = await services.sessions.offer_to_peer(
+            caller.user, body.sdp, body.conversation_id, interruptions=body.interruptions
+        )
         if placed is None:
             raise
         return {"sdp": placed["sdp"], **ticket(here, placed["session_id"], placed["conversation_id"])}
@@ -62,7 +64,7 @@ async def reserve(here: Context, caller: Identity, asked: NewSession, background
     services = here.services
     if services.settings.identify_by_fingerprint:
         await restore(caller, asked.fingerprint, services.memory)
-    session = services.registry.reserve(caller.user, asked.conversation_id)
+    session = services.registry.reserve(caller.user, asked.conversation_id, interruptions=asked.interruptions)
     if asked.fingerprint is not None:
         background.add_task(note_fingerprint, services.memory, asked.fingerprint, caller.user)
     if asked.time_zone:

@@ -105,7 +105,7 @@ class Subscription:
         for notice in wanted.values():
             if notice.id not in self._passed_on:
                 self._passed_on[notice.id] = self._known[notice.id] = notice
-                self._on_event(NoticeArrived(notice.id, spoken_text(notice, time.time())))
+                self._on_event(NoticeArrived(notice.id, spoken_text(notice, time.time()), notice.interruptible))
 
 
 class NotificationDispatcher:

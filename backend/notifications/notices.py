@@ -54,6 +54,8 @@ class Notice(msgspec.Struct, frozen=True):
     """The task it comes from, if any."""
     at: float = msgspec.field(default_factory=time.time)
     """Unix time in seconds."""
+    interruptible: bool = True
+    """False when the caller's voice must not interrupt the reply that speaks it."""
 
 
 _decoder = msgspec.json.Decoder(Notice)

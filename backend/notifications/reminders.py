@@ -52,6 +52,8 @@ class ReminderJson(TypedDict):
     in_s: NotRequired[int]
     """Seconds until then."""
     created_at: NotRequired[float]
+    interruptible: NotRequired[Literal[False]]
+    """Only where the caller's voice must not interrupt it."""
 
 
 class Reminder(msgspec.Struct, frozen=True):
@@ -76,6 +78,8 @@ class Reminder(msgspec.Struct, frozen=True):
     """How many of its times in a row were delivered to nobody."""
     told_at: float = 0.0
     """When one of its times was last delivered."""
+    interruptible: bool = True
+    """False when the caller's voice must not interrupt the reply that speaks it."""
 
     def __repr__(self) -> str:  # without the user's words
         return f"Reminder({self.id}, {'due' if self.due else 'set'}, {self.tries} tries)"
@@ -92,7 +96,7 @@ class Reminder(msgspec.Struct, frozen=True):
 
     def to_json(self) -> ReminderJson:
         """Return what its user, the page and the model see of it."""
-        return {
+        shown: ReminderJson = {
             "id": self.id,
             "text": self.text,
             "at": iso(self.due or self.at, self.zone),
@@ -102,11 +106,15 @@ class Reminder(msgspec.Struct, frozen=True):
             "next": iso(self.at, self.zone) if self.due and self.at else None,
             "tries": self.tries,
         }
+        if not self.interruptible:
+            shown["interruptible"] = False
+        return shown
 
 
 def notice_of(reminder: Reminder) -> Notice:
     """Return the notice by which a due reminder is delivered."""
-    return Notice(reminder.notice_id, f"A reminder: {reminder.text}", "reminder", reminder.id, reminder.due)
+    text = f"A reminder: {reminder.text}"
+    return Notice(reminder.notice_id, text, "reminder", reminder.id, reminder.due, reminder.interruptible)
 
 
 def begun(reminder: Reminder, now: float, *, keep_s: float, lease_s: float) -> Reminder | None:

@@ -135,7 +135,15 @@ class ReminderService:
     clock: Callable[[], float] = time.time
 
     async def set(
-        self, owner: str, text: str, at: str, repeat: str = "", time_zone: str = "", reminder_id: str = ""
+        self,
+        owner: str,
+        text: str,
+        at: str,
+        repeat: str = "",
+        time_zone: str = "",
+        reminder_id: str = "",
+        *,
+        interruptible: bool = True,
     ) -> ReminderJson:
         """Keep a new reminder and return it as JSON data; with an id that is known already, nothing new is kept.
 
@@ -153,7 +161,9 @@ class ReminderService:
             raise BadRequest("The text is too long.", hint=f"At most {self.settings.text_chars} characters.")
         name = zone.key if zone else ""
         reminder_id = reminder_id or secrets.token_urlsafe(9)
-        kept = await self.reminders.add(Reminder(reminder_id, owner, text, now, first, name, series))
+        kept = await self.reminders.add(
+            Reminder(reminder_id, owner, text, now, first, name, series, interruptible=interruptible)
+        )
         self.scheduler.wake()
         await self.delivery.report(owner, kept.id, "set")
         return self._shown(kept)

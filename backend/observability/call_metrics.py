@@ -21,7 +21,9 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from backend.conversation import events as ev
-from backend.conversation.page_events import TurnMeasured
+from backend.conversation.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
+from backend.conversation.patience import Reason
+from backend.conversation.utterances import UtteranceKind
 from backend.runtime.faults import listener_failures, skipped_records
 from backend.runtime.supervisor import restarts
 
@@ -42,7 +44,7 @@ END_REASONS = frozenset(
         "operator",
     }
 )
-LEGS = ("hangover", "commit", "reply_started", "first_audio", "played", "total")
+LEGS = ("hangover", "commit", "reply_started", "first_audio", "patience", "played", "total")
 """The legs of a turn that are counted: fields of `TurnMeasured`, there with `_ms` behind."""
 VAD_DECISIONS: dict[type[ev.Event], str] = {
     ev.SpeechStarted: "speech_started",
@@ -50,6 +52,9 @@ VAD_DECISIONS: dict[type[ev.Event], str] = {
     ev.SpeechResumed: "speech_resumed",
     ev.SpeechStopped: "speech_stopped",
 }
+WAIT_REASONS = frozenset({*map(str, Reason), "hesitation", "typed"})
+"""Why a turn's silence was waited out as long as it was; a typed turn is not waited for."""
+MURMURS = frozenset(map(str, UtteranceKind))
 THINKER_OUTCOMES = frozenset({"complete", "failed", "stale", "cancelled"})
 
 TURN_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10)
@@ -72,6 +77,16 @@ class CallMetrics:
             buckets=TURN_BUCKETS_S,
             registry=registry,
         )
+        self._waits = Counter(
+            "voice_turn_waits", "Turns, by the reason for the silence waited out.", ["reason"], registry=registry
+        )
+        self._discarded = Counter(
+            "voice_replies_discarded", "Replies prepared in a pause and thrown away.", registry=registry
+        )
+        self._discarded_tokens = Counter(
+            "voice_replies_discarded_tokens", "What those replies cost.", ["direction"], registry=registry
+        )
+        self._murmurs = Counter("voice_murmurs", "Sounds through which a reply went on.", ["kind"], registry=registry)
         self._vad = Counter("voice_vad_decisions", "What the segmenter decided.", ["decision"], registry=registry)
         self._thinkers = Histogram(
             "voice_thinker_seconds",
@@ -101,11 +116,24 @@ class CallMetrics:
         """Count the end of a session, with its reason."""
         self._ended.labels(_known(reason, END_REASONS)).inc()
 
+    def on_event(self, event: TurnMeasured | ReplyDiscarded | MurmurHeard) -> None:
+        """Count what happened in a call."""
+        match event:
+            case TurnMeasured():
+                self.turn_measured(event)
+            case ReplyDiscarded(_, tokens_in, tokens_out):
+                self._discarded.inc()
+                self._discarded_tokens.labels("input").inc(tokens_in)
+                self._discarded_tokens.labels("output").inc(tokens_out)
+            case MurmurHeard(kind):
+                self._murmurs.labels(_known(kind, MURMURS)).inc()
+
     def turn_measured(self, turn: TurnMeasured) -> None:
-        """Count the legs of one turn."""
+        """Count the legs of one turn, and the reason for its wait."""
         legs = {leg: getattr(turn, f"{leg}_ms") for leg in LEGS}
         for leg, value in legs.items():
             self._legs.labels(leg).observe(value / 1000)
+        self._waits.labels(_known(turn.reason or "typed", WAIT_REASONS)).inc()
         self.recent.turn(legs)
 
     def vad_decided(self, decision: str) -> None:

@@ -214,7 +214,9 @@ class RealtimeCodec:
             and item.get("status", "completed") == "completed"
             and item.get("call_id")
         ]
-        return [*calls, ev.ReplyFinished(reply, status, detail)]
+        usage = response.get("usage") or {}  # null where the reply never began
+        tokens_in, tokens_out = (usage.get(name) or 0 for name in ("input_tokens", "output_tokens"))
+        return [*calls, ev.ReplyFinished(reply, status, detail, tokens_in, tokens_out)]
 
     def _on_error(self, error: Json) -> list[ResponderEvent]:
         code = error.get("code") or error.get("type") or "unknown"

@@ -46,6 +46,9 @@ class SessionHandle(Protocol):
     async def say_answer(self, call: str) -> None:
         """Speak an answer that came too late. Raises `NotFound`, or `BadRequest` where there is none."""
 
+    async def allow_interruptions(self, allowed: bool) -> None:
+        """Set whether the caller's voice may interrupt replies. Raises `BadRequest` unless the call is live."""
+
     async def end(self, reason: str) -> None:
         """End the call in order. Does nothing to one already ended."""
 
@@ -84,6 +87,9 @@ class LocalHandle(SessionHandle):
 
     async def say_answer(self, call: str) -> None:
         self.session.live_call().say_answer(call)
+
+    async def allow_interruptions(self, allowed: bool) -> None:
+        self.session.live_call().allow_interruptions(allowed)
 
     async def end(self, reason: str) -> None:
         await self._registry.end(self.session, reason)
@@ -127,7 +133,9 @@ class SessionLocator:
             raise BadRequest("This session lives in another process.", hint="Ask again.")
         return session
 
-    async def offer_to_peer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall | None:
+    async def offer_to_peer(
+        self, owner: str, sdp: str, conversation_id: str | None, *, interruptions: bool | None = None
+    ) -> PlacedCall | None:
         """Have another process answer an SDP offer that finds no room here; None when none has room."""
         return None
 

@@ -70,6 +70,8 @@ class HandedOver(TypedDict):
     session_id: str
     owner: str
     conversation_id: str
+    interruptions: NotRequired[bool]
+    """Left out by a version that does not know of it."""
 
 
 class LiveCall(Protocol):
@@ -83,6 +85,9 @@ class LiveCall(Protocol):
 
     def say_answer(self, call: str) -> None:
         """Speak an answer that came too late."""
+
+    def allow_interruptions(self, allowed: bool) -> None:
+        """Set whether the caller's voice may interrupt replies."""
 
     def hang_up(self, reason: str) -> None:
         """End in order, soon."""
@@ -114,6 +119,7 @@ class Session:
         conversation_id: str | None = None,
         *,
         session_id: str | None = None,
+        interruptions: bool = True,
         on_event: Callable[[Session, LoggedEvent], None] | None = None,
     ) -> None:
         """`conversation_id` names a conversation to continue; None begins a new one."""
@@ -122,6 +128,8 @@ class Session:
         self.continues = conversation_id is not None
         self.conversation_id = conversation_id or secrets.token_urlsafe(16)
         self.responder = responder
+        self.interruptions = interruptions
+        """Whether the caller's voice may interrupt replies."""
         self.opened_at = time.time()
         self.ended_at: float | None = None
         self.ended_reason: str | None = None
@@ -187,6 +195,7 @@ class SessionRegistry:
         *,
         cap: int,
         responder: str,
+        interruptions: bool = True,
         on_lapse: Callable[[], None] = lambda: None,
         admit: Callable[[], None] = lambda: None,
     ) -> None:
@@ -198,6 +207,7 @@ class SessionRegistry:
         """Learns of all sessions."""
         self._cap = cap
         self._responder = responder
+        self._interruptions = interruptions
         self._sessions: dict[str, Session] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -216,9 +226,10 @@ class SessionRegistry:
         """Return how much waits in that queue of all live calls together."""
         return sum(session.call.depths()[queue] for session in self._sessions.values() if session.call)
 
-    def reserve(self, owner: str, conversation_id: str | None = None) -> Session:
+    def reserve(self, owner: str, conversation_id: str | None = None, *, interruptions: bool | None = None) -> Session:
         """Return a new session for `owner`, to be connected within 15 s, of one of their conversations or of a new one.
 
+        `interruptions` is whether the caller's voice may interrupt replies; None: what is usual in this registry.
         Raises `TooMany` at the cap.
         """
         if self.closing:
@@ -228,7 +239,10 @@ class SessionRegistry:
         if self._cap and self.live >= self._cap:
             raise TooMany("All lines are busy.", retry_after_s=15, hint="Try again shortly, or raise SESSION_CAP.")
         self._admit()
-        return self._reserved(Session(owner, self._responder, conversation_id, on_event=self._on_event))
+        allowed = self._interruptions if interruptions is None else interruptions
+        return self._reserved(
+            Session(owner, self._responder, conversation_id, interruptions=allowed, on_event=self._on_event)
+        )
 
     def connect(self, session: Session, transport: Transport, kind: str) -> None:
         """Start the call of a reserved session over `transport`, in a task this registry owns."""
@@ -243,13 +257,25 @@ class SessionRegistry:
         self._end_reservation(session)
         self._forget(session)
         session.event_log.close()
-        return {"session_id": session.id, "owner": session.owner, "conversation_id": session.conversation_id}
+        return {
+            "session_id": session.id,
+            "owner": session.owner,
+            "conversation_id": session.conversation_id,
+            "interruptions": session.interruptions,
+        }
 
     def adopt(self, handed: HandedOver) -> Session:
         """Take over a reserved session that another process has handed over."""
         owner, conversation_id = handed["owner"], handed["conversation_id"]
         return self._reserved(
-            Session(owner, self._responder, conversation_id, session_id=handed["session_id"], on_event=self._on_event)
+            Session(
+                owner,
+                self._responder,
+                conversation_id,
+                session_id=handed["session_id"],
+                interruptions=handed.get("interruptions", self._interruptions),
+                on_event=self._on_event,
+            )
         )
 
     def find(self, session_id: str) -> Session:

@@ -50,6 +50,8 @@ class Answer:
     tokens: int = 0
     task_id: str = ""
     """The background task that goes on with the question; then `text` only says so."""
+    interruptible: bool = True
+    """False for what the caller must hear to its end: their voice does not interrupt the reply that speaks it."""
 
 
 @dataclass(frozen=True, slots=True)

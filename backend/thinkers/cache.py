@@ -28,10 +28,17 @@ CACHE_WITHIN_S = 0.2
 """Seconds the cache may take; a slower one is passed over."""
 SHARED = "shared"
 
-_stored_decoder = msgspec.json.Decoder(tuple[str, tuple[str, ...]])
-
 Compute = Callable[[OnProgress], Awaitable[tuple[Answer, bool]]]
 """Finds the answer, and says whether it may be kept."""
+
+
+class _StoredAnswer(msgspec.Struct, frozen=True, array_like=True):
+    text: str
+    citations: tuple[str, ...]
+    interruptible: bool = True
+
+
+_stored_decoder = msgspec.json.Decoder(_StoredAnswer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,8 @@ class AnswerCache:
         async def work() -> Answer:
             answer, keep = await compute(show_all)
             if keep:
-                value = msgspec.json.encode((answer.text, answer.citations)).decode()
+                stored = _StoredAnswer(answer.text, answer.citations, answer.interruptible)
+                value = msgspec.json.encode(stored).decode()
                 storing = self._memory.cache_put(slot.scope, slot.key, value, ttl_s)
                 await briefly(storing, None, within_s=CACHE_WITHIN_S, warning="an answer could not be cached")
             return answer
@@ -150,5 +158,4 @@ class AnswerCache:
         stored = await briefly(loading, None, within_s=CACHE_WITHIN_S)
         if stored is None or (found := decode_or_skip("cached answer", stored, _stored_decoder.decode)) is None:
             return None
-        text, citations = found
-        return Answer(text, "cache", citations)
+        return Answer(found.text, "cache", found.citations, interruptible=found.interruptible)

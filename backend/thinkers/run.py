@@ -141,6 +141,7 @@ class ThinkerRun:
             tool_calls=response.tool_calls_made,
             latency_ms=round((time.perf_counter() - self.began) * 1000),
             tokens=response.tokens_used,
+            interruptible=response.interruptible,
         )
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:

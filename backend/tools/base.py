@@ -79,6 +79,8 @@ class Result:
     """A remark for the model about the data, e.g. why it is a sample."""
     citations: tuple[str, ...] = ()
     """The sources of the data, for the user to follow: 'Title (https://…)'."""
+    interruptible: bool = True
+    """False for what a caller must hear to its end, such as a legal notice."""
 
 
 Function = Callable[..., Awaitable[Result]]

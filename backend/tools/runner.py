@@ -54,6 +54,8 @@ class ToolResult:
     always does, since otherwise nobody would know what was agreed to."""
     citations: tuple[str, ...] = ()
     elapsed_ms: int = 0
+    interruptible: bool = True
+    """False if an answer based on it must be heard to its end."""
 
 
 class ToolSource(Protocol):
@@ -242,6 +244,7 @@ def _packed(tool: Tool, result: Result, *, elapsed_ms: int) -> ToolResult:
         persistent=tool.persistent,
         citations=result.citations,
         elapsed_ms=elapsed_ms,
+        interruptible=result.interruptible,
     )
 
 

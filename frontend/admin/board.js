@@ -26,6 +26,7 @@ const LEGS = {
   commit: "Turn submitted",
   reply_started: "Reply started",
   first_audio: "First sound",
+  patience: "Waited for more",
   played: "Heard",
   total: "Total",
 };

@@ -1,8 +1,8 @@
 /** The conversation as a document to keep, pure: Markdown for people, JSON for programs. */
 
-import { unheard } from "./transcript.js";
+import { isAside, unheard } from "./transcript.js";
 
-const SPEAKER = { user: "You", assistant: "Assistant", note: "" };
+const SPEAKER = { user: "You", assistant: "Assistant", note: "", murmur: "You" };
 
 /**
  * @typedef {import("./transcript.js").Entry} Entry
@@ -17,13 +17,14 @@ export function asMarkdown(entries) {
 /** @param {readonly Entry[]} entries @param {Record<string, any> | null} session the `session_started` event */
 export function asJson(entries, session) {
   const about = session && { id: session.session_id, responder: session.responder, model: session.model };
-  const messages = entries.filter(({ role }) => role !== "note").map(message);
+  const messages = entries.filter((entry) => !isAside(entry)).map(message);
   return `${JSON.stringify({ session: about, messages }, null, 2)}\n`;
 }
 
 /** @param {Entry} entry */
 function paragraph(entry) {
   if (entry.role === "note") return `*${entry.text}*`;
+  if (entry.role === "murmur") return `*You, meanwhile: ${entry.text}*`;
   const cut = unheard(entry);
   const words = entry.state === "interrupted" ? [entry.heard, cut && `~~${cut.trim()}~~`] : [entry.text];
   const sources = entry.answers.map((answer) => `  \n*${[answer.label, answer.source, ...answer.citations].filter(Boolean).join(" · ")}*`);

@@ -1,5 +1,7 @@
 /** The event log, pure: one row per event, runs of the same item's deltas in one row, bounded. */
 
+import { waitedWords } from "./turns.js";
+
 /** @typedef {{key: number, at: number, type: string, text: string, group: string, count: number}} Row */
 
 export const LOG_LIMIT = 300;
@@ -19,7 +21,10 @@ const WORDS = {
   task: (d) => [d.instruction, d.event, d.detail].filter(Boolean).join(" · "),
   reminder: (d) => [d.event, d.way].filter(Boolean).join(" · "),
   user_context: () => "what is known of you has changed",
-  turn_metrics: (d) => `turn ${d.turn}: ${d.total_ms} ms`,
+  turn_metrics: (d) => [`turn ${d.turn}: ${d.total_ms} ms`, waitedWords(d)].filter(Boolean).join(" · "),
+  murmur: (d) => [d.kind, d.words].filter(Boolean).join(" · "),
+  reply_discarded: (d) => `turn ${d.turn}: a prepared reply of ${d.input_tokens + d.output_tokens} tokens`,
+  interruptions: (d) => (d.allowed ? "allowed" : "off"),
   audio_playback_finished: (d) => `${d.item_id} · ${d.played_ms} ms`,
   session_idle_nudge: (d) => `after ${d.idle_s} s`,
   session_idle_disconnect: (d) => `after ${d.idle_s} s`,
@@ -28,10 +33,11 @@ const WORDS = {
   gap: (d) => `${d.missed} events missed`,
 };
 
+const TURNS = ["floor", "turn_metrics", "murmur", "reply_discarded", "interruptions", "audio_playback_finished"];
 /** Kinds of events, for filters. @type {Record<string, {label: string, has: (type: string) => boolean}>} */
 export const GROUPS = {
   words: { label: "Words", has: (type) => type.startsWith("transcript") },
-  turns: { label: "Turns", has: (type) => ["floor", "turn_metrics", "audio_playback_finished"].includes(type) },
+  turns: { label: "Turns", has: (type) => TURNS.includes(type) },
   thinkers: { label: "Thinkers", has: (type) => type === "thinker" },
   background: { label: "Background", has: (type) => ["notice", "decision", "task", "reminder", "user_context"].includes(type) },
   session: { label: "Session", has: (type) => type.startsWith("session_") },

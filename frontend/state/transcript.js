@@ -14,7 +14,8 @@
  * @typedef {{id: string, domain: string, label: string, source: string, citations: readonly string[]}} Answer
  * @typedef {object} Entry
  * @property {string} id
- * @property {"user" | "assistant" | "note"} role note: a remark of the page's own
+ * @property {"user" | "assistant" | "note" | "murmur"} role note: a remark of the page's own; murmur: what the user
+ *   uttered while the assistant went on
  * @property {string} text
  * @property {string} heard
  * @property {EntryState} state
@@ -109,6 +110,22 @@ export function noted(transcript, text, at) {
   return upsert(transcript, { id, role: "note", text, heard: text, state: "final" }, at);
 }
 
+/** What is shown of a murmur of which no words are known, by its kind. @type {Record<string, string>} */
+const MURMURS = { agreement: "Mm-hmm", hesitation: "Um", noise: "A cough or laugh" };
+
+/**
+ * The user uttered something that takes no turn, and the assistant went on.
+ * @param {Transcript} transcript
+ * @param {{kind: string, words: string}} data
+ * @param {number} at
+ * @returns {Transcript}
+ */
+export function murmured(transcript, { kind, words }, at) {
+  const id = `murmur-${at}-${transcript.entries.length}`;
+  const text = words ? words[0].toUpperCase() + words.slice(1) : (MURMURS[kind] ?? "A sound");
+  return upsert(transcript, { id, role: "murmur", text, heard: text, state: "final" }, at);
+}
+
 /**
  * Rebuild from the server's own record after events were missed; what is still streaming stays, at the end, and
  * what was said over an earlier connection (its ids do not begin with `prefix`) stays before it.
@@ -119,7 +136,7 @@ export function noted(transcript, text, at) {
  */
 export function rebuilt(transcript, messages, prefix = "") {
   const ids = new Set(messages.map((message) => message.item_id));
-  const earlier = transcript.entries.filter((entry) => entry.role === "note" || !entry.id.startsWith(prefix));
+  const earlier = transcript.entries.filter((entry) => isAside(entry) || !entry.id.startsWith(prefix));
   const kept = messages.map((message) => find(transcript, message.item_id) ?? fromRecord(message));
   const streaming = transcript.entries.filter(
     (entry) => !ids.has(entry.id) && entry.state !== "final" && !earlier.includes(entry),
@@ -143,6 +160,11 @@ export function recalled(messages) {
 /** True if the entry is from before the page was loaded. @param {Entry} entry */
 export function isEarlier({ id }) {
   return id.startsWith(EARLIER);
+}
+
+/** True if the entry is no message of the conversation. @param {Entry} entry */
+export function isAside({ role }) {
+  return role === "note" || role === "murmur";
 }
 
 /** The part of an interrupted reply that was never heard. @param {Entry} entry */

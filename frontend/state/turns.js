@@ -15,7 +15,9 @@
  * @property {string} state the last event: routed, working, complete, failed, stale
  * @property {readonly Tool[]} tools
  *
- * @typedef {{turn: number, metrics: Record<string, number> | null, works: readonly Work[]}} Turn
+ * @typedef {Record<string, any>} Metrics  a `turn_metrics` event: milliseconds, counts, and the reason of the wait
+ * @typedef {{turn: number, metrics: Metrics | null, works: readonly Work[], discarded: readonly number[]}} Turn
+ *   discarded: the tokens of each prepared reply that was thrown away
  * @typedef {{session: string, before: number, list: readonly Turn[]}} Turns  oldest first; `before`: turns of the
  *   sessions that this conversation had before a reconnection, since each session counts from one
  * @typedef {{name: string, words: string, start: number, ms: number}} Segment
@@ -25,6 +27,14 @@
 export const TURNS_LIMIT = 200;
 const WORKS_LIMIT = 16;
 const TOOLS_LIMIT = 24;
+const DISCARDED_LIMIT = 16;
+/** Reasons of the wait that need more words than their name. @type {Record<string, string>} */
+const REASONS = {
+  eager: "answers are to come at once",
+  "nothing known": "no words known yet",
+  "own pauses": "your own pauses are as long",
+  "melody goes on": "the voice had not come to an end",
+};
 
 /** @type {Turns} */
 export const NO_TURNS = Object.freeze({ session: "", before: 0, list: Object.freeze([]) });
@@ -36,6 +46,7 @@ export const LEGS = Object.freeze([
   { name: "reply_started", words: "Reply started" },
   { name: "first_token", words: "First word" },
   { name: "first_audio", words: "First sound" },
+  { name: "patience", words: "Waited for more" },
   { name: "played", words: "Heard" },
 ]);
 
@@ -51,6 +62,10 @@ export function turnsAfter(turns, { type, data }) {
       return { ...turns, session: data.session_id, before: turns.list.at(-1)?.turn ?? 0 };
     case "turn_metrics":
       return changed(turns, turns.before + data.turn, (turn) => ({ ...turn, metrics: data }));
+    case "reply_discarded":
+      return changed(turns, turns.before + data.turn, (turn) => {
+        return { ...turn, discarded: [...turn.discarded, data.input_tokens + data.output_tokens].slice(-DISCARDED_LIMIT) };
+      });
     case "thinker":
       if (!Number.isFinite(data.turn)) return turns;
       return changed(turns, turns.before + data.turn, (turn) => worked(turn, data));
@@ -61,7 +76,7 @@ export function turnsAfter(turns, { type, data }) {
 
 /**
  * The legs of a turn, each beginning where the one before it ended; together they are `total_ms`.
- * @param {Record<string, number>} metrics a `turn_metrics` event
+ * @param {Metrics} metrics
  * @returns {Segment[]}
  */
 export function segments(metrics) {
@@ -75,6 +90,25 @@ export function segments(metrics) {
     start += ms;
     return segment;
   });
+}
+
+/** How long the turn's silence was waited out, and why; "" for a typed turn. @param {Metrics} metrics */
+export function waitedWords({ wait_ms = 0, reason = "" }) {
+  return reason ? `waited ${wait_ms.toLocaleString("en")} ms: ${REASONS[reason] ?? reason}` : "";
+}
+
+/** Everything about the turn's pauses in a sentence, "" where there is nothing to say. @param {Turn} turn */
+export function pausesInWords({ metrics, discarded }) {
+  const { pieces = 1, discarded: thrown = 0 } = metrics ?? {};
+  const count = Math.max(thrown, discarded.length);
+  const tokens = discarded.reduce((sum, each) => sum + each, 0);
+  const parts = [
+    waitedWords(metrics ?? {}),
+    pieces > 1 && `said in ${pieces} pieces`,
+    count > 0 && `${count} prepared ${count === 1 ? "reply" : "replies"} thrown away`,
+  ].filter(Boolean);
+  const words = parts.join(", ") + (tokens ? ` (${tokens.toLocaleString("en")} tokens)` : "");
+  return words && `${words[0].toUpperCase()}${words.slice(1)}.`;
 }
 
 /** The end of the turn's scale: its first sound, or the last thing done for it. @param {Turn} turn */
@@ -94,7 +128,7 @@ export function measured({ list }) {
  * @returns {Medians | null}
  */
 export function medians(turns) {
-  const all = measured(turns).map(({ metrics }) => /** @type {Record<string, number>} */ (metrics));
+  const all = measured(turns).map(({ metrics }) => /** @type {Metrics} */ (metrics));
   if (!all.length) return null;
   const parts = all.map(segments);
   const legs = LEGS.map(({ name }, n) => [name, quantile(parts.map((segments) => segments[n].ms), 0.5)]);
@@ -118,7 +152,7 @@ export function quantile(values, share) {
 function changed(turns, number, change) {
   const at = turns.list.findIndex(({ turn }) => turn === number);
   if (at >= 0) return { ...turns, list: turns.list.with(at, change(turns.list[at])) };
-  const added = change({ turn: number, metrics: null, works: [] });
+  const added = change({ turn: number, metrics: null, works: [], discarded: [] });
   const list = [...turns.list, added].sort((one, other) => one.turn - other.turn);
   return { ...turns, list: list.slice(-TURNS_LIMIT) };
 }

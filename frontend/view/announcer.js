@@ -37,6 +37,7 @@ function isOver(entry) {
 /** @param {import("../state/transcript.js").Entry} entry */
 function inWords({ role, text, heard, state }) {
   if (role === "note") return text;
+  if (role === "murmur") return "";
   if (role === "user") return `You: ${text}`;
   return state === "interrupted" ? `Assistant, interrupted: ${heard || "nothing heard"}` : `Assistant: ${text}`;
 }

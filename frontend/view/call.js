@@ -1,10 +1,12 @@
 /** The call's state in words, how long it lasts, its one button, mute or hold-to-talk, and the service that answers. */
 
+import { isLive } from "../store.js";
 import { part, setText } from "./dom.js";
 
 const FLOOR_WORDS = {
   listening: "Listening — go ahead",
   user: "Hearing you",
+  pausing: "Hearing you",
   assistant: "Speaking",
   held: "Paused — are you taking over?",
   closed: "",
@@ -38,16 +40,11 @@ export function showCall(store, conversation, audio) {
       showButtons(state);
       document.body.dataset.phase = state.phase;
     }
-    if (changed || state.floor !== before.floor) showFloor(state);
+    if (changed || state.floor !== before.floor || state.interruptions !== before.interruptions) showFloor(state);
     if (state.tally !== before.tally) showClock(state.tally);
     if (state.config !== before.config || state.session !== before.session) showFacts(state);
   });
   setInterval(() => isLive(store.state) && showClock(store.state.tally), TICK_MS);
-}
-
-/** True if there is a connection to talk over. @param {import("../store.js").State} state */
-export function isLive({ phase }) {
-  return phase === "connected" || phase === "shaky";
 }
 
 /** @param {import("../store.js").State} state */
@@ -102,14 +99,15 @@ function showButtons(state) {
 
 /** @param {import("../store.js").State} state */
 function showFloor(state) {
-  const { phase, floor, microphone } = state;
+  const { phase, floor, microphone, interruptions } = state;
   const shown = isLive(state) ? floor : "closed";
   const busy = phase === "connecting" || phase === "reconnecting";
   const presence = part("presence");
   presence.dataset.floor = busy ? "connecting" : shown;
   presence.dataset.muted = String(isLive(state) && (microphone.muted || microphone.mode === "silent"));
   const waiting = shown === "listening" && microphone.pushToTalk && !microphone.talking;
-  setText(part("floor"), waiting ? "Hold space or the button to talk" : FLOOR_WORDS[shown] || invitation(state));
+  const words = shown === "assistant" && !interruptions.allowed ? "Speaking — interruptions are off" : FLOOR_WORDS[shown];
+  setText(part("floor"), waiting ? "Hold space or the button to talk" : words || invitation(state));
 }
 
 /** @param {import("../store.js").State} state */

@@ -1,6 +1,6 @@
 /** Typed input, and example questions from the Thinkers there are. */
 
-import { isLive as live } from "./call.js";
+import { isLive as live } from "../store.js";
 import { make, part } from "./dom.js";
 
 /**

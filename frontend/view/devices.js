@@ -1,4 +1,7 @@
-/** The choice of microphone, speaker and push-to-talk, behind one button, remembered for the next visit. */
+/**
+ * The choice of microphone and speaker, of push-to-talk, and of whether the caller's voice interrupts, behind one button;
+ * remembered for the next visit.
+ */
 
 import { make, part } from "./dom.js";
 
@@ -7,8 +10,9 @@ import { make, part } from "./dom.js";
 /**
  * @param {import("../store.js").Store} store
  * @param {import("../call_audio.js").CallAudio} audio
+ * @param {import("../conversation.js").Conversation} conversation
  */
-export function showDevices(store, audio) {
+export function showDevices(store, audio, conversation) {
   wireButton(part("open-devices"), part("devices"));
   const microphone = select("microphone", (id) => void audio.chooseMicrophone(id));
   const speaker = select("speaker", (id) => void audio.chooseSpeaker(id));
@@ -18,6 +22,14 @@ export function showDevices(store, audio) {
     audio.pushToTalk(push.checked);
   });
   store.dispatch("page_microphone", { chosen: remembered("microphone"), pushToTalk: remembered("push-to-talk") === "1" });
+  const interrupt = /** @type {HTMLInputElement} */ (part("interruptions"));
+  interrupt.addEventListener("change", async () => {
+    const allowed = interrupt.checked;
+    if (await conversation.allowInterruptions(allowed)) remember("interruptions", allowed ? "on" : "off");
+    else interrupt.checked = store.state.interruptions.allowed;
+  });
+  const wish = remembered("interruptions");
+  if (wish) store.dispatch("page_interruptions", { allowed: wish === "on" });
   const sink = remembered("speaker");
   if (sink) void audio.chooseSpeaker(sink);
 
@@ -26,6 +38,7 @@ export function showDevices(store, audio) {
       offer(microphone, state.microphone);
       push.checked = state.microphone.pushToTalk;
     }
+    if (state.interruptions !== before.interruptions) interrupt.checked = state.interruptions.allowed;
     if (state.speaker === before.speaker) return;
     part("speaker-field").hidden = !state.speaker.choosable;
     offer(speaker, state.speaker);

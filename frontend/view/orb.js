@@ -20,6 +20,7 @@ const PRESENCE = {
   connecting: { disc: 0.3, ring: 0.3 },
   listening: { disc: 0.45, ring: 0.75 },
   user: { disc: 0.4, ring: 1 },
+  pausing: { disc: 0.4, ring: 1 },
   assistant: { disc: 1, ring: 0.5 },
   held: { disc: 0.6, ring: 1 },
 };

@@ -1,6 +1,6 @@
 /** Push-to-talk: sound is sent only while the space bar or the button is held. */
 
-import { isLive } from "./call.js";
+import { isLive } from "../store.js";
 import { part } from "./dom.js";
 
 /** Elements in which the space bar has a meaning of its own. */

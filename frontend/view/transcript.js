@@ -5,7 +5,7 @@ import { follow, make, part, setText } from "./dom.js";
 import { citationLinks, sourceBadge } from "./sources.js";
 
 const NEAR_END_PX = 48;
-const SPEAKER = { user: "You", assistant: "Assistant", note: "" };
+const SPEAKER = { user: "You", assistant: "Assistant", note: "", murmur: "You, meanwhile" };
 
 /** @typedef {import("../state/transcript.js").Entry} Entry */
 
@@ -68,6 +68,7 @@ function answerLine({ domain, label, source, citations }) {
 
 /** @param {Entry} entry */
 function remarkOn(entry) {
+  if (entry.role === "murmur") return "the assistant went on";
   if (entry.state !== "interrupted") return "";
   return entry.heard ? "You interrupted here; the rest was not spoken." : "You interrupted before this was heard.";
 }

@@ -1,6 +1,6 @@
 /** One turn as a picture: its legs, its Thinkers and their tools on one scale, and the same as a table. */
 
-import { segments, span } from "../state/turns.js";
+import { pausesInWords, segments, span } from "../state/turns.js";
 import { make } from "./dom.js";
 
 /**
@@ -13,7 +13,7 @@ export function duration(ms) {
   return ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** The bar of a turn's legs, `scale` ms wide. @param {Record<string, number>} metrics @param {number} scale */
+/** The bar of a turn's legs, `scale` ms wide. @param {import("../state/turns.js").Metrics} metrics @param {number} scale */
 export function legsBar(metrics, scale) {
   const track = make("span", "track");
   track.ariaHidden = "true";
@@ -41,7 +41,10 @@ export function picture(turn, medians) {
     lanes.append(lane(bar.words, track, bar.kind));
   }
   lanes.append(axis(scale));
-  return [lanes, ...(turn.metrics ? [legend()] : []), table(turn, medians)];
+  const pauses = pausesInWords(turn);
+  const said = make("p", "turn-pauses dim", pauses);
+  said.dataset.testid = "turn-pauses";
+  return [lanes, ...(turn.metrics ? [legend()] : []), ...(pauses ? [said] : []), table(turn, medians)];
 }
 
 /** @param {Turn} turn @returns {Bar[]} */

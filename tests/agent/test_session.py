@@ -83,6 +83,19 @@ async def test_one_stream_of_events_tells_everything_in_order() -> None:
     assert isinstance(events[-1], Final)
 
 
+@tool("terms", "Reads the terms.")
+async def terms() -> Result:
+    """Must be heard to its end."""
+    return Result({"terms": "This call is recorded."}, interruptible=False)
+
+
+async def test_what_rests_on_a_tool_that_must_be_heard_to_its_end_must_be_so_too() -> None:
+    for used, interruptible in ((["terms", "echo"], False), (["echo"], True)):
+        calls = [call(name, '{"text": "hi"}' if name == "echo" else "{}", name) for name in used]
+        response = await agent(ScriptedModel(calls, ["Done."]), terms, echo).create_session("c").think("x")
+        assert response.interruptible is interruptible
+
+
 async def test_parallel_calls_run_at_the_same_time() -> None:
     slow = Slow()
     calls = [call("slow", '{"seconds": 0.05}', "a"), call("slow", '{"seconds": 0.051}', "b")]

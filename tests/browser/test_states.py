@@ -199,6 +199,80 @@ async def test_the_speaker_can_be_chosen_and_is_remembered(browser: Browser) -> 
         await tab.page.wait_for_function("(id) => document.querySelector('audio').sinkId === id", arg=chosen)
 
 
+async def test_interruptions_are_switched_by_keyboard_during_a_call_and_the_page_follows_the_server(
+    browser: Browser,
+) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        await tab.press("open-devices")
+        box = tab.page.get_by_label("Let me interrupt")
+        assert await box.is_checked()
+        await box.focus()
+        await tab.page.keyboard.press("Space")
+        await until(lambda: server.interruptions == [False])
+        server.publish("floor", floor="assistant")
+        await tab.sees("floor", "Speaking — interruptions are off")
+        assert not await box.is_checked()
+        server.publish("interruptions", allowed=True)
+        await tab.page.wait_for_function("() => document.querySelector('[data-testid=interruptions]').checked")
+        assert await tab.text("floor") == "Speaking"
+
+
+async def test_a_switch_that_the_server_refuses_goes_back(browser: Browser) -> None:
+    async with page(browser, complaints="expected") as (tab, server):
+        await tab.connect()
+        server.typing_refusal = refusal(422, "This session has no live call.")
+        await tab.press("open-devices")
+        await tab.page.get_by_test_id("interruptions").click()
+        await tab.sees("notice", "This session has no live call.")
+        assert await tab.page.get_by_test_id("interruptions").is_checked()
+
+
+async def test_who_wants_no_interruptions_need_not_say_it_again(browser: Browser) -> None:
+    async with page(browser, size=(320, 640)) as (tab, server):
+        await tab.connect()
+        assert "interruptions" not in server.offers[-1]
+        await tab.press("connect")
+        await tab.sees("state", "Call ended")
+        await tab.press("open-devices")
+        await tab.page.get_by_test_id("interruptions").uncheck()
+        await tab.page.goto(server.url + "/?raw=1")
+        await tab.sees("state", "Ready to talk")
+        await tab.connect()
+        assert server.offers[-1]["interruptions"] is False
+        server.publish("session_started", session_id="s", responder="r", model="m", offline=False, interruptions=False)
+        await tab.press("open-devices")
+        assert not await tab.page.get_by_test_id("interruptions").is_checked()
+
+
+async def test_a_pause_is_still_the_callers_turn(browser: Browser) -> None:
+    async with page(browser) as (tab, server):
+        await tab.connect()
+        for floor, words in (("listening", "Listening"), ("user", "Hearing you"), ("pausing", "Hearing you")):
+            server.publish("floor", floor=floor)
+            await tab.page.locator(f"[data-testid=presence][data-floor={floor}]").wait_for()
+            await tab.sees("floor", words)
+
+
+async def test_a_murmur_is_a_quiet_line_and_no_message(browser: Browser) -> None:
+    async with page(browser, size=(320, 640)) as (tab, server):
+        await tab.connect()
+        server.publish("transcript_delta", role="assistant", item_id="a1", delta="Paris is the capital ")
+        server.publish("murmur", kind="agreement", words="mm-hmm")
+        server.publish("murmur", kind="noise", words="")
+        server.publish("transcript_delta", role="assistant", item_id="a1", delta="of France.")
+        server.publish("transcript", role="user", item_id="u2", content="Thanks.")
+        await tab.sees("entry-user", "Thanks.")
+        assert await tab.transcript() == [
+            ("assistant", "live", "Paris is the capital of France."),
+            ("murmur", "final", "Mm-hmm"),
+            ("murmur", "final", "A cough or laugh"),
+            ("user", "final", "Thanks."),
+        ]
+        await tab.sees("entry-murmur", "the assistant went on")
+        assert await tab.page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
 # --- Thinkers ------------------------------------------------------------------------------------------
 
 

@@ -227,3 +227,32 @@ async def test_parts_that_did_not_change_keep_their_identity(tab: Tab) -> None:
       return Object.keys(next).filter((name) => next[name] !== INITIAL_STATE[name]).sort();
     }""")
     assert same == ["log", "transcript"]
+
+
+async def test_whether_voices_interrupt_is_the_servers_word_until_it_is_chosen_here(tab: Tab) -> None:
+    configured: Event = ("page_configured", {"interruptions": False})
+    chosen: Event = ("page_interruptions", {"allowed": True})
+    assert (await state_after(tab))["interruptions"] == {"allowed": True, "chosen": False}
+    assert (await state_after(tab, configured))["interruptions"] == {"allowed": False, "chosen": False}
+    assert (await state_after(tab, chosen, configured))["interruptions"] == {"allowed": True, "chosen": True}
+    started: Event = ("session_started", {"session_id": "s", "interruptions": False})
+    assert (await state_after(tab, started))["interruptions"] == {"allowed": False, "chosen": False}
+    switched: Event = ("interruptions", {"allowed": False})
+    assert (await state_after(tab, ("session_started", {}), switched))["interruptions"]["allowed"] is False
+
+
+async def test_words_of_a_turn_stand_where_it_began_though_it_paused(tab: Tab) -> None:
+    state = await state_after(
+        tab, said("assistant", "a1", "Hello."), floor("user"), floor("pausing"), delta("assistant", "a2", "It"),
+        floor("user"), said("user", "u1", "What is the weather?"),
+    )  # fmt: skip
+    assert [item for item, _, _ in spoken(state)] == ["a1", "u1", "a2"]
+
+
+async def test_a_murmur_is_kept_when_the_transcript_is_read_anew(tab: Tab) -> None:
+    record = [{"role": "assistant", "content": "Paris is a city.", "item_id": "a1"}]
+    state = await state_after(
+        tab, ("murmur", {"kind": "hesitation", "words": ""}),
+        ("page_transcript_loaded", {"messages": record, "prefix": ""}),
+    )  # fmt: skip
+    assert [text for _, _, text in spoken(state)] == ["Um", "Paris is a city."]

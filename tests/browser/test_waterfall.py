@@ -14,7 +14,14 @@ from tests.support.standin import SESSION, StandIn, standing_in
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
-LEGS = {"hangover_ms": 300, "commit_ms": 4, "reply_started_ms": 30, "first_audio_ms": 120, "played_ms": 16}
+LEGS = {
+    "hangover_ms": 300,
+    "commit_ms": 4,
+    "reply_started_ms": 30,
+    "first_audio_ms": 120,
+    "patience_ms": 200,
+    "played_ms": 16,
+}
 TOTAL = sum(LEGS.values())
 
 AFTER = """async (events) => {
@@ -33,7 +40,8 @@ async def browser() -> AsyncIterator[Browser]:
 def legs(turn: int, **changes: int) -> tuple[str, dict[str, Any]]:
     parts = LEGS | {name: ms for name, ms in changes.items() if name != "first_token_ms"}
     token = {"first_token_ms": changes.get("first_token_ms", 90)}
-    return "turn_metrics", {"turn": turn, **parts, "total_ms": sum(parts.values()), **token}
+    about = {"wait_ms": 700, "reason": "nothing known", "pieces": 1, "discarded": 0}
+    return "turn_metrics", {"turn": turn, **parts, "total_ms": sum(parts.values()), **token, **about}
 
 
 def thinker(turn: int, event: str, elapsed_ms: int, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -76,14 +84,15 @@ async def test_the_segments_follow_each_other_and_make_the_whole(browser: Browse
         for event in (legs(1), legs(2, first_token_ms=0), legs(3, first_token_ms=500)):
             parts = await turns_after(tab, "turns.segments(state.list[0].metrics)", event)
             assert [part["name"] for part in parts] == [
-                "hangover", "commit", "reply_started", "first_token", "first_audio", "played",
+                "hangover", "commit", "reply_started", "first_token", "first_audio", "patience", "played",
             ]  # fmt: skip
             ends = [part["start"] + part["ms"] for part in parts]
             assert [part["start"] for part in parts] == [0, *ends[:-1]]
             assert ends[-1] == event[1]["total_ms"]
-        old = {name: ms for name, ms in legs(1)[1].items() if name != "first_token_ms"}
+        older = ("first_token_ms", "patience_ms")
+        old = {name: ms for name, ms in legs(1)[1].items() if name not in older}
         parts = await turns_after(tab, "turns.segments(state.list[0].metrics)", ("turn_metrics", old))
-        assert sum(part["ms"] for part in parts) == TOTAL
+        assert sum(part["ms"] for part in parts) == TOTAL - LEGS["patience_ms"]
 
 
 async def test_thinkers_and_tools_stand_where_they_were_on_the_turns_scale(browser: Browser) -> None:
@@ -105,7 +114,7 @@ async def test_medians_slowest_turns_and_a_new_call(browser: Browser) -> None:
         await tab.page.goto(server.url)
         events = [legs(turn, hangover_ms=100 * turn) for turn in (1, 2, 3, 4, 5)]
         middle = await turns_after(tab, "turns.medians(state)", *events)
-        assert (middle["total_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (470, 300, 670)
+        assert (middle["total_ms"], middle["legs"]["hangover"], middle["p95_ms"]) == (670, 300, 870)
         worst = await turns_after(tab, "turns.slowest(state, 2).map((turn) => turn.turn)", *events)
         assert worst == [5, 4]
         assert await turns_after(tab, "turns.medians(state)") is None
@@ -137,7 +146,8 @@ async def test_the_bars_on_the_page_are_as_wide_as_the_legs_were_long(browser: B
         shown = {name: (float(left[:-1]) * 14, float(width[:-1]) * 14) for name, left, width in widths}
         expected = {
             "hangover": (0, 300), "commit": (300, 4), "reply_started": (304, 30), "first_token": (334, 90),
-            "first_audio": (424, 30), "played": (454, 16), "complete": (500, 900), "tool": (540, 600),
+            "first_audio": (424, 30), "patience": (454, 200), "played": (654, 16),
+            "complete": (500, 900), "tool": (540, 600),
         }  # fmt: skip
         for name, (start, ms) in expected.items():
             assert list(shown[name]) == pytest.approx([start, ms], abs=0.5), name
@@ -147,8 +157,8 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
     async with standing_in() as server, tab_in(browser) as tab:
         events = [legs(turn, hangover_ms=100 * turn) for turn in range(1, 10)]
         await page_with(server, tab, *events, *a_turn_with_a_thinker(10)[1:])
-        await tab.sees("turn-medians", "Median of 9 turns 670 ms")
-        assert await tab.text("metrics-total") == "1070 ms"
+        await tab.sees("turn-medians", "Median of 9 turns 870 ms")
+        assert await tab.text("metrics-total") == "1270 ms"
         assert await tab.page.get_by_test_id("turns").get_by_role("button").count() == 6
         await tab.page.get_by_test_id("turns-slowest").focus()
         await tab.page.keyboard.press("Enter")
@@ -164,11 +174,43 @@ async def test_a_turn_is_chosen_by_keyboard_and_read_as_a_table(browser: Browser
             ["Reply started", "904 ms", "30 ms", "30 ms"],
             ["First word", "934 ms", "90 ms", "90 ms"],
             ["First sound", "1024 ms", "30 ms", "30 ms"],
-            ["Heard", "1054 ms", "16 ms", "16 ms"],
-            ["To the first sound", "0 ms", "1070 ms", "670 ms"],
+            ["Waited for more", "1054 ms", "200 ms", "200 ms"],
+            ["Heard", "1254 ms", "16 ms", "16 ms"],
+            ["To the first sound", "0 ms", "1270 ms", "870 ms"],
         ]
         picture = await tab.page.locator("[data-testid=turn] [role=img]").get_attribute("aria-label")
-        assert picture is not None and picture.startswith("Turn 9, 1070 ms to the first sound: ")
+        assert picture is not None and picture.startswith("Turn 9, 1270 ms to the first sound: ")
         server.publish("turn_metrics", **legs(11)[1])
-        await tab.sees("metrics-total", "470 ms")
+        await tab.sees("metrics-total", "670 ms")
         assert "Turn 9" in await tab.text("turn"), "what the reader picked stays"
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({"wait_ms": 1400, "reason": "trailing off"}, "Waited 1,400 ms: trailing off."),
+        ({"wait_ms": 700, "reason": "nothing known"}, "Waited 700 ms: no words known yet."),
+        (
+            {"wait_ms": 420, "reason": "complete question", "pieces": 3},
+            "Waited 420 ms: complete question, said in 3 pieces.",
+        ),
+        ({"wait_ms": 0, "reason": ""}, ""),
+    ],
+)
+async def test_the_wait_of_a_turn_is_explained_in_words(browser: Browser, about: dict[str, Any], words: str) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        await page_with(server, tab, ("turn_metrics", legs(1)[1] | about))
+        await tab.sees("metrics-total", "670 ms")
+        explained = tab.page.get_by_test_id("turn-pauses")
+        assert await explained.all_inner_texts() == ([words] if words else [])
+
+
+async def test_replies_thrown_away_are_counted_in_their_turn_with_their_tokens(browser: Browser) -> None:
+    async with standing_in() as server, tab_in(browser) as tab:
+        discarded = ("reply_discarded", {"turn": 1, "input_tokens": 1300, "output_tokens": 20})
+        metrics = legs(1)[1] | {"pieces": 2, "discarded": 2}
+        await page_with(server, tab, discarded, ("turn_metrics", metrics), discarded)
+        await tab.sees("turn-pauses", "said in 2 pieces, 2 prepared replies thrown away (2,640 tokens).")
+        server.publish("turn_metrics", **legs(2)[1])
+        await tab.sees("turn", "Turn 2")
+        assert "thrown away" not in await tab.text("turn")

@@ -11,6 +11,7 @@ import pytest
 from backend.call import responder_link
 from backend.conversation import commands as do
 from backend.conversation import events as ev
+from backend.conversation import page_events as page
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
 from backend.errors import (
@@ -111,6 +112,35 @@ async def test_the_first_frame_of_speech_holds_the_reply_at_once_if_that_is_set(
         call.transport.tick(5)
         assert not any(map(any, call.transport.played[3:]))
         assert call.told("floor")[-1] == {"floor": "held"}
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+async def test_a_call_begins_with_interruptions_as_its_session_has_them_and_can_be_switched(allowed: bool) -> None:
+    async with placed_call(limits=TurnLimits(interruption_min_ms=0), interruptions=allowed) as call:
+        assert call.told("session_started")[0]["interruptions"] is allowed
+        call.live.type_text("hello")
+        await begin_reply(call)
+        await play_out(call, 3)
+        await call.speak(20)
+        assert bool(call.done(do.CancelReply)) is allowed
+    async with placed_call(limits=TurnLimits(interruption_min_ms=0), interruptions=allowed) as call:
+        call.live.allow_interruptions(not allowed)
+        call.live.type_text("hello")
+        await begin_reply(call)
+        await play_out(call, 3)
+        await call.speak(20)
+        assert bool(call.done(do.CancelReply)) is not allowed
+        assert call.told("interruptions") == [{"allowed": not allowed}]
+        assert call.session.interruptions is not allowed
+
+
+async def test_murmurs_and_discarded_replies_are_counted() -> None:
+    async with placed_call() as call:
+        call.live._publish(page.MurmurHeard("agreement", "mm-hmm"))
+        call.live._publish(page.ReplyDiscarded(1, 300, 20))
+        value = call.line.metrics.registry.get_sample_value
+        assert value("voice_murmurs_total", {"kind": "agreement"}) == 1
+        assert value("voice_replies_discarded_tokens_total", {"direction": "input"}) == 300
 
 
 async def test_a_cough_resumes_with_no_sample_lost() -> None:

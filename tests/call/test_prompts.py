@@ -23,15 +23,31 @@ def test_the_routing_guide_and_the_tool_derive_from_the_thinkers() -> None:
     )
     assert "- weather: for questions about weather" in briefing.instructions
     assert "- chess: for questions about chess" in briefing.instructions
-    [tool] = briefing.tools
+    tool, _ = briefing.tools
     assert tool.parameters["properties"]["domain"]["enum"] == ["chess", "weather"]
     assert tool.name in briefing.instructions
 
 
-def test_without_thinkers_there_is_no_tool_and_no_word_of_one() -> None:
+def test_without_thinkers_there_is_no_routing_tool_and_no_word_of_one() -> None:
     briefing = brief(thinkers().registry, CallerBackground(), endpointing="local")
-    assert briefing.tools == ()
+    assert [tool.name for tool in briefing.tools] == ["wait_for_user"]
     assert "specialist" not in briefing.instructions and "route_to" not in briefing.instructions
+
+
+def test_a_tool_without_arguments_lets_the_responder_stay_silent_and_the_briefing_says_when() -> None:
+    briefing = brief(thinkers(weather=think_at_once).registry, CallerBackground(), endpointing="local")
+    silence = briefing.tools[-1]
+    assert silence.name == "wait_for_user"
+    assert silence.parameters["properties"] == {} and not silence.parameters["additionalProperties"]
+    words = briefing.instructions.replace("\n", " ")
+    assert "Call wait_for_user, and say nothing" in words and "Never call it when you are addressed" in words
+    assert "Your name in this call" not in words
+
+
+def test_with_a_wake_name_the_responder_answers_only_to_it() -> None:
+    briefing = brief(thinkers().registry, CallerBackground(), endpointing="local", wake_name='Ada "the host"')
+    assert r'Your name in this call is "Ada \"the host\"". Answer only when' in briefing.instructions
+    assert "replies directly to what you have just said" in briefing.instructions
 
 
 def test_of_a_stranger_nothing_is_said() -> None:

@@ -281,3 +281,15 @@ async def test_closing_does_not_wait_for_a_thinker_that_will_not_stop(monkeypatc
         await call.calls.close()
     let_go.set()
     await settle()
+
+
+async def test_an_answer_that_must_be_heard_to_its_end_says_so_to_the_turn_machine() -> None:
+    async def read_the_terms(_: ThinkerRun) -> Answer:
+        return Answer("This call is recorded.", "model", interruptible=False)
+
+    call = OneCall()
+    call.calls = call.over(thinkers(legal=read_the_terms, good=think_at_once))
+    for domain, interruptible in (("legal", False), ("good", True)):
+        event = await call.call(domain)
+        assert isinstance(event, ThinkerFinished)
+        assert event.interruptible is interruptible

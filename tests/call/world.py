@@ -142,6 +142,7 @@ async def placed_call(
     model: ChatModel = ScriptedModel(),  # noqa: B008 - without scenes it only fails
     conversation: str | None = None,
     user: str = "ada",
+    interruptions: bool = True,
     transport: Any = None,
     **line: Any,
 ) -> AsyncIterator[PlacedCall]:
@@ -190,7 +191,8 @@ async def placed_call(
         metrics=CallMetrics(manifest.domain for manifest in thinkers.registry.manifests),
     )
     whole = replace(whole, **line)
-    session, carrier = Session(user, "fake", conversation), transport or FakeTransport()
+    session = Session(user, "fake", conversation, interruptions=interruptions)
+    carrier = transport or FakeTransport()
     task = asyncio.create_task(CallEngine(whole, session, carrier).run())
     placed = PlacedCall(session, carrier, whole, responders, histories, jobs, task)
     reading = asyncio.create_task(_read(placed))

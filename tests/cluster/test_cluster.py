@@ -243,3 +243,12 @@ def test_figures_of_several_processes_become_one_page_that_prometheus_can_read()
     }
     assert ended_by == {"one": 2, "two": 3}
     assert families["voice_turn_leg_seconds"].type == "histogram"
+
+
+async def test_interruptions_are_switched_from_the_other_server(redis: RedisProcess, tmp_path: Path) -> None:
+    async with two_servers(redis, tmp_path) as (here, there), here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        async with the_same_browser(browser, there) as same:
+            response = await same.post(f"/api/sessions/{session_id}/interruptions", json={"allowed": False})
+        assert response.status_code == 202
+        assert here.calls[session_id].interruptions == [False]

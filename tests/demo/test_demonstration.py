@@ -229,3 +229,44 @@ def test_routing_tool_is_recognised_by_its_schema() -> None:
         ("a",),
     )
     assert routing_of([{"name": "other", "parameters": {"properties": {"x": {"type": "string"}}}}]) is None
+
+
+SILENCE: dict[str, Any] = {"type": "function", "name": "wait_for_user", "parameters": {"type": "object"}}
+
+
+@pytest.mark.parametrize("sentence", ["honey can you close the door", "not you", "i'm talking to my son"])
+async def test_what_is_said_to_somebody_else_gets_a_call_for_silence_and_no_word(
+    peer: OfflinePeer, sentence: str
+) -> None:
+    await peer.follow(None)
+    async with call(peer) as client:
+        await client.setup(tools=[ROUTE, SILENCE])
+        heard, output = await answer_to(client, spoken_by(VOICES[0], sentence))
+        assert [(item["type"], item.get("name")) for item in output] == [("function_call", "wait_for_user")], heard
+        assert client.audio() == b""
+        heard, output = await answer_to(client, spoken_by(VOICES[0], "what's the weather in seattle"))
+        assert domain_of(output) == "weather", heard
+
+
+async def test_typed_words_are_always_for_the_assistant_and_without_the_tool_everything_is(peer: OfflinePeer) -> None:
+    await peer.follow(None)
+    async with call(peer) as client:
+        await client.setup(tools=[ROUTE, SILENCE])
+        await client.type("Not you.")
+        await client.reply(metadata={"purpose": "answer"})
+        done = await client.until("response.done")
+        assert [item["type"] for item in done["response"]["output"]] == ["message"]
+    async with call(peer) as client:
+        await client.setup(tools=[ROUTE])
+        _, output = await answer_to(client, spoken_by(VOICES[0], "not you"))
+        assert [item["type"] for item in output] == ["message"]
+
+
+async def test_a_sentence_that_a_pause_divides_is_understood_as_one(peer: OfflinePeer) -> None:
+    await peer.follow(None)
+    async with call(peer) as client:
+        await client.setup(tools=[ROUTE])
+        await client.speak(spoken_by(VOICES[0], "what is the capital of"))
+        _, output = await answer_to(client, spoken_by(VOICES[0], "france"))
+        [routed] = [json.loads(item["arguments"]) for item in output if item["type"] == "function_call"]
+        assert "capital" in routed["query"] and "france" in routed["query"].lower()

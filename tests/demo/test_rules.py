@@ -7,7 +7,9 @@ from datetime import datetime
 
 import pytest
 
+from backend.call.prompts import NAMED
 from demo.offline.demonstration import wording
+from demo.offline.demonstration.addressing import is_for_others, silence_of
 from demo.offline.demonstration.intents import Question, Talk, understand
 from demo.offline.demonstration.place_names import places_in
 from demo.offline.demonstration.tidy import tidy
@@ -139,3 +141,51 @@ def test_it_says_that_it_is_a_demonstration() -> None:
 
 def test_replies_vary_from_turn_to_turn() -> None:
     assert wording.acknowledgement(1) != wording.acknowledgement(2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Honey can you close the door.",
+        "Honey, can you close the door?",
+        "Not you.",
+        "No, not you.",
+        "I'm talking to my son.",
+        "I am speaking with my wife",
+        "Sorry, I wasn't talking to you.",
+        "Dinner is ready, sweetheart.",
+        "Mom, where are you?",
+    ],
+)
+def test_what_is_said_to_somebody_else_is_recognised(words: str) -> None:
+    assert is_for_others(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "What's the weather in Seattle?",
+        "Are you there?",
+        "Why not? You said so.",
+        "My son is five. How tall is he?",
+        "Remember that my wife's name is Anna.",
+        "Talk to me about honey.",
+        "Stop.",
+    ],
+)
+def test_what_is_said_to_the_assistant_is_never_taken_for_a_word_to_others(words: str) -> None:
+    assert not is_for_others(words)
+
+
+def test_with_a_wake_name_only_what_contains_it_or_follows_a_question_is_for_the_assistant() -> None:
+    named = NAMED.format(tool="wait_for_user", name=json.dumps("Ada"))
+    assert is_for_others("What's the weather in Seattle?", named)
+    assert not is_for_others("Ada, what's the weather in Seattle?", named)
+    assert not is_for_others("Yes.", named, last_said="Shall I add it?")
+    assert is_for_others("Ada, honey, I'm talking to my son.", named)
+
+
+def test_the_tool_for_silence_is_found_only_where_it_is_on_offer() -> None:
+    assert silence_of([{"type": "function", "name": "wait_for_user"}]) == "wait_for_user"
+    assert silence_of([{"type": "function", "name": "route_to_thinker"}]) is None

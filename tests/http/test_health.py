@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from backend.conversation.page_events import TurnMeasured
+from backend.conversation.page_events import MurmurHeard, ReplyDiscarded, TurnMeasured
 from backend.http import health
 from backend.observability.call_metrics import CallMetrics
 from backend.runtime.faults import call_listener, decode_or_skip
@@ -156,3 +156,24 @@ def test_queues_are_read_at_the_scrape_and_losses_counted() -> None:
     value = metrics.registry.get_sample_value
     assert value("voice_queue_depth", {"queue": "outbox"}) == 0
     assert value("voice_outbox_dropped_total") == 2
+
+
+def test_waits_murmurs_and_discarded_replies_are_counted_by_closed_sets_of_labels() -> None:
+    metrics = CallMetrics()
+    for reason in ("trailing off", "trailing off", "hesitation", "", "made up"):
+        metrics.on_event(TurnMeasured(1, 300, 0, 400, 450, 900, 50, 2100, 100, 1800, reason))
+    for kind in ("agreement", "noise", "made up"):
+        metrics.on_event(MurmurHeard(kind, "mm-hmm"))
+    metrics.on_event(ReplyDiscarded(1, 1300, 20))
+    metrics.on_event(ReplyDiscarded(1, 0, 0))
+    value = metrics.registry.get_sample_value
+    waits = {
+        reason: value("voice_turn_waits_total", {"reason": reason}) for reason in ("trailing off", "typed", "other")
+    }
+    assert waits == {"trailing off": 2, "typed": 1, "other": 1}
+    assert value("voice_turn_waits_total", {"reason": "hesitation"}) == 1
+    assert value("voice_turn_leg_seconds_sum", {"leg": "patience"}) == pytest.approx(4.5)
+    assert [value("voice_murmurs_total", {"kind": kind}) for kind in ("agreement", "noise", "other")] == [1, 1, 1]
+    assert value("voice_replies_discarded_total") == 2
+    tokens = [value("voice_replies_discarded_tokens_total", {"direction": way}) for way in ("input", "output")]
+    assert tokens == [1300, 20]

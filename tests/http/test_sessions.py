@@ -131,3 +131,33 @@ async def test_a_call_goes_on_with_the_conversation_it_names_and_begins_one_othe
 async def test_a_conversation_id_of_another_form_is_refused(tmp_path: Path, odd: object) -> None:
     async with world(tmp_path) as here, here.browser() as browser:
         assert (await browser.post("/api/sessions", json={"conversation_id": odd})).status_code == 422
+
+
+async def test_interruptions_are_switched_in_the_call_and_nothing_but_true_and_false_is_taken(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await place_call(browser))["session_id"]
+        path = f"/api/sessions/{session_id}/interruptions"
+        for allowed in (False, True):
+            response = await browser.post(path, json={"allowed": allowed})
+            assert (response.status_code, response.json()) == (202, {"ok": True})
+        for body in ({}, {"allowed": "off"}, {"allowed": 0}, {"allowed": None}):
+            assert (await browser.post(path, json=body)).status_code == 422
+        assert here.calls[session_id].interruptions == [False, True]
+
+
+async def test_without_a_live_call_there_is_nothing_to_switch(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        session_id = (await browser.post("/api/sessions")).json()["session_id"]
+        response = await browser.post(f"/api/sessions/{session_id}/interruptions", json={"allowed": False})
+        assert response.status_code == 422
+        assert message_of(response) == "This session has no live call."
+
+
+async def test_a_call_may_begin_without_interruptions_over_either_transport(tmp_path: Path) -> None:
+    async with world(tmp_path) as here, here.browser() as browser:
+        placed = await place_call(browser, interruptions=False)
+        opened = (await browser.post("/api/sessions", json={"interruptions": False})).json()
+        usual = (await browser.post("/api/sessions", json={})).json()
+        allowed = [here.registry.find(each["session_id"]).interruptions for each in (placed, opened, usual)]
+        assert allowed == [False, False, True]
+        assert (await browser.post("/api/sessions", json={"interruptions": "no"})).status_code == 422

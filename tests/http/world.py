@@ -117,6 +117,7 @@ class FakeCall:
         self.typed: list[str] = []
         self.cancelled: list[str] = []
         self.said: list[str] = []
+        self.interruptions: list[bool] = []
         self.hung_up: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def type_text(self, text: str) -> None:
@@ -127,6 +128,9 @@ class FakeCall:
 
     def say_answer(self, call: str) -> None:
         self.said.append(call)
+
+    def allow_interruptions(self, allowed: bool) -> None:
+        self.interruptions.append(allowed)
 
     def depths(self) -> dict[str, float]:
         return {"responder_messages": 0, "microphone_frames": 0, "playback_ms": 0}

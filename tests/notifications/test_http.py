@@ -15,6 +15,7 @@ import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
 from backend.app.notifications import Notifications, open_notifications
+from backend.conversation.events import NoticeArrived
 from backend.http.page_streams import PageStreams
 from backend.mcp.endpoint import Tokens
 from backend.notifications.notices import Notice
@@ -126,6 +127,7 @@ async def test_times_are_on_the_users_own_clock(tmp_path: Path) -> None:
         {"at": "in ten minutes"},
         {"text": "x", "at": "in ten minutes", "id": "no spaces"},
         {"text": "x", "at": "in ten minutes", "user": "a b"},
+        {"text": "x", "at": "in ten minutes", "interruptible": "no"},
     ],
 )
 async def test_what_cannot_be_is_refused_with_a_hint(body: dict[str, str], tmp_path: Path) -> None:
@@ -239,3 +241,21 @@ async def event(lines: AsyncIterator[str]) -> dict[str, Any]:
         elif name == "data":
             found["data"] = json.loads(value)
     raise AssertionError("the stream ended")
+
+
+async def test_a_reminder_that_must_be_heard_to_its_end_says_so_to_its_call(tmp_path: Path) -> None:
+    async with server_with_reminders(tmp_path) as at, at.here.browser() as browser:
+        body = {"text": "this call is recorded", "at": "in one minute"}
+        assert (await browser.post("/notification", json=body | {"interruptible": False})).json()[
+            "interruptible"
+        ] is False
+        assert "interruptible" not in (await browser.post("/notification", json=body)).json()
+        arrived: list[NoticeArrived] = []
+        user = await user_of(browser)
+        subscription = at.notifications.dispatcher.subscribe(
+            user, lambda event: arrived.append(event) if isinstance(event, NoticeArrived) else None
+        )
+        at.now[0] += 61
+        await asyncio.gather(browser.post("/notification/execute"), until(lambda: len(arrived) == 2, 10))
+        assert sorted(event.interruptible for event in arrived) == [False, True]
+        subscription.close()

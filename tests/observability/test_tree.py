@@ -7,10 +7,14 @@ import json
 from typing import Any
 
 from backend.agent.session import Agent
+from backend.call.call_trace import CallTrace
+from backend.conversation import events as ev
+from backend.conversation import page_events as page
 from backend.errors import ModelUnavailable
 from backend.models.base import Finished
 from backend.observability.trace_records import Record
 from backend.observability.tracing import within
+from backend.sessions.registry import Session
 from backend.testing.model import ScriptedModel
 from backend.testing.tracer import FakeTracer
 from tests.observability.world import SPOKEN, answered, begin_turn, hang_up, route, speak_reply, traced_call, tracer_to
@@ -259,3 +263,20 @@ async def test_outside_of_a_call_nothing_is_traced() -> None:
     tracer = FakeTracer()
     await agent(ScriptedModel(["Hi."]), echo).create_session("c").think(SPOKEN)
     assert tracer.records == []
+
+
+async def test_a_turns_span_tells_its_murmurs_and_what_discarded_replies_cost_but_none_of_the_words() -> None:
+    tracer = FakeTracer()
+    trace = CallTrace(tracer, Session("ada", "fake"))
+    trace.on_turn(1, ev.SpeechStopped(900))
+    trace.on_event(page.ReplyDiscarded(1, 1300, 20))
+    trace.on_event(page.MurmurHeard("agreement", SPOKEN))
+    trace.on_event(page.MurmurHeard("noise", ""))
+    trace.on_turn(2, ev.SpeechStopped(900))
+    trace.on_event(page.ReplyDiscarded(1, 100, 0))
+    trace.on_event(page.ReplyDiscarded(7, 5, 5))
+    trace.close("disconnected")
+    first, second = tracer.ended("turn")
+    assert (first.facts["murmurs"], first.facts["discarded_tokens"]) == (2, 1420)
+    assert "murmurs" not in second.facts and "discarded_tokens" not in second.facts
+    assert SPOKEN not in str(tracer.records)

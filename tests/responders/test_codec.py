@@ -7,7 +7,7 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from openai.types.realtime import RealtimeClientEvent
+from openai.types.realtime import RealtimeClientEvent, RealtimeResponseUsage
 from pydantic import TypeAdapter
 
 from backend.conversation import commands as do
@@ -19,6 +19,7 @@ from backend.responders.codec import RealtimeCodec, Voice
 
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
 TOOL = ToolSchema("route_to_thinker", "ask", {"type": "object"})
+SILENCE = ToolSchema("wait_for_user", "stay silent", {"type": "object", "properties": {}})
 VOICE = Voice("gpt-realtime-1.5", "shimmer", "gpt-4o-mini-transcribe")
 
 
@@ -126,6 +127,26 @@ def test_completed_calls_come_before_the_end_of_their_reply_and_half_made_ones_n
         ev.ToolCalled("r1", "c1", "f", "{}"),
         ev.ReplyFinished("r1", "cancelled", ""),
     ]
+
+
+def test_the_tokens_of_a_reply_come_with_its_end_and_count_as_none_where_they_are_not_told() -> None:
+    usage = {"total_tokens": 345, "input_tokens": 300, "output_tokens": 45}
+    RealtimeResponseUsage.model_validate(usage, strict=True)
+    done = {"id": "r1", "status": "cancelled", "output": []}
+    assert decoded(type="response.done", response=done | {"usage": usage}) == [
+        ev.ReplyFinished("r1", "cancelled", "", input_tokens=300, output_tokens=45)
+    ]
+    for untold in ({}, {"usage": None}, {"usage": {"input_tokens": None}}):
+        assert decoded(type="response.done", response=done | untold) == [ev.ReplyFinished("r1", "cancelled", "")]
+
+
+def test_the_tools_go_out_as_functions_in_their_order() -> None:
+    update = sent(RealtimeCodec(VOICE).brief(Briefing("x", (TOOL, SILENCE)), first=True))
+    assert [(tool["type"], tool["name"]) for tool in update["session"]["tools"]] == [
+        ("function", "route_to_thinker"),
+        ("function", "wait_for_user"),
+    ]
+    assert update["session"]["tool_choice"] == "auto"
 
 
 def test_a_refused_reply_is_recognised_by_the_event_it_names() -> None:

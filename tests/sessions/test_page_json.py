@@ -21,11 +21,14 @@ from backend.conversation.page_events import (
     FloorChanged,
     IdleDisconnected,
     IdleNudged,
+    InterruptionsChanged,
+    MurmurHeard,
     NoticeChanged,
     NoticeContent,
     PageEvent,
     PlaybackFinished,
     ReminderChanged,
+    ReplyDiscarded,
     ReplyWorded,
     SessionEnded,
     SessionStarted,
@@ -69,6 +72,7 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
             "responder": "OpenAI",
             "model": "m",
             "offline": False,
+            "interruptions": True,
         },
     ),
     (SessionEnded("idle"), "session_ended", {"reason": "idle"}),
@@ -110,6 +114,13 @@ EXAMPLES: list[tuple[PageEvent, str, dict[str, Any]]] = [
             "discarded": 0,
         },
     ),
+    (MurmurHeard("agreement", "mm-hmm"), "murmur", {"kind": "agreement", "words": "mm-hmm"}),
+    (
+        ReplyDiscarded(2, 1300, 20),
+        "reply_discarded",
+        {"turn": 2, "input_tokens": 1300, "output_tokens": 20},
+    ),
+    (InterruptionsChanged(allowed=False), "interruptions", {"allowed": False}),
     (IdleNudged(15), "session_idle_nudge", {"idle_s": 15}),
     (IdleDisconnected(60), "session_idle_disconnect", {"idle_s": 60}),
     (ErrorShown("It failed.", "Try again."), "error", {"message": "It failed.", "hint": "Try again."}),
@@ -222,7 +233,7 @@ def test_only_the_end_of_a_session_ends_its_messages() -> None:
 OTHERS = ("responders",)
 """A provider's events have names of their own."""
 ORDINARY = {"error", "floor", "gap", "notice", "reminder", "decision", "task", "turn", "state", "token", "final"}
-ORDINARY |= {"thinker", "transcript", "tool_call"}
+ORDINARY |= {"thinker", "transcript", "tool_call", "interruptions"}
 """Names that are also ordinary words of other JSON: only where they are published or matched do they mean events."""
 
 

@@ -54,6 +54,9 @@ class Live:
     def say_answer(self, call: str) -> None:
         """Nobody speaks."""
 
+    def allow_interruptions(self, allowed: bool) -> None:
+        """Nobody interrupts."""
+
     def hang_up(self, reason: str) -> None:
         future = self._calls.reasons[self._id]
         if not self._calls.stubborn and not future.done():
@@ -264,3 +267,20 @@ async def test_what_waits_in_the_queues_of_all_live_calls_is_added_up() -> None:
     registry.reserve("eve")
     assert [registry.depth(queue) for queue in directories.QUEUES] == [4, 6, 800]
     await registry.close()
+
+
+async def test_whether_voices_interrupt_is_the_registrys_choice_unless_the_session_has_its_own() -> None:
+    for usual in (True, False):
+        registry = SessionRegistry(Calls().run, cap=0, responder="fake", interruptions=usual)
+        assert registry.reserve("ada").interruptions is usual
+        assert registry.reserve("ada", interruptions=not usual).interruptions is not usual
+
+
+async def test_a_session_keeps_that_choice_in_another_process_also_after_a_version_that_knew_none() -> None:
+    registry, _ = a_directory()
+    there = SessionRegistry(Calls().run, cap=0, responder="fake", interruptions=False)
+    handed = registry.hand_over(registry.reserve("ada", interruptions=False))
+    assert handed["interruptions"] is False
+    assert there.adopt(registry.hand_over(registry.reserve("ada"))).interruptions
+    del handed["interruptions"]
+    assert not there.adopt(handed).interruptions

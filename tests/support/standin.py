@@ -121,6 +121,8 @@ class StandIn:
         self.offer_refusal: Response | None = None
         """Answers the next offer instead of a peer, once."""
         self.typing_refusal: Response | None = None
+        self.interruptions: list[bool] = []
+        """How the page has switched interruptions."""
         self.asked: list[tuple[str, str]] = []
         """What was asked of which Thinker: (call, cancel or say)."""
         self.cancelled_tasks: list[str] = []
@@ -182,6 +184,7 @@ class StandIn:
                     Route("/api/conversations/{id}", self._conversation),
                     Route("/api/sessions", self._open, methods=["POST"]),
                     WebSocketRoute("/ws/{id}", self._socket),
+                    Route("/api/sessions/{id}/interruptions", self._interruptions, methods=["POST"]),
                     Route("/api/sessions/{id}/thinkers/{call}/{what}", self._asked, methods=["POST"]),
                     Route("/api/sessions/{id}", self._session),
                     Route("/api/sessions/{id}/messages", self._typed, methods=["POST"]),
@@ -268,6 +271,14 @@ class StandIn:
             return self.typing_refusal
         self.typed.append(text)
         self.publish("transcript", role="user", item_id=f"typed-{len(self.typed)}", content=text)
+        return JSONResponse({"ok": True}, status_code=202)
+
+    async def _interruptions(self, request: Request) -> Response:
+        if self.typing_refusal:
+            return self.typing_refusal
+        allowed = (await request.json())["allowed"]
+        self.interruptions.append(allowed)
+        self.publish("interruptions", allowed=allowed)
         return JSONResponse({"ok": True}, status_code=202)
 
     async def _transcript(self, _: Request) -> Response:

@@ -13,7 +13,8 @@ from backend.storage.messages import Message
 from backend.testing.memory import FakeMemory
 from backend.testing.model import ScriptedModel
 from backend.thinkers import cache
-from backend.thinkers.cache import normalised
+from backend.thinkers.base import Answer, OnProgress
+from backend.thinkers.cache import AnswerCache, Slot, normalised
 from demo.services import open_meteo
 from demo.services.server import serving
 from tests.support.agents import call
@@ -196,3 +197,22 @@ async def test_work_goes_on_for_who_still_waits_and_stops_with_the_last() -> Non
 )
 def test_only_what_changes_nothing_is_normalised(one: str, other: str, same: bool) -> None:
     assert (normalised(one) == normalised(other)) is same
+
+
+async def test_what_must_be_heard_to_its_end_is_so_from_the_cache_too() -> None:
+    memory = FakeMemory()
+    served = AnswerCache(memory)
+
+    async def compute(_: OnProgress) -> tuple[Answer, bool]:
+        return Answer("This call is recorded.", "model", interruptible=False), True
+
+    async def serve() -> Answer:
+        return await served.serve(Slot("shared", "terms"), 60, compute, lambda _: None)
+
+    assert [(answer.source, answer.interruptible) for answer in (await serve(), await serve())] == [
+        ("model", False),
+        ("cache", False),
+    ]
+    await memory.cache_put("shared", "older", '["Because.", ["A book"]]', 60)
+    older = await served.serve(Slot("shared", "older"), 60, compute, lambda _: None)
+    assert (older.text, older.citations, older.interruptible) == ("Because.", ("A book",), True)

@@ -261,3 +261,15 @@ def test_a_box_can_be_narrowed_but_not_beyond_what_there_is() -> None:
     assert toolbox(echo, fail).only(["echo"]).names == ("echo",)
     with pytest.raises(BadPlugin, match="no_such"):
         toolbox(echo).only(["no_such"])
+
+
+@tool("terms", "Reads the terms.")
+async def terms() -> Result:
+    """Must be heard to its end."""
+    return Result({"terms": "This call is recorded."}, interruptible=False)
+
+
+async def test_a_result_that_must_be_heard_to_its_end_says_so_and_others_do_not() -> None:
+    box = toolbox(echo, terms)
+    assert not (await run(box, "terms"))[0].interruptible
+    assert (await run(box, "echo", '{"text": "hi"}'))[0].interruptible

@@ -46,6 +46,8 @@ class _Arguments(msgspec.Struct, frozen=True):
     sdp: str = ""
     conversation_id: str | None = None
     count: int = 0
+    allowed: bool = True
+    interruptions: bool | None = None
 
 
 _arguments = msgspec.json.Decoder(_Arguments)
@@ -132,9 +134,11 @@ class Cluster(SessionLocator):
         await self.announce(session)
         return session
 
-    async def offer_to_peer(self, owner: str, sdp: str, conversation_id: str | None) -> PlacedCall | None:
+    async def offer_to_peer(
+        self, owner: str, sdp: str, conversation_id: str | None, *, interruptions: bool | None = None
+    ) -> PlacedCall | None:
         """Have another process answer an SDP offer; the least busy is asked first, then the next."""
-        offer = {"owner": owner, "sdp": sdp, "conversation_id": conversation_id}
+        offer = {"owner": owner, "sdp": sdp, "conversation_id": conversation_id, "interruptions": interruptions}
         for state in await self._others():
             if not state.accepts:
                 continue
@@ -212,6 +216,8 @@ class Cluster(SessionLocator):
                 return await handle.cancel_thinker(args.call)
             case "say_answer":
                 return await handle.say_answer(args.call)
+            case "allow_interruptions":
+                return await handle.allow_interruptions(args.allowed)
             case "end":
                 return await handle.end(args.reason)
             case "forget":
@@ -222,7 +228,7 @@ class Cluster(SessionLocator):
         raise BadRequest(f"This process has no method {what}.", hint="Do all processes run the same version?")
 
     async def _answer_offer(self, args: _Arguments) -> PlacedCall:
-        session = self._sessions.reserve(args.owner, args.conversation_id)
+        session = self._sessions.reserve(args.owner, args.conversation_id, interruptions=args.interruptions)
         answer = await connect_offer(self._sessions, session, self._accept_offer, args.sdp)
         await self.announce(session)
         return {"sdp": answer, "session_id": session.id, "conversation_id": session.conversation_id}

@@ -119,6 +119,9 @@ class RemoteHandle(SessionHandle):
     async def say_answer(self, call: str) -> None:
         await self.ask("say_answer", call=call)
 
+    async def allow_interruptions(self, allowed: bool) -> None:
+        await self.ask("allow_interruptions", allowed=allowed)
+
     async def end(self, reason: str) -> None:
         """End the call in order; one whose process is gone has ended."""
         if await self._registry.is_alive(self._entry.node):

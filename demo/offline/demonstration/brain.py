@@ -12,6 +12,7 @@ from datetime import datetime
 from backend.media.frame import BYTES_PER_MS
 from demo.offline.chat.facts import recall
 from demo.offline.demonstration import wording
+from demo.offline.demonstration.addressing import is_for_others, silence_of
 from demo.offline.demonstration.intents import Question, Talk, understand
 from demo.offline.demonstration.keeping import whole
 from demo.offline.demonstration.obeying import obeyed
@@ -107,8 +108,9 @@ class DemonstrationBrain:
     async def _answer(self, order: Order) -> AsyncIterator[ReplyPart]:
         yield Begin()
         newest = _newest_user(order.items)
-        if newest and newest.id in self._heard:
-            await self._heard[newest.id].wait()
+        for piece in _pieces(order.items, newest):
+            if piece.id in self._heard:
+                await self._heard[piece.id].wait()
         plan = self._plan(order, newest)
         for sentence in wording.sentences(plan.words):
             yield Words(sentence + " ")
@@ -138,15 +140,22 @@ class DemonstrationBrain:
         return plan if plan.call else Plan(obeyed(plan.words, order.instructions))
 
     def _respond(self, order: Order, newest: Item | None) -> Plan:
+        last_said = _last_said(order.items)
+        silence = silence_of(order.tools) if order.tool_choice != "none" else None
+        if silence and newest and newest.id in self._heard:
+            spoken = " ".join(piece.words for piece in _pieces(order.items, newest))
+            if is_for_others(spoken, order.instructions, last_said):
+                return Plan("", (silence, "{}"))
         if newest and (told := remembered(newest.words, _said_before(order.items, newest), order.instructions)):
             return Plan(told)
         routing = routing_of(order.tools) if order.tool_choice != "none" else None
         domains = routing.domains if routing else BY_HEART
         said = [text for role, text in _said_before(order.items, newest) if role == "user"] if newest else []
         wish = understand(whole(newest.words, said) if newest else "", domains, last_domain=self._last_domain)
+        if wish in (Talk.OTHER, Talk.NOTHING) and len(pieces := _pieces(order.items, newest)) > 1:
+            wish = understand(_joined(pieces), domains, last_domain=self._last_domain)
         wish = self._agreed(wish)
         if not isinstance(wish, Question):
-            last_said = _last_said(order.items)
             return Plan(wording.talk(wish, turn=self._turns, now=self._clock(), last_said=last_said))
         self._last_domain, self._asked = wish.domain, wish
         if routing is None:
@@ -175,6 +184,22 @@ def notes_of(items: Sequence[Item]) -> list[str]:
 
 def _newest_user(items: Sequence[Item]) -> Item | None:
     return next((item for item in reversed(items) if item.role == "user"), None)
+
+
+def _pieces(items: Sequence[Item], newest: Item | None) -> list[Item]:
+    """What the caller has said since anybody else said anything, piece by piece; a pause ends a piece."""
+    if newest is None:
+        return []
+    before = itertools.takewhile(lambda item: item is not newest, items)
+    pieces = list(itertools.takewhile(lambda item: item.role == "user", reversed(list(before))))
+    return [*reversed(pieces), newest]
+
+
+def _joined(pieces: Sequence[Item]) -> str:
+    """One sentence of pieces that the recogniser took for a sentence each."""
+    words = [piece.words.strip() for piece in pieces if piece.words.strip()]
+    *first, last = words or [""]
+    return " ".join([*(each.rstrip(".?!,") for each in first), last[:1].lower() + last[1:] if first else last])
 
 
 def _since(items: Sequence[Item], start: Item | None) -> Sequence[Item]:

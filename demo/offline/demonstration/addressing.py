@@ -1,0 +1,50 @@
+"""Who is spoken to: the demonstration, or somebody else in the room. Pure rules.
+
+The tool by which it stays silent is found among those on offer by its name, and the wake name in the instructions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SILENCE = "wait_for_user"
+_SOMEBODY = (
+    r"(?:my|the) (?:son|daughter|wife|husband|mother|father|mom|dad|brother|sister|kids?|children|baby|dog|cat|"
+    r"neighbou?r|colleague|boss)|him|her|them|somebody else|someone else"
+)
+_TO_OTHERS = re.compile(
+    r"^(?:(?:hey|oh|yes|no|okay|sorry)\W+)?(?:honey|darling|sweetheart|sweetie|mom|mum|mommy|dad|daddy|kids|guys|"
+    r"children)\b"
+    r"|\b(?:darling|sweetheart|sweetie)\W*$"
+    rf"|\bi(?:'m| am| was) (?:talking|speaking) (?:to|with) (?:{_SOMEBODY})\b"
+    r"|\bi(?:'m not| am not| was not| wasn't) (?:talking|speaking) to you\b"
+    r"|^(?:(?:no|sorry|i mean)\W+)*not you\W*$"
+)
+_WAKE_NAME = re.compile(r'Your name in this call is ("(?:[^"\\]|\\.)*")')
+
+
+def silence_of(tools: Sequence[Mapping[str, Any]]) -> str | None:
+    """The tool by which one stays silent, if it is on offer."""
+    return next((tool["name"] for tool in tools if tool.get("name") == SILENCE), None)
+
+
+def is_for_others(words: str, instructions: str = "", last_said: str = "") -> bool:
+    """Whether `words` are clearly addressed to somebody else.
+
+    Where the instructions give a wake name, so is all that does not contain it, except what follows a question.
+    """
+    plain = words.strip().lower().replace("’", "'")
+    if not plain:
+        return False
+    name = _wake_name(instructions)
+    if name and not re.search(rf"\b{re.escape(name)}\b", plain) and not last_said.endswith("?"):
+        return True
+    return _TO_OTHERS.search(plain) is not None
+
+
+def _wake_name(instructions: str) -> str:
+    found = _WAKE_NAME.search(instructions)
+    return str(json.loads(found[1])).lower() if found else ""
