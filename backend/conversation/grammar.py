@@ -35,18 +35,28 @@ _CLASSES = {
     "polite": "please thanks thank bye goodbye",
     "particle": "up down off out away back along together",
     "adverb": "not never just only also even still very really quite too almost always actually maybe perhaps",
-    "adjective": """new old first second third last next nearest best cheap cheaper cheapest small large big good better
-        great bad direct available free possible open closed ready sure wrong broken double single different
-        short long full extra nice right left total current average final certain interested italian french
-        german spanish red green blue white black""",
-    "verb": """book order change cancel check send get make know tell find give take buy pay call ask reset return
-        update see move speak talk look reserve schedule reschedule transfer connect add remind put bring
-        use need want say explain show leave keep let go come try turn set play pick report open close write
-        read search arrange confirm compare visit travel fly rent hear discuss upgrade include cover cost
-        deliver recommend help stop block renew dim delete translate start repeat switch skip forward
-        increase print lock wake charge hold forget invite calculate retrieve share log sign fill drop think
-        work happen arrive believe receive miss live prefer like love understand feel wait mean said told
-        got went paid sent lost bought forgot made done gone been came took met asked""",
+    "adjective": """new old first second third last next nearest best cheap cheaper cheapest small large big good
+        better great bad direct available free possible open closed ready sure wrong broken double single
+        different short long full extra nice right left total current average final certain interested
+        italian french german spanish red green blue white black""",
+    "verb": """book order change cancel check send get make know tell find give take buy pay call ask reset
+        return update see move speak talk look reserve schedule reschedule transfer connect add remind put
+        bring use need want say explain show leave keep let go come try turn set play pick report open
+        close write read search arrange confirm compare visit travel fly rent hear discuss upgrade include
+        cover cost deliver recommend help stop block renew dim delete translate start repeat switch skip
+        forward increase print lock wake charge hold forget invite calculate retrieve share log sign fill
+        drop think work happen arrive believe receive miss live prefer like love understand feel wait mean
+        said told got went paid sent lost bought forgot made done gone been came took met asked answer
+        apologize apply attend begin borrow break breathe build burn carry catch choose claim clean climb
+        collect complain contact continue cook cross cut dance decide depart describe dial die dress drink
+        drive earn eat enjoy enter exchange exist expect expire extend fail fall fight finish fix follow
+        freeze grow guess hate hire hope hurt improve install join learn lend lift listen lose lower
+        manage mute notice pack pass prepare press promise pull push quit reach realize recharge refund
+        register reject remember remove repair replace reply resend rise run sail sell serve sew shut sing
+        sit sleep smell smoke solve spell spend split stand stay steal study suggest suit swim taste teach
+        throw touch treat trust unlock upload wash watch wear win wish wonder worry ate broke brought felt
+        found gave heard held kept knew learned left meant ran saw sat seen sold sounded spoke stood
+        stolen taken thought wanted won wrote written end fit own park land rain snow phone""",
 }
 _CLASS = {word: name for name, words in _CLASSES.items() for word in words.split()}
 _VERBS = frozenset(_CLASSES["verb"].split())

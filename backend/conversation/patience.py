@@ -21,7 +21,7 @@ fits decides; its waits are in `WAIT_MS`.
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
     rather complete     | the detectors think it complete                                       |      660 |    1000
-    may go on           | the detectors cannot tell: "I have two bags"                          |      860 |    1300
+    may go on           | the detectors cannot tell: "I have two bags"                          |      850 |    1300
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
 
 The last five rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
@@ -139,14 +139,16 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.REQUEST: (480, 800),
     Reason.STATEMENT: (540, 900),
     Reason.RATHER_COMPLETE: (660, 1000),
-    Reason.MAY_GO_ON: (860, 1300),
+    Reason.MAY_GO_ON: (850, 1300),
     Reason.GOES_ON: (1150, 1700),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
 """The same where no words are known yet and our question asked for a number or an address."""
-SURE, RATHER, DOUBTFUL = 1.0, 0.3, -1.6
-"""Log odds from which a turn is surely complete, rather complete, and below which it goes on."""
+SURE = {"question": 0.7, "yes-no question": 0.7, "request": 1.0, "statement": 1.0, "fragment": 0.3}
+"""Log odds from which a turn is surely complete, by the kind of sentence."""
+RATHER, DOUBTFUL = 0.4, -1.1
+"""Log odds from which a turn is rather complete, and below which it goes on."""
 OWN_PAUSES_MOST_MS = (900, 1600)
 DETECTOR_BOUND = 4.0
 PUNCTUATION = {"?": 0.7, "!": 0.7, ".": 0.3, "": -0.7}
@@ -278,9 +280,9 @@ def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
         odds += PUNCTUATION.get(text[-1], PUNCTUATION[""])
     if odds < DOUBTFUL:
         return Reason.GOES_ON
-    if odds < SURE:
-        return Reason.MAY_GO_ON if odds < RATHER else Reason.RATHER_COMPLETE
     kind = kind_of(sentence)
+    if odds < SURE[kind]:
+        return Reason.MAY_GO_ON if odds < RATHER else Reason.RATHER_COMPLETE
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
 
 

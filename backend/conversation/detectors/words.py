@@ -103,6 +103,8 @@ def features(words: list[str]) -> Iterator[str]:
         yield f"no verb:{clause > opening}:{kind}"
     if words[opening] in _BE and not _has_predicate(words[opening + 1 :], classes[opening + 1 :]):
         yield "no predicate"
+    if "question" in kind:
+        yield from _asking(words[opening:], classes[opening:])
     if _DEPENDENT.search(" ".join(words)):
         yield f"dependent clause:{len(words) > 7}"
     if any(pair == ("conjunction", "subject") for pair in pairwise(classes)):
@@ -113,6 +115,24 @@ def features(words: list[str]) -> Iterator[str]:
 
 
 _DEPENDENT = re.compile(r"^(and |but |so |well )?(if|when|because|after|before|since|once|while|for my|as)\b")
+
+
+def _asking(words: list[str], classes: list[str]) -> Iterator[str]:
+    """Yield how far a question's parts are there: its auxiliary, its verb, and what it ends in."""
+    start = classes[0] == "auxiliary"
+    at = next((index for index, name in enumerate(classes) if name == "auxiliary"), None)
+    if at is None:
+        form = "contracted" if "'s" in words[0] or words[0] == "whats" else "bare"
+        at = 0
+    else:
+        form = ("be" if words[at] in _BE else "do") if start else ("what be" if words[at] in _BE else "what do")
+    after = classes[at + 1 :]
+    verb = any(name in ("verb", "verb in -ing", "participle", "adjective") for name in after[1:])
+    end = "noun" if classes[-1] == "noun" else "preposition" if classes[-1] == "preposition" else classes[-1]
+    yield f"ask {form}:{verb}"
+    yield f"ask {form}:{verb}:{end}"
+    if form in ("what be", "contracted") and words[-1] in _WANTED:
+        yield "ask for the what of what"
 
 
 def _is_verb(word: str, name: str) -> bool:
