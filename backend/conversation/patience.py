@@ -21,8 +21,8 @@ fits decides; its waits are in `WAIT_MS`.
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
     rather complete     | the detectors think it complete                                       |      660 |    1000
-    may go on           | the detectors cannot tell: "I have two bags"                          |      850 |    1300
-    sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1150 |    1700
+    may go on           | the detectors cannot tell: "my internet is down"                      |      850 |    1300
+    sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1060 |    1600
 
 The last five rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
 the words and whatever else is put there. Then comes what only lengthens: nobody who has made pauses within turns is cut
@@ -140,14 +140,14 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.STATEMENT: (540, 900),
     Reason.RATHER_COMPLETE: (660, 1000),
     Reason.MAY_GO_ON: (850, 1300),
-    Reason.GOES_ON: (1150, 1700),
+    Reason.GOES_ON: (1060, 1600),
 }
 """The wait of each reason, in milliseconds: (balanced, patient)."""
 EXPECTING_MS = (1000, 1500)
 """The same where no words are known yet and our question asked for a number or an address."""
-SURE = {"question": 0.7, "yes-no question": 0.7, "request": 1.0, "statement": 1.0, "fragment": 0.3}
+SURE = {"question": 0.5, "yes-no question": 0.5, "request": 0.7, "statement": 0.65, "fragment": 0.2}
 """Log odds from which a turn is surely complete, by the kind of sentence."""
-RATHER, DOUBTFUL = 0.4, -1.1
+RATHER, DOUBTFUL = 0.2, -1.2
 """Log odds from which a turn is rather complete, and below which it goes on."""
 OWN_PAUSES_MOST_MS = (900, 1600)
 DETECTOR_BOUND = 4.0
@@ -165,10 +165,17 @@ _QUICK = re.compile(
     r"|great|perfect|wonderful|thanks( a lot)?|thank you( very much| so much)?|please|of course|that works"
     r"|that('s| is) (right|fine|all|it|correct|great|me)|that would be (great|fine|nice)|(it )?sounds (good|great)"
     r"|not (really|yet|now|at all|today)|i'm not|it (is|isn't)|(good)?bye|hello|hi|hey|stop|cancel|go ahead"
-    r"|i('d| would)? (do|don't|did|didn't|am|would|have|think so|hope so|don't know|don't think so|love to)"
+    r"|(?:(?<=yes )|(?<=yep )|(?<=yeah ))i (do|did|am|would|have|can|will)|no i (don't|didn't|haven't|can't|won't)"
+    r"|i (do|think so|hope so|don't know|don't think so|guess so)|i('d| would) love to"
     r"|never mind|no problem|help|repeat|again|pardon|none|nothing|maybe|never|neither|both"
     r"|good (morning|evening|afternoon))( |$)){1,4}"
 )
+_FORMULA = re.compile(
+    r"(hello |hi |sorry |and )?(how are you( today| doing)?|can you (hear|help) me|are you (still )?there|what did you say"
+    r"|(can|could) you (please )?(repeat that|say that again)|who am i (speaking|talking) (to|with)|what('s| is) your name"
+    r"|what can you do|how much is (it|that|this)|is that (right|correct|all)|what time is it)( please)?"
+)
+"""Questions that callers ask whole."""
 _ASSENT = re.compile(r"(yes|yeah|yep|sure|okay|ok|of course|right|alright|all right)\b")
 """The beginning of dictating what was asked for."""
 _HESITATION = re.compile(r"um+|uh+|erm?|uhm|hmm*|mm+|ah")
@@ -242,6 +249,8 @@ def _reason(context: PauseContext) -> Reason:
     if _QUICK.fullmatch(said):
         asked_for = {Expected.NUMBER: Reason.NUMBER, Expected.SPELLING: Reason.SPELLING}
         return asked_for.get(context.expected, Reason.QUICK_ANSWER) if _ASSENT.match(said) else Reason.QUICK_ANSWER
+    if _FORMULA.fullmatch(said):
+        return Reason.QUESTION
     if _FILLER.search(said):
         return Reason.FILLED_PAUSE
     if _CORRECTION.search(said):

@@ -54,13 +54,14 @@ ROWS = {
     Reason.OPEN_PUNCTUATION: ("On Tuesday,", "I wanted to ask...", "The thing -"),
     Reason.LIST: ("I need apples, pears", "My symptoms are a headache a sore throat"),
     Reason.UNKNOWN: ("", "..."),
-    Reason.QUESTION: ("What time do you open on Sundays?", "Could you send me a copy of the contract?"),
+    Reason.QUESTION: ("What time do you open on Sundays?", "How are you?", "Could you repeat that?"),
     Reason.REQUEST: ("Cancel my subscription please", "Find me a hotel near the station for tonight"),
     Reason.STATEMENT: (
         "I moved to a new apartment in Chicago last month",
         "The lady I talked to promised me a new one.",
     ),
-    Reason.MAY_GO_ON: ("I have two bags.", "Explain the second option"),
+    Reason.RATHER_COMPLETE: ("I have two bags.",),
+    Reason.MAY_GO_ON: ("My internet is down.", "Explain the second option"),
     Reason.GOES_ON: ("I would like to book a table", "After the update my phone"),
 }
 
@@ -119,7 +120,7 @@ def test_the_reading_of_a_short_utterance_counts_until_the_transcript_is_there()
 
 
 def test_nobody_is_cut_off_in_a_pause_of_the_length_they_usually_make() -> None:
-    said = PauseContext("I moved to a new apartment in Chicago last month")
+    said = PauseContext("I got married last month and my name has changed.")
     slow = patience(replace(said, caller_pauses_ms=(700, 650, 720)), BALANCED)
     assert (slow.wait_ms, slow.reason) == (820, Reason.OWN_PAUSES)
     assert patience(replace(said, caller_pauses_ms=(720,)), BALANCED).reason == Reason.STATEMENT
