@@ -171,8 +171,9 @@ _QUICK = re.compile(
     r"|good (morning|evening|afternoon))( |$)){1,4}"
 )
 _FORMULA = re.compile(
-    r"(hello |hi |sorry |and )?(how are you( today| doing)?|can you (hear|help) me|are you (still )?there|what did you say"
-    r"|(can|could) you (please )?(repeat that|say that again)|who am i (speaking|talking) (to|with)|what('s| is) your name"
+    r"(hello |hi |sorry |and )?(how are you( today| doing)?|can you (hear|help) me|are you (still )?there"
+    r"|(can|could) you (please )?(repeat that|say that again)|who am i (speaking|talking) (to|with)|what did you say"
+    r"|what('s| is) your name"
     r"|what can you do|how much is (it|that|this)|is that (right|correct|all)|what time is it)( please)?"
 )
 """Questions that callers ask whole."""
