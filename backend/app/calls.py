@@ -23,6 +23,7 @@ from backend.conversation.page_events import PageEvent
 from backend.conversation.patience import EndpointingStyle
 from backend.errors import ResponderUnavailable
 from backend.http.page_streams import PageStreams
+from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import choose_engine, open_endpointing
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
@@ -141,6 +142,7 @@ def _dependencies(foundation: Foundation, tasks: TaskSubsystem, responder: Respo
             partial(watch_profile, stores.memory), thinkers.summaries, tasks.coordinator.ingest
         ),
         open_endpointing=partial(open_endpointing, settings.vad),
+        open_echo_guard=partial(open_echo_guard, settings.echo_cancellation),
         limits=limits,
         max_s=settings.session_max_minutes * 60,
         about=(
@@ -157,6 +159,8 @@ def _dependencies(foundation: Foundation, tasks: TaskSubsystem, responder: Respo
 def _limits(settings: Settings) -> TurnLimits:
     if settings.vad.enabled:
         choose_engine(settings.vad.engine)  # loaded now: the first caller should not wait for a model
+    if settings.echo_cancellation == "auto":
+        load_canceller()  # the same; and a missing one is logged at the start
     return TurnLimits(
         style=EndpointingStyle(settings.endpointing),
         interruption_min_ms=settings.interruption_min_ms,

@@ -30,6 +30,7 @@ from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, MediaFailed, NeverConnected, ResponderUnavailable, TransportLost
+from backend.media.echo import EchoGuard, NoEchoGuard
 from backend.media.endpointing import Endpointing
 from backend.media.frame import Frame
 from backend.notifications.dispatcher import Subscribe, Subscription
@@ -89,6 +90,7 @@ class CallDependencies:
     tracer: Tracer = NO_TRACER
     reader: Reader | None = None
     """Reads short utterances; None: durations decide what is an interruption."""
+    open_echo_guard: Callable[[], EchoGuard] = NoEchoGuard
     subscribe: Subscribe | None = None
     """Subscribes a call to its user's notices: see `notifications.dispatcher`."""
 
@@ -103,6 +105,7 @@ class CallEngine:
         self._now = asyncio.get_running_loop().time  # the clock of the machine's deadlines
         self._machine = TurnMachine(replace(dependencies.limits, interruptible=session.interruptions))
         self._endpointing = dependencies.open_endpointing()
+        self._echo = dependencies.open_echo_guard()
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
         self._history = CallHistory(session.owner, session.conversation_id, self._enqueue)
@@ -151,6 +154,7 @@ class CallEngine:
         self._session.call = self
         self._session.levels = self._endpointing.levels
         self._transport.listen_to_playback(self.dispatch)
+        self._transport.watch_played(self._echo.played)
         self._set_alarm()
         try:
             async with asyncio.TaskGroup() as group:
@@ -193,7 +197,7 @@ class CallEngine:
 
     def _on_frame(self, frame: Frame) -> None:
         """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
-        for result in self._endpointing.process(frame):
+        for result in self._endpointing.process(self._echo.clean(frame)):
             if not isinstance(result, bytes):
                 self._tap.on_event(result)
                 self.dispatch(result)

@@ -44,6 +44,10 @@ _SLOPE = np.arange(1, FRAME_BYTES // 2 + 1, dtype=np.float32) / (FRAME_BYTES // 
 """How far along the slope from one frame's level to the next each sample is, from just above 0 to 1."""
 
 
+OnPlayed = Callable[[Frame | None], object]
+"""Called from within `pull` with what leaves in that slot, None for silence."""
+
+
 class _Queue(NamedTuple):
     """What `flush` dropped."""
 
@@ -59,6 +63,8 @@ class Playout:
     def __init__(self, limit_ms: int = 300_000, on_playback: Callable[[PlaybackEvent], None] | None = None) -> None:
         """Keep at most `limit_ms` of audio; `on_playback` is called from within `pull`."""
         self.on_playback = on_playback
+        self.on_played: OnPlayed | None = None
+        """Is called with what each slot plays; None: nobody wants to know."""
         self._limit = limit_ms * BYTES_PER_MS
         self._pieces: deque[tuple[str, bytes]] = deque()
         self._offset = 0  # bytes of the first piece already played
@@ -94,20 +100,10 @@ class Playout:
 
     def pull(self) -> Frame | None:
         """Return the next 20 ms, None for silence. Call it once a slot."""
-        if self._held or not self._queued:
-            return None
-        if self._queued < FRAME_BYTES and not self._waited:
-            self._waited = True
-            return None
-        self._waited = False
-        news: list[PlaybackEvent] = []
-        frame = self._take(min(FRAME_BYTES, self._queued), news)
-        if self.on_playback is not None:
-            for event in news:
-                self.on_playback(event)
-        if len(frame) != FRAME_BYTES:
-            frame = frame.ljust(FRAME_BYTES, b"\0")
-        return Frame(frame if self._full else self._at_level(frame))
+        frame = self._next()
+        if self.on_played is not None:
+            self.on_played(frame)
+        return frame
 
     def hold(self) -> None:
         """Fall silent from the next slot on, keeping what is queued."""
@@ -177,6 +173,23 @@ class Playout:
         self._gain = after
         self._full = after == wanted == 1.0
         return (samples * (np.float32(before) + np.float32(after - before) * _SLOPE)).astype("<i2").tobytes()
+
+    def _next(self) -> Frame | None:
+        """Return the next 20 ms, or None: nothing is queued, it is held, or a short piece waits for more."""
+        if self._held or not self._queued:
+            return None
+        if self._queued < FRAME_BYTES and not self._waited:
+            self._waited = True
+            return None
+        self._waited = False
+        news: list[PlaybackEvent] = []
+        frame = self._take(min(FRAME_BYTES, self._queued), news)
+        if self.on_playback is not None:
+            for event in news:
+                self.on_playback(event)
+        if len(frame) != FRAME_BYTES:
+            frame = frame.ljust(FRAME_BYTES, b"\0")
+        return Frame(frame if self._full else self._at_level(frame))
 
     def _whole_samples(self, item: str, pcm: bytes) -> bytes:
         """Put half a sample left over by the last push before this one, and keep a new half back."""

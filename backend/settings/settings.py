@@ -158,6 +158,9 @@ class Settings(BaseSettings):
     wake_name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=40)] = Field(
         "", description="Name by which the assistant must be addressed; empty: it needs none."
     )
+    echo_cancellation: Literal["auto", "off"] = Field(
+        "auto", description="Cancel echo in calls in which the assistant's voice comes back (auto), or in none (off)."
+    )
     filler_after_s: Seconds = Field(4, description="Seconds without news of a Thinker before a filler is spoken.")
     thinker_deadline_s: float = Field(15, gt=0, description="Seconds a Thinker has to answer.")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.errors import VoiceError
 from backend.media.frame import SILENCE, Frame
-from backend.media.playout import Playout
+from backend.media.playout import OnPlayed, Playout
 from backend.transports.base import OnPlayback, ReceiveQueue
 
 
@@ -43,6 +43,10 @@ class FakeTransport:
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         """Call `on_playback` when items start and when the queue drains."""
         self._playout.on_playback = on_playback
+
+    def watch_played(self, on_played: OnPlayed) -> None:
+        """Call `on_played` at each tick with the frame that is heard, None for silence."""
+        self._playout.on_played = on_played
 
     def stats(self) -> dict[str, float]:
         """Return the frames not yet received, and the milliseconds of reply not yet played."""

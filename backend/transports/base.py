@@ -14,6 +14,7 @@ from typing import Protocol
 from backend.conversation.events import Heard, PlaybackEvent
 from backend.errors import VoiceError
 from backend.media.frame import Frame
+from backend.media.playout import OnPlayed
 
 OnFrame = Callable[[Frame], object]
 """Called on the event loop with each frame of the caller's microphone, in order; must not wait for anything."""
@@ -39,6 +40,9 @@ class Transport(Protocol):
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         """Call `on_playback` whenever an item's first frame leaves, and when the queue drains."""
+
+    def watch_played(self, on_played: OnPlayed) -> None:
+        """Call `on_played` every 20 ms with the frame that leaves, None for silence; it must not wait for anything."""
 
     def play(self, item: str, pcm: bytes) -> bool:
         """Queue 24 kHz mono PCM16 of `item`, any length. False: the queue is full and `pcm` was dropped."""

@@ -17,7 +17,7 @@ from backend.conversation.events import Heard, PlaybackEvent, PlaybackStarted
 from backend.errors import MediaFailed, TransportLost, VoiceError
 from backend.media.clock import SlotStream, current_media_clock
 from backend.media.frame import FRAME_BYTES, Frame
-from backend.media.playout import Playout
+from backend.media.playout import OnPlayed, Playout
 from backend.media.receive import DtxSilence
 from backend.runtime.supervisor import cancel_all
 from backend.runtime.timer import Alarm
@@ -88,6 +88,9 @@ class WebSocketTransport:
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         self._on_playback = on_playback
+
+    def watch_played(self, on_played: OnPlayed) -> None:
+        self._playout.on_played = on_played
 
     def flush(self) -> tuple[Heard, ...]:
         """Drop what is queued, and tell the client to drop what it has."""

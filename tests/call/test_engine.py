@@ -22,6 +22,8 @@ from backend.errors import (
     ResponderUnavailable,
     TransportLost,
 )
+from backend.media.echo import EchoGuard
+from backend.media.frame import SILENCE, Frame
 from backend.responders.base import PastMessage
 from backend.storage.memory import MemoryJob
 from backend.storage.messages import Message, StoredCall
@@ -66,6 +68,19 @@ async def type_and_answer(call: PlacedCall, text: str = "hello") -> None:
     await play_out(call)
 
 
+class EchoingGuard(EchoGuard):
+    """An echo guard for which everything received is an echo."""
+
+    def __init__(self) -> None:
+        self.frames: list[Frame | None] = []
+
+    def played(self, frame: Frame | None) -> None:
+        self.frames.append(frame)
+
+    def clean(self, frame: Frame) -> Frame:
+        return SILENCE
+
+
 # --- a conversation -----------------------------------------------------------------------------------
 
 
@@ -80,6 +95,15 @@ async def test_typed_text_is_added_answered_played_and_remembered() -> None:
             await job(memory)
         said = await memory.recent_messages("ada", call.session.conversation_id)
     assert [(m.role, m.content) for m in said] == [("user", "hello"), ("assistant", "one two three four")]
+
+
+async def test_the_echo_guard_gets_what_is_played_and_takes_it_out_of_what_is_received() -> None:
+    guard = EchoingGuard()
+    async with placed_call(open_echo_guard=lambda: guard) as call:
+        await type_and_answer(call)
+        await call.speak(30, then_silent=5)
+        assert call.done(do.CommitInput) == [] and call.responder.frames == []
+    assert b"".join(frame for frame in guard.frames if frame) == TONE
 
 
 async def test_the_callers_voice_reaches_the_responder_before_it_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:

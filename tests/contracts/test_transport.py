@@ -56,6 +56,20 @@ async def test_what_is_played_is_heard(open_rig: OpenRig) -> None:
 
 
 @on_every_wire
+async def test_what_leaves_in_each_slot_can_be_watched(open_rig: OpenRig) -> None:
+    async with open_rig() as rig:
+        slots: list[Frame | None] = []
+        rig.transport.watch_played(slots.append)
+        await rig.pass_time(100)
+        speech = tone(700, 300)
+        rig.transport.play("a", speech)
+        await rig.pass_time(600)
+        assert slots[:3] == [None] * 3
+        assert b"".join(frame for frame in slots if frame is not None) == speech
+        assert len(slots) == pytest.approx(700 / FRAME_MS, abs=3)
+
+
+@on_every_wire
 async def test_an_item_starts_once_and_the_queue_drains_once(open_rig: OpenRig) -> None:
     async with open_rig() as rig:
         events: list[PlaybackEvent] = []

@@ -24,6 +24,7 @@ from backend.conversation.events import Heard
 from backend.http.app import build_app
 from backend.http.context import PageConfig
 from backend.media.frame import Frame
+from backend.media.playout import OnPlayed
 from backend.middleware.pipeline import NO_STEPS, Pipeline
 from backend.models.embedding import Embedder, NoEmbeddings
 from backend.observability.call_metrics import CallMetrics
@@ -59,6 +60,8 @@ class Line:
         await self.closed.wait()
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None: ...
+
+    def watch_played(self, on_played: OnPlayed) -> None: ...
 
     def stats(self) -> dict[str, float]:
         return {"inbox_frames": 0, "queued_ms": 0}

@@ -13,7 +13,7 @@ import logging
 
 from backend.errors import MediaFailed, NeverConnected, TransportLost, VoiceError
 from backend.media.clock import current_media_clock
-from backend.media.playout import Playout
+from backend.media.playout import OnPlayed, Playout
 from backend.media.receive import ReceivePipeline
 from backend.media.send import SendPipeline
 from backend.runtime.timer import Alarm
@@ -83,6 +83,9 @@ class WebRTCTransport:
 
     def listen_to_playback(self, on_playback: OnPlayback) -> None:
         self._playout.on_playback = on_playback
+
+    def watch_played(self, on_played: OnPlayed) -> None:
+        self._playout.on_played = on_played
 
     async def close(self) -> None:
         self._queue.close()
