@@ -31,6 +31,7 @@ from benchmarks.turn_sense.judge import Outcome, judged
 from benchmarks.turn_sense.plan import Call, Kind
 from benchmarks.turn_sense.run import Run, run
 from benchmarks.turn_sense.table import Row, rows, table
+from benchmarks.turn_sense.tradeoff import drawing
 
 SCENES, QUICK_SCENES = 400, 44
 PROVIDERS_MS = (0, 250, 500)
@@ -53,17 +54,20 @@ def main() -> int:
         render.rendered(calls, Path(folder), 2)
         console.print(_about(options.seed, calls, time.monotonic() - began), highlight=False)
         found: list[Row] = []
+        by_style: dict[str, list[Outcome]] = {}
         for style in options.styles or [""]:
             settings = {"ENDPOINTING": style} if style else {}
             made = run(calls, Path(folder), options.at_once, settings, console.log if options.verbose else _silent)
             outcomes = [each for call in made.calls for each in judged(call, render.read(Path(folder), call.call))]
-            found = rows(made, outcomes, providers)
+            found, by_style[style] = rows(made, outcomes, providers), outcomes
             title = f"ENDPOINTING={style}" if style else f"Turn sense, seed {options.seed}"
             console.print(table(found, title))
             console.print(_cost(made), highlight=False)
             _examples(console, found, EXAMPLES if not options.verbose else len(outcomes), options.verbose)
             if options.json:
                 options.json.write_text(_as_json(found, outcomes))
+        if options.svg:
+            options.svg.write_text(drawing(by_style, providers, f"Turn sense, seed {options.seed}"))
     console.print(f"It took {time.monotonic() - began:.0f} s.", highlight=False)
     return 0 if all(row.met is not False for row in found) else 1
 
@@ -131,6 +135,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="calls at once")
     parser.add_argument("--verbose", action="store_true", help="tell every scene that failed")
     parser.add_argument("--json", type=Path, help="write the figures and all scenes to a file")
+    parser.add_argument("--svg", type=Path, help="draw pauses spoken into against the wait, for each style")
     return parser.parse_args()
 
 

@@ -130,7 +130,11 @@ def _into_reply(outcome: Outcome, played: Played, clip: Clip, sound: Sound) -> N
     if reply is None:
         outcome.void = "no reply was heard when it was said"
         return
-    level = float(np.median(reply.db[(reply.at > onset - 0.6) & (reply.at <= onset)]))
+    before = reply.db[(reply.at > onset - 0.6) & (reply.at <= onset)]
+    if not len(before):
+        outcome.void = "the reply began only when it was said"
+        return
+    level = float(np.median(before))
     outcome.down = _down(reply, onset, level)
     outcome.silent = reply.ended - onset if reply.ended < onset + FOR_GOOD_S else math.inf
     until = ended + WATCHED_S
