@@ -39,6 +39,8 @@ AFTER_SECOND_S = 2.6
 PLACE_WITHIN_S = 20.0
 
 SETTLE_S = 0.6
+ASK_EVERY_S = 0.5
+ASK_WITHIN_S = 10.0
 
 
 class Work(msgspec.Struct):
@@ -54,15 +56,18 @@ class Work(msgspec.Struct):
 
 
 class Lateness(msgspec.Struct):
-    """How late this process's event loop woke, every 50 ms, in milliseconds."""
+    """How busy the machine was, in milliseconds."""
 
     lateness_ms: list[float]
+    """How late this process's event loop woke, every 50 ms."""
+    server_ms: list[float]
+    """How long the server took to say that it is alive, every half second: its event loop's lag, and a little more."""
 
 
 async def run(work: Work) -> Lateness:
     """Make all calls, at most so many at once."""
     lateness: list[float] = []
-    ticking = asyncio.create_task(_tick(lateness))
+    answered: list[float] = []
     waiting = list(reversed(work.calls))
     placing = asyncio.Lock()
     limits = httpx2.Limits(max_keepalive_connections=0)
@@ -71,6 +76,7 @@ async def run(work: Work) -> Lateness:
         httpx2.AsyncClient(base_url=work.url, trust_env=False, limits=limits) as server,
         httpx2.AsyncClient(base_url=work.provider_url, trust_env=False) as provider,
     ):
+        watching = [asyncio.create_task(_tick(lateness)), asyncio.create_task(_ask(server, answered))]
 
         async def work_off() -> None:
             while waiting and time.monotonic() < until:
@@ -80,8 +86,10 @@ async def run(work: Work) -> Lateness:
                 say(msgspec.json.encode({"over": result.number, "trouble": result.trouble}))
 
         await asyncio.gather(*(work_off() for _ in range(work.at_once)))
-    ticking.cancel()
-    return Lateness(lateness)
+        for task in watching:
+            task.cancel()
+        await asyncio.wait(watching)
+    return Lateness(lateness, answered)
 
 
 class OneCall:
@@ -171,6 +179,15 @@ async def _tick(lateness: list[float]) -> None:
         due = time.monotonic() + LATENESS_EVERY_S
         await asyncio.sleep(LATENESS_EVERY_S)
         lateness.append(max(0.0, time.monotonic() - due) * 1000)
+
+
+async def _ask(server: httpx2.AsyncClient, answered: list[float]) -> None:
+    while True:
+        began = time.monotonic()
+        with suppress(httpx2.HTTPError):
+            await server.get("/healthz", timeout=ASK_WITHIN_S)
+        answered.append(1000 * (time.monotonic() - began))
+        await asyncio.sleep(ASK_EVERY_S)
 
 
 def main() -> None:

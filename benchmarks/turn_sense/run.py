@@ -50,6 +50,8 @@ class Run:
     calls: list[Made]
     lateness_ms: float
     """The 99th percentile of how late the callers' loop woke."""
+    answered_ms: float
+    """The 99th percentile of how long the server took to say that it is alive."""
     server_ms: float
     """CPU of the server for a second of a call."""
     rig_percent: float
@@ -84,7 +86,8 @@ def run(
     notes = [f"{-min(logs)} connections that no call had asked for"] if min(logs, default=0) < 0 else []
     return Run(
         made,
-        float(np.quantile(lateness or [0.0], 0.99)),
+        float(np.quantile(lateness.lateness_ms or [0.0], 0.99)),
+        float(np.quantile(lateness.server_ms or [0.0], 0.99)),
         1000 * spent[pid] / max(talked, 1.0),
         100 * (spent[provider_pid] + spent[callers.process.pid]) / lasted / len(cores),
         notes,
@@ -99,13 +102,13 @@ def provider(cores: frozenset[int]) -> Iterator[tuple[str, int]]:
         yield str(json.loads(child.until(b"\n", processes.READY_WITHIN_S))["listening"]), child.process.pid
 
 
-def _follow(callers: processes.Child, calls: int, tell: Callable[[str], None]) -> list[float]:
-    """Until all calls are over; how late their loop was."""
+def _follow(callers: processes.Child, calls: int, tell: Callable[[str], None]) -> Lateness:
+    """Until all calls are over; how busy the machine was."""
     over = 0
     while True:
         line = msgspec.json.decode(callers.until(b"\n", SECONDS + END_WITHIN_S))
         if "lateness_ms" in line:
-            return msgspec.convert(line, Lateness).lateness_ms
+            return msgspec.convert(line, Lateness)
         over += 1
         tell(f"{over} of {calls} calls" + (f"; call {line['over']}: {line['trouble']}" if line["trouble"] else ""))
 
