@@ -83,7 +83,7 @@ class Outcome:
 def judged(made: Made, clips: Sequence[Sequence[Clip]]) -> Iterator[Outcome]:
     """Every scene of a call that was begun."""
     scenes = {scene.number: (scene, its) for scene, its in zip(made.call.scenes, clips, strict=True)}
-    begins = [played.began for played in made.played[1:]] + [math.inf]
+    begins = [*(played.began for played in made.played), math.inf][1:]
     for played, following in zip(made.played, begins, strict=True):
         scene, its = scenes[played.scene]
         outcome = Outcome(made.call.number, made.call.provider_ms, f"{made.call.family} {made.call.voice}", scene)
