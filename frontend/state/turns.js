@@ -33,7 +33,7 @@ const REASONS = {
   eager: "answers are to come at once",
   "nothing known": "no words known yet",
   "own pauses": "your own pauses are as long",
-  "melody goes on": "the voice had not come to an end",
+  "rather complete": "probably complete",
 };
 
 /** @type {Turns} */
