@@ -376,3 +376,10 @@ def test_a_caller_who_hangs_up_in_a_pause_is_remembered() -> None:
     talk.transcribe("please call me back on")
     talk.tell(ev.TransportClosed("disconnected"))
     assert talk.all(do.Remember) == [do.Remember("user", "please call me back on")]
+
+
+def test_a_provider_that_endpoints_has_the_last_word_on_the_end_of_a_turn() -> None:
+    talk = Talk(endpointing="provider")
+    talk.tell(ev.SpeechStarted(), ev.SpeechStopped(1500))
+    talk.answer()
+    assert talk.all(do.Play)

@@ -86,7 +86,9 @@ def assess(s: State, now: float) -> None:
     turn = s.open
     if turn is None:
         return
-    if only_hesitated(turn):
+    if s.limits.endpointing == "provider":
+        turn.wait_ms, turn.reason = 0, "provider"  # it has judged by meaning already
+    elif only_hesitated(turn):
         turn.wait_ms, turn.reason = HESITATION_WAIT_MS, "hesitation"
     else:
         words = s.words[-1] if s.words and turn.pieces else None
