@@ -10,6 +10,7 @@ fits decides; its waits are in `WAIT_MS`.
     filled pause        | the last words are "um", "let me see", "hold on"                      |     2000 |    2800
     self-correction     | the last words take something back: "on Tuesday, no", "I mean"        |     1500 |    2100
     number under way    | digits are dictated, fewer than a telephone or card number has        |     1500 |    2200
+    number may go on    | as many digits as a postcode, an order or a short number has          |     1020 |    1600
     number complete     | 10, 11 or 16 digits, or the year of a date                            |      700 |    1100
     spelling under way  | single letters, half an e-mail address, or we asked for an address    |     1500 |    2200
     address complete    | an e-mail address with its end: "dot com"                             |      600 |    1000
@@ -25,9 +26,9 @@ fits decides; its waits are in `WAIT_MS`.
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1060 |    1600
 
 The last five rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
-the words and whatever else is put there. Then comes what only lengthens: nobody who has made pauses within turns is cut
-off in one of the length this caller is used to (`own pauses`), up to `OWN_PAUSES_MOST_MS`. The eager style waits 300 ms
-for everything.
+the words and whatever else is put there. Then comes what only lengthens: where the reason is `IN_DOUBT`, nobody who has
+made pauses within turns is cut off in one of the length this caller is used to (`own pauses`), up to
+`OWN_PAUSES_MOST_MS`. The eager style waits 300 ms for everything.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class Reason(StrEnum):
     FILLED_PAUSE = "filled pause"
     SELF_CORRECTION = "self-correction"
     NUMBER = "number under way"
+    NUMBER_MAY_GO_ON = "number may go on"
     NUMBER_COMPLETE = "number complete"
     SPELLING = "spelling under way"
     ADDRESS_COMPLETE = "address complete"
@@ -128,6 +130,7 @@ WAIT_MS: dict[Reason, tuple[int, int]] = {
     Reason.FILLED_PAUSE: (2000, 2800),
     Reason.SELF_CORRECTION: (1500, 2100),
     Reason.NUMBER: (1500, 2200),
+    Reason.NUMBER_MAY_GO_ON: (1020, 1600),
     Reason.NUMBER_COMPLETE: (700, 1100),
     Reason.SPELLING: (1500, 2200),
     Reason.ADDRESS_COMPLETE: (600, 1000),
@@ -150,6 +153,9 @@ SURE = {"question": 0.5, "yes-no question": 0.5, "request": 0.7, "statement": 0.
 RATHER, DOUBTFUL = 0.2, -1.2
 """Log odds from which a turn is rather complete, and below which it goes on."""
 OWN_PAUSES_MOST_MS = (900, 1600)
+IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
+"""Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
+late for the sake of a few corrections."""
 DETECTOR_BOUND = 4.0
 PUNCTUATION = {"?": 0.7, "!": 0.7, ".": 0.3, "": -0.7}
 """What a transcript's last mark says, in log odds, where the transcript has punctuation at all (it begins with a
@@ -199,6 +205,8 @@ _MONTH = re.compile(
     r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b|\b\w+th of\b"
 )
 _ITEMS = re.compile(r"[^,]+, (?!(?:and|or|please|thank)\b)([^,.?!]+)[.?!]?$")
+_MAY_BE_ALL = frozenset((5, 7, 8, 9, 12, 13))
+"""Lengths of numbers that may be complete: a postcode, an order, a short telephone number, a long one."""
 _BEFORE_A_NUMBER = 4
 """Fewer words are only the way to the number that we asked for: "it ends in"."""
 _GIVING = _set("send give tell show buy get bring text call write offer book make find")
@@ -233,7 +241,7 @@ def patience(context: PauseContext, style: EndpointingStyle) -> Patience:
     wait_ms = WAIT_MS[reason][patient]
     if reason is Reason.UNKNOWN and context.expected in (Expected.NUMBER, Expected.SPELLING):
         wait_ms = EXPECTING_MS[patient]
-    if reason not in (Reason.QUICK_ANSWER, Reason.QUESTION) and len(context.caller_pauses_ms) > 1:
+    if reason in IN_DOUBT and len(context.caller_pauses_ms) > 1:
         usual = sorted(context.caller_pauses_ms)[-(-len(context.caller_pauses_ms) * 4 // 5) - 1]
         own_ms = min(usual + 100, OWN_PAUSES_MOST_MS[patient])
         if own_ms > wait_ms:
@@ -316,7 +324,10 @@ def _dictation(words: list[str], expected: Expected) -> Reason | None:
     if groups and (told or groups > 2 or digits > 4 or letters):
         if _MONTH.search(said):
             return Reason.NUMBER_COMPLETE if digits >= 4 else Reason.NUMBER
-        return Reason.NUMBER_COMPLETE if digits in (10, 11) or digits >= 16 else Reason.NUMBER
+        if digits in (10, 11) or digits >= 16:
+            return Reason.NUMBER_COMPLETE
+        may_be_all = digits in _MAY_BE_ALL and "card" not in words
+        return Reason.NUMBER_MAY_GO_ON if may_be_all else Reason.NUMBER
     if expected is Expected.NUMBER and not groups and (len(words) < _BEFORE_A_NUMBER or _MONTH.search(said)):
         return Reason.NUMBER
     return Reason.SPELLING if addressing and not trails_off(words) else None

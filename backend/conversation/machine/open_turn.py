@@ -11,8 +11,9 @@ How long to wait is the verdict of `conversation.patience`, reached anew wheneve
 what was read of a short utterance, how likely a sentence ends here.
 
 A reply that is prepared and thrown away costs tokens. So a call has a *credit*: each turn adds `CREDIT_PER_TURN`, each
-discarded reply takes 1, and before the second moment a reply is asked for only with 1 or more. A turn costs at most
-`DISCARDED_PER_TURN`, and where the caller will surely go on nothing is prepared at all.
+discarded reply takes 1, and before its words are known a turn's reply is asked for only with 1 or more. Words are worth
+more: where they may be all, the reply is asked for at once (`PREPARE_WAIT_MS`), on credit or not. A turn costs at most
+`DISCARDED_PER_TURN`.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from backend.conversation.machine.state import Deadlines, Floor, OpenTurn, State
 from backend.conversation.patience import EndpointingStyle, PauseContext, expected_answer, patience
 from backend.conversation.utterances import UtteranceKind
 
-CREDIT_PER_TURN = 0.3
+CREDIT_PER_TURN = 0.27
 CREDIT_MAX = 2.0
 DISCARDED_PER_TURN = 2
-PREPARE_WAIT_MS = 1000
+PREPARE_WAIT_MS = 870
 """A turn that is waited for longer than this will probably go on: its reply is asked for at the second moment."""
 RESUME_WITHIN_S = 2.0
 """Seconds after the caller's last sound in which speech goes on with a turn whose answer has not sounded."""
@@ -91,10 +92,9 @@ def assess(s: State, now: float) -> None:
     elif only_hesitated(turn):
         turn.wait_ms, turn.reason = HESITATION_WAIT_MS, "hesitation"
     else:
-        words = s.words[-1] if s.words and turn.pieces else None
         verdict = patience(
             PauseContext(
-                words=words.text if words and words.complete and words.text else None,
+                words=_words_known(s, turn),
                 voiced_ms=turn.voiced_ms,
                 ending=None,
                 expected=expected_answer(s.our_words),
@@ -106,6 +106,12 @@ def assess(s: State, now: float) -> None:
         )
         turn.wait_ms, turn.reason = verdict.wait_ms, verdict.reason
     turn.over_at = turn.quiet_since + turn.wait_ms / 1000
+
+
+def _words_known(s: State, turn: OpenTurn) -> str | None:
+    """Return the words of all pieces so far; None while some are not transcribed."""
+    words = s.words[-1] if s.words and turn.pieces else None
+    return words.text if words and words.complete and words.text else None
 
 
 def reassess(s: State, now: float, grace_s: float = 0.0) -> None:
@@ -120,7 +126,7 @@ def may_prepare(s: State) -> bool:
     turn = s.open
     if turn is None or s.utterance or only_hesitated(turn) or turn.discarded >= DISCARDED_PER_TURN:
         return False
-    return s.credit >= 1 and turn.wait_ms <= PREPARE_WAIT_MS
+    return turn.wait_ms <= PREPARE_WAIT_MS and (s.credit >= 1 or _words_known(s, turn) is not None)
 
 
 def defer(s: State, event: ev.ResponderEvent, now: float) -> bool:
