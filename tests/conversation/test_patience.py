@@ -17,6 +17,7 @@ from backend.conversation.patience import (
     Patience,
     PauseContext,
     Reason,
+    SpeechEnding,
     expected_answer,
     patience,
 )
@@ -137,6 +138,13 @@ def test_the_language_model_moves_the_verdict_both_ways() -> None:
     )
 
 
+def test_a_rising_voice_lengthens_the_wait_after_a_statement_but_not_after_a_question() -> None:
+    rising = SpeechEnding(pitch_slope=8.0)
+    for words, later in (("I have two bags.", True), ("Is there a charge?", False)):
+        said = PauseContext(words)
+        assert (patience(replace(said, ending=rising), BALANCED).wait_ms > patience(said, BALANCED).wait_ms) is later
+
+
 def test_a_question_mark_means_more_than_a_full_stop_and_a_missing_one_means_going_on() -> None:
     waits = [balanced(f"What is the weather{mark}").wait_ms for mark in "?. "]
     assert waits == sorted(waits) and waits[0] < waits[-1]
@@ -165,6 +173,7 @@ CONTEXTS = st.builds(
         st.none(), st.text(max_size=60), st.sampled_from([cut.words for cut in cuts(SENTENCES) + cuts(UNSEEN)])
     ),
     voiced_ms=st.integers(0, 20_000),
+    ending=st.one_of(st.none(), st.builds(SpeechEnding, st.one_of(st.none(), st.floats(-60, 60)))),
     expected=st.sampled_from(Expected),
     caller_pauses_ms=st.lists(st.integers(0, 5000), max_size=16).map(tuple),
     sentence_end=st.one_of(st.none(), st.floats(-8, 0)),
@@ -176,6 +185,12 @@ CONTEXTS = st.builds(
 def test_the_wait_is_bounded_and_grows_from_eager_to_patient(context: PauseContext) -> None:
     waits = [patience(context, style).wait_ms for style in (EAGER, BALANCED, PATIENT)]
     assert 0 < waits[0] <= waits[1] <= waits[2] <= 3000
+
+
+@given(CONTEXTS, st.floats(-60, 60))
+def test_the_melody_never_shortens_the_wait(context: PauseContext, slope: float) -> None:
+    sung = replace(context, ending=SpeechEnding(pitch_slope=slope))
+    assert patience(replace(context, ending=None), BALANCED).wait_ms <= patience(sung, BALANCED).wait_ms
 
 
 @given(CONTEXTS, st.integers(0, 1000), st.sampled_from([BALANCED, PATIENT]))
