@@ -32,7 +32,7 @@ ARROWS: dict[str, set[str]] = {
     "settings": set(),
     "storage": {"runtime"},
     "calendar": {"settings"},
-    "media": {"conversation", "settings"},
+    "media": {"conversation", "runtime", "settings"},
     "responders": {"conversation", "media", "runtime"},
     "transports": {"conversation", "media", "runtime"},
     "sessions": {"conversation", "media", "observability", "runtime", "storage", "transports"},

@@ -113,6 +113,11 @@ class ChildProcess:
         """Return the child's process id while it runs, else None."""
         return self._process.pid if self._process and self.running else None
 
+    @property
+    def running_process(self) -> Process | None:
+        """Return the child while it runs, else None."""
+        return self._process if self.running else None
+
     async def start(self) -> None:
         """Start the child and wait until it is ready; does nothing when it was started before.
 
