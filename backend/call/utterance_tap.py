@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from backend.conversation import events as ev
-from backend.conversation.utterances import UtteranceKind
 from backend.media.frame import FRAME_MS, Frame
+from backend.media.utterance_reader import Reading
 
 log = logging.getLogger(__name__)
 
@@ -22,18 +22,6 @@ KEPT_FRAMES = 2_000 // FRAME_MS
 """The longest utterance that is read, with its pre-roll and the pause after it."""
 AT_ONCE = 4
 """Readings and estimates of one call at the same time; further ones have no answer."""
-
-
-class Reading(Protocol):
-    """What was read of a short utterance."""
-
-    @property
-    def kind(self) -> UtteranceKind:
-        """Its kind."""
-
-    @property
-    def words(self) -> str:
-        """Its words, as far as they were understood."""
 
 
 class Reader(Protocol):
