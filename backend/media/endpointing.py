@@ -40,6 +40,14 @@ class Endpointing(Protocol):
     levels: Levels | None
     """The detector's score of each frame; None where nothing is detected here."""
 
+    @property
+    def muffled(self) -> bool:
+        """Whether the utterance under way, or else the last, sounds muffled: somebody else's, or turned away.
+
+        It can be known from 160 ms of voice on, and is False before, and as long as the caller's voice is not known.
+        """
+        ...
+
     def process(self, frame: Frame) -> Iterable[Frame | ev.SpeechEvent]:
         """Return frames for the Responder and events for the turn machine."""
         ...
@@ -71,6 +79,10 @@ class LocalEndpointing(Endpointing):
     def __repr__(self) -> str:
         return f"LocalEndpointing({self._vad!r}, {self._segmenter!r}, {self._near!r})"
 
+    @property
+    def muffled(self) -> bool:
+        return self._near is not None and self._near.muffled
+
     def process(self, frame: Frame) -> list[Frame | ev.SpeechEvent]:
         score = self._vad.score(frame)
         self._note(score)
@@ -89,6 +101,7 @@ class ProviderEndpointing(Endpointing):
 
     name = "provider"
     levels: Levels | None = None
+    muffled = False
 
     def process(self, frame: Frame) -> tuple[Frame]:
         return (frame,)
@@ -145,7 +158,9 @@ def open_endpointing(settings: VadSettings) -> Endpointing:
 def _near_voice(settings: VadSettings) -> NearVoice | None:
     if not settings.near_voice:
         return None
-    return NearVoice(settings.near_voice_below_db, settings.utterance_max_s, settings.near_voice_relearn_s)
+    return NearVoice(
+        settings.near_voice_below_db, settings.utterance_max_s, settings.near_voice_relearn_s, settings.muffled_db
+    )
 
 
 def make_vad(settings: VadSettings) -> Vad:

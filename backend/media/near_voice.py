@@ -40,6 +40,7 @@ from math import log10
 from typing import Final
 
 from backend.media.frame import FRAME_MS, SILENCE, Frame
+from backend.media.timbre import Timbre
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it left Python with 3.13, and lives on in audioop-lts
@@ -96,8 +97,11 @@ _NOTHING: Final = 1e-10
 class NearVoice:
     """Tells one caller's voice from others in the room."""
 
-    def __init__(self, below_db: float = 8.0, longest_s: float = 15.0, relearn_s: float = 12.0) -> None:
+    def __init__(
+        self, below_db: float = 8.0, longest_s: float = 15.0, relearn_s: float = 12.0, muffled_db: float = 9.0
+    ) -> None:
         self._below_db = below_db
+        self._timbre = Timbre(muffled_db)
         self._longest_frames = round(longest_s * 1000 / FRAME_MS)
         self._relearn_frames = round(relearn_s * 1000 / FRAME_MS)
         self._short: deque[float] = deque([0.0] * ONSET_FRAMES, ONSET_FRAMES)
@@ -107,6 +111,8 @@ class NearVoice:
         self._settling = SETTLING_FRAMES
         self._block_least, self._block_left = 1.0, BLOCK_FRAMES
         self._blocks: deque[float] = deque([1.0], BLOCKS)
+        self.floor_dbfs = LOUDEST_FLOOR_DBFS
+        """The level of the quietest 60 ms in the last 3 s."""
         self.caller_dbfs: float | None = None
         """The level that most of the caller's voice stays below; None as long as nobody was accepted."""
         self.others_dbfs: float | None = None
@@ -131,13 +137,12 @@ class NearVoice:
     def __repr__(self) -> str:
         caller = "unknown" if self.caller_dbfs is None else f"{self.caller_dbfs:.0f} dBFS"
         trial = "" if self._before_trial is None else ", on trial"
-        return f"NearVoice(caller {caller}, room {self.room_dbfs:.0f} dBFS{trial})"
+        return f"NearVoice(caller {caller}, room {self.room_dbfs:.0f} dBFS{trial}, {self._timbre!r})"
 
     @property
-    def floor_dbfs(self) -> float:
-        """The level of the quietest 60 ms in the last 3 s."""
-        least = min(self._block_least, min(self._blocks))
-        return min(max(_dbfs(least), QUIETEST_FLOOR_DBFS), LOUDEST_FLOOR_DBFS)
+    def muffled(self) -> bool:
+        """Whether the voice of the utterance under way, or of the last, sounds muffled: see `Timbre`."""
+        return self._timbre.muffled
 
     @property
     def room_dbfs(self) -> float:
@@ -174,7 +179,9 @@ class NearVoice:
         if self._goes_on() if is_begun else self._begins(dbfs, _dbfs(power)):
             if not is_begun:
                 self._long.extend([min(short, self._ceiling)] * STEADY_FRAMES)
+                self._timbre.begin()
             self._accept(dbfs)
+            self._timbre.follow(frame)
             return True
         self._reject(dbfs)
         return False
@@ -261,11 +268,15 @@ class NearVoice:
         if self._settling:
             self._settling -= 1
             return
-        self._block_least = min(self._block_least, short)
         self._block_left -= 1
         if not self._block_left:
             self._blocks.append(self._block_least)
             self._block_least, self._block_left = 1.0, BLOCK_FRAMES
+        elif short >= self._block_least:
+            return
+        self._block_least = min(self._block_least, short)
+        least = _dbfs(min(self._block_least, min(self._blocks)))
+        self.floor_dbfs = min(max(least, QUIETEST_FLOOR_DBFS), LOUDEST_FLOOR_DBFS)
 
     # --- trials ----------------------------------------------------------------------------------------------------
 

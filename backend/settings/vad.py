@@ -36,6 +36,9 @@ class VadSettings(BaseModel):
     utterance_max_s: float = Field(
         15.0, ge=0, le=120, description="Seconds of voice without any fall that are taken for the room; 0: any."
     )
+    muffled_db: float = Field(
+        9.0, ge=3, le=40, description="Decibels of treble below the caller's usual from which a voice is muffled."
+    )
 
     @field_validator("vad_sample_rate", "vad_frame_ms", mode="before")
     @classmethod
