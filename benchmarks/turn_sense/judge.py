@@ -59,6 +59,8 @@ class Outcome:
     """From the end of a finished turn to the first sound of its reply."""
     one_answer: bool | None = None
     """One reply was heard, after the end, to all that was said."""
+    lost_words: int = 0
+    """Of a turn: words that no committed piece holds."""
     void: str = ""
     """Why it says nothing."""
     down: float | None = None
@@ -92,6 +94,9 @@ def judged(made: Made, clips: Sequence[Sequence[Clip]]) -> Iterator[Outcome]:
             outcome.void = played.trouble or "the call was lost"
         elif scene.kind in TURNS:
             _turn(outcome, played, its[0], made.sound, min(following, played.ended + 3.0))
+            until = min(following, played.ended + 5.0)
+            pieces = [commit.transcript for commit in made.log.commits if played.began <= commit.at < until]
+            outcome.lost_words = max(0, len(its[0].words) - len(" ".join(pieces).split()))
         elif scene.kind in DURING_REPLY:
             _into_reply(outcome, played, its[1], made.sound)
         elif scene.kind in IN_NOISE:

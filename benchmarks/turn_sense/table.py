@@ -103,6 +103,8 @@ def _answers(turns: Sequence[Outcome], provider: int) -> Iterator[Row]:
     paused = [each for each in turns if each.pauses]
     judged = [(bool(each.one_answer), each) for each in paused]
     yield _rate("one answer to all that was said, after pauses", name, judged, 97, least=True)
+    whole = [(not each.lost_words, each) for each in turns]
+    yield _rate("turns of which some words never reached the provider", name, whole, None, bad=True)
     goals = {AT_ONCE_MS: (600, 900, 450), SLOW_MS: (900, 1200, None)}.get(provider, (None, None, None))
     answered = [each for each in turns if each.first_sound is not None]
     yield from _latency("first sound after a finished turn", name, answered, goals[:2])

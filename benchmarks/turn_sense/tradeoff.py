@@ -97,11 +97,12 @@ def _chart(styles: Mapping[str, Sequence[Outcome]], title: str) -> str:
 
 def _drawn(point: Point, colour: str) -> str:
     x, y = _x(point.p50_ms), _y(point.spoken_into)
+    anchor = "end" if x > WIDTH * 0.6 else "start"
     words = f"{point.style} {point.p50_ms:.0f} ms, {point.spoken_into:.0f} %".strip()
     return (
         f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{_x(point.p95_ms):.1f}" y2="{y:.1f}" stroke="{colour}" stroke-width="2"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
-        f'<text class="key" x="{x + 8:.1f}" y="{y - 7:.1f}" style="fill:{colour}">{escape(words)}</text>'
+        f'<text class="key" x="{x:.1f}" y="{y - 8:.1f}" text-anchor="{anchor}" style="fill:{colour}">{escape(words)}</text>'
     )
 
 

@@ -22,6 +22,7 @@ from benchmarks.turn_sense.plan import Clip, ClipSpec, Kind, Played, Reply, Scen
 from benchmarks.turn_sense.provider import TONES_HZ, CallState, tone
 from benchmarks.turn_sense.run import run
 from benchmarks.turn_sense.table import rows
+from benchmarks.turn_sense.tradeoff import drawing, fixed_wait
 from demo.offline.realtime.items import Item
 
 TONE_DB = -20.0
@@ -132,6 +133,16 @@ def test_a_reply_that_stops_has_yielded_and_been_turned_down_by_then() -> None:
     assert not outcome.goes_on
     _into_reply(outcome, played, said, Sound([]))
     assert outcome.void
+
+
+def test_the_drawing_shows_what_a_fixed_wait_would_give() -> None:
+    corners = fixed_wait([300, 600, 600, 1000])
+    assert [percent for ms, percent in corners if ms == 300] == [100, 75]
+    assert [percent for ms, percent in corners if ms == 600] == [75, 25]
+    outcome = _outcome(Kind.PAUSE)
+    _turn(outcome, TURN, CLIP, Sound([_heard(2.5, 3.0)]), 9.0)
+    svg = drawing({"balanced": [outcome]}, (0,), "a title")
+    assert "balanced 500 ms, 0 %" in svg
 
 
 @pytest.mark.slow
