@@ -102,7 +102,8 @@ def _drawn(point: Point, colour: str) -> str:
     return (
         f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{_x(point.p95_ms):.1f}" y2="{y:.1f}" stroke="{colour}" stroke-width="2"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}"/>'
-        f'<text class="key" x="{x:.1f}" y="{y - 8:.1f}" text-anchor="{anchor}" style="fill:{colour}">{escape(words)}</text>'
+        f'<text class="key" x="{x:.1f}" y="{y - 8:.1f}" text-anchor="{anchor}" style="fill:{colour}">'
+        f"{escape(words)}</text>"
     )
 
 
