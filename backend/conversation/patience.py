@@ -22,7 +22,8 @@ fits decides; its waits are in `WAIT_MS`.
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
     rather complete     | the detectors think it complete                                       |      660 |    1000
-    may go on           | the detectors cannot tell: "my internet is down"                      |      850 |    1300
+    may go on           | the detectors cannot tell: "my internet is down"; only one thing yet    |      850 |    1300
+                        | where we asked for a list                                             |          |
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1060 |    1600
 
 The last five rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over
@@ -60,6 +61,7 @@ class Expected(StrEnum):
     NUMBER = "number"
     SPELLING = "spelling"
     YES_OR_NO = "yes or no"
+    LIST = "list"
 
 
 class Reason(StrEnum):
@@ -211,6 +213,11 @@ _BEFORE_A_NUMBER = 4
 """Fewer words are only the way to the number that we asked for: "it ends in"."""
 _GIVING = _set("send give tell show buy get bring text call write offer book make find")
 """Verbs that take a person and a thing, so that two nouns in a row are no list."""
+_LISTED = re.compile(
+    r"\b(determiner|number|quantifier|verb) (adjective )?(noun )+(preposition noun )?"
+    r"(determiner|number|quantifier) (adjective )?(noun )*(preposition (noun )*)?noun$"
+)
+"""The classes of two things in a row: "two loaves of bread some butter"."""
 _RATES = _set("day week month year hour night time bit moment minute")
 """What stands after "a" without being an item: "two tablets a day"."""
 _ONES = _set("zero oh o one two three four five six seven eight nine")
@@ -227,6 +234,10 @@ def expected_answer(our_words: str) -> Expected:
         return Expected.SPELLING
     if re.search(r"\b(number|digits?|code|pin|zip|postcode|date of birth)\b", words):
         return Expected.NUMBER
+    if re.search(
+        r"\b(what|which)( \w+)? (do you need|should i (put|add|order|bring|write)|would you like to order)\b", words
+    ):
+        return Expected.LIST
     if re.match(r"\W*(is|are|do|does|did|can|could|shall|should|would|will|have|has|was|were|may)\b", words):
         return Expected.YES_OR_NO
     return Expected.NOTHING
@@ -282,11 +293,9 @@ def _reason(context: PauseContext) -> Reason:
 
 def _lists_bare(words: list[str]) -> bool:
     """Return whether the words end in one thing after another without "and": "a headache, a sore throat"."""
-    classes = [classify(word) for word in words]
-    if _GIVING.intersection(words) or "question" in kind_of(words) or words[-1] in _RATES:
+    if _GIVING.intersection(words) or words[-1] in _RATES or ("question" in kind_of(words) and "order" not in words):
         return False
-    item = r"(?:(?:determiner|number) (?:adjective )?(?:noun )+)"
-    return re.search(rf"\b{item}(?:determiner|number) (?:adjective )?(?:noun )*noun$", " ".join(classes)) is not None
+    return _LISTED.search(" ".join(map(classify, words))) is not None
 
 
 def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
@@ -299,8 +308,9 @@ def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
     if odds < DOUBTFUL:
         return Reason.GOES_ON
     kind = kind_of(sentence)
-    if odds < SURE[kind]:
-        return Reason.MAY_GO_ON if odds < RATHER else Reason.RATHER_COMPLETE
+    more = context.expected is Expected.LIST and not {"and", "all"}.intersection(sentence)
+    if odds < SURE[kind] or more:
+        return Reason.MAY_GO_ON if odds < RATHER or more else Reason.RATHER_COMPLETE
     return Reason.QUESTION if "question" in kind else Reason.REQUEST if kind == "request" else Reason.STATEMENT
 
 

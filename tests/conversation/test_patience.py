@@ -53,7 +53,7 @@ ROWS = {
         "Put me through to",
     ),
     Reason.OPEN_PUNCTUATION: ("On Tuesday,", "I wanted to ask...", "The thing -"),
-    Reason.LIST: ("I need apples, pears", "My symptoms are a headache a sore throat"),
+    Reason.LIST: ("I need apples, pears", "put milk two loaves of bread", "My symptoms are a headache a sore throat"),
     Reason.UNKNOWN: ("", "..."),
     Reason.QUESTION: ("What time do you open on Sundays?", "How are you?", "Could you repeat that?"),
     Reason.REQUEST: ("Cancel my subscription please", "Find me a hotel near the station for tonight"),
@@ -109,6 +109,13 @@ def test_a_time_is_no_dictation_but_digits_after_our_question_for_a_number_are()
     assert balanced("Sure", Expected.YES_OR_NO).reason == Reason.QUICK_ANSWER
 
 
+def test_the_first_thing_of_a_list_we_asked_for_is_not_taken_for_all() -> None:
+    assert (
+        balanced("Two loaves of bread please").wait_ms < balanced("Two loaves of bread please", Expected.LIST).wait_ms
+    )
+    assert balanced("Bread and milk please", Expected.LIST) == balanced("Bread and milk please")
+
+
 def test_without_words_the_wait_is_seven_hundred_and_longer_where_a_number_is_expected() -> None:
     assert balanced(None).wait_ms == 700
     assert balanced(None, Expected.NUMBER).wait_ms == balanced(None, Expected.SPELLING).wait_ms == 1000
@@ -158,6 +165,7 @@ def test_a_question_mark_means_more_than_a_full_stop_and_a_missing_one_means_goi
         ("Could you spell your last name?", Expected.SPELLING),
         ("What is your e-mail address?", Expected.SPELLING),
         ("Shall I book it?", Expected.YES_OR_NO),
+        ("What should I put on the list?", Expected.LIST),
         ("It is at nine. Is that all right?", Expected.YES_OR_NO),
         ("Your table is booked.", Expected.NOTHING),
         ("How many people will come?", Expected.NOTHING),
