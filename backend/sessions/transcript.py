@@ -54,9 +54,12 @@ class Transcript:
             case TranscriptDelta(role, item_id):
                 self._entry(role, item_id)
             case TranscriptCompleted(role, item_id, content):
-                self._entry(role, item_id)["content"] = content
+                entry = self._entry(role, item_id)
+                entry["content"] = _heard_before(entry, content)
+                entry.pop("interrupted", None)
             case TranscriptInterrupted(item_id, heard):
-                self._entry("assistant", item_id).update({"content": heard, "interrupted": True})
+                entry = self._entry("assistant", item_id)
+                entry.update({"content": _heard_before(entry, heard), "interrupted": True})
 
     def _entry(self, role: str, item_id: str) -> TranscriptEntry:
         if item_id not in self._entries:
@@ -64,3 +67,8 @@ class Transcript:
                 del self._entries[next(iter(self._entries))]
             self._entries[item_id] = {"role": role, "content": "", "item_id": item_id, "at": time.time()}
         return self._entries[item_id]
+
+
+def _heard_before(entry: TranscriptEntry, words: str) -> str:
+    """Return the words behind what was heard of a reply that was cut; it was brought back, and has gone on."""
+    return f"{entry['content']} {words}".strip() if "interrupted" in entry else words

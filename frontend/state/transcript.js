@@ -66,26 +66,30 @@ export function generated(transcript, { item_id, content }, at) {
 }
 
 /**
- * Said by the user, or heard to its end. Nothing recognised: the entry goes.
+ * Said by the user, or heard to its end. Nothing recognised: the entry goes. A reply that was cut and brought back has
+ * gone on behind what was heard of it.
  * @param {Transcript} transcript
  * @param {{role: Entry["role"], item_id: string, content: string}} data
  * @param {number} at
  */
 export function settled(transcript, { role, item_id, content }, at) {
-  if (find(transcript, item_id)?.state === "interrupted") return transcript;
-  if (!content.trim()) return without(transcript, item_id);
-  const next = upsert(transcript, { id: item_id, role, text: content, heard: content, state: "final" }, at);
+  const known = find(transcript, item_id);
+  if (!content.trim()) return known?.state === "interrupted" ? transcript : without(transcript, item_id);
+  const whole = known?.state === "interrupted" ? joined(known.heard, content) : content;
+  const next = upsert(transcript, { id: item_id, role, text: whole, heard: whole, state: "final" }, at);
   return role === "assistant" ? releaseAnchor(next, item_id) : next;
 }
 
 /**
- * Cut off by the user: `heard` is what was really played.
+ * Cut off by the user: `heard` is what was really played, of a reply that was brought back since then.
  * @param {Transcript} transcript
  * @param {{item_id: string, heard: string, content: string}} data
  * @param {number} at
  */
 export function interrupted(transcript, { item_id, heard, content }, at) {
-  const entry = { id: item_id, role: /** @type {const} */ ("assistant"), text: content, heard };
+  const known = find(transcript, item_id);
+  const before = known?.state === "interrupted" ? known.heard : "";
+  const entry = { id: item_id, role: /** @type {const} */ ("assistant"), text: joined(before, content), heard: joined(before, heard) };
   return releaseAnchor(upsert(transcript, { ...entry, state: "interrupted" }, at), item_id);
 }
 
@@ -171,6 +175,11 @@ export function isAside({ role }) {
 export function unheard(entry) {
   if (entry.state !== "interrupted") return "";
   return entry.text.startsWith(entry.heard) ? entry.text.slice(entry.heard.length) : "";
+}
+
+/** Two parts of one reply, either of which may be empty. @param {string} before @param {string} after */
+function joined(before, after) {
+  return before && after ? `${before} ${after}` : before || after;
 }
 
 /** @param {{role: "user" | "assistant", content: string, item_id: string, interrupted?: boolean, at?: number}} message @returns {Entry} */

@@ -138,9 +138,24 @@ async def test_an_interrupted_reply_separates_heard_from_unheard(tab: Tab) -> No
 
 
 async def test_nothing_that_comes_late_revives_an_interrupted_reply(tab: Tab) -> None:
-    late = [delta("assistant", "a1", "more"), generated("a1", "All of it"), said("assistant", "a1", "All of it")]
+    late = [delta("assistant", "a1", "more"), generated("a1", "All of it"), said("assistant", "a1", " ")]
     state = await state_after(tab, cut_off("a1", "", "All"), *late)
     assert spoken(state) == [("a1", "interrupted", "All")]
+
+
+async def test_a_reply_that_was_brought_back_goes_on_behind_what_was_heard_of_it(tab: Tab) -> None:
+    cut = cut_off("a1", "Paris is", "Paris is the capital of France.")
+    aside = said("user", "u1", "Honey, close the door.")
+    state = await state_after(tab, cut, aside, said("assistant", "a1", "the capital of France."))
+    assert spoken(state) == [
+        ("a1", "final", "Paris is the capital of France."),
+        ("u1", "final", "Honey, close the door."),
+    ]
+    state = await state_after(tab, cut, aside, cut_off("a1", "the capital", "the capital of France."))
+    (entry, _) = state["transcript"]["entries"]
+    assert (entry["state"], entry["heard"], entry["text"]) == (
+        "interrupted", "Paris is the capital", "Paris is the capital of France.",
+    )  # fmt: skip
 
 
 async def test_transcript_thinkers_and_log_are_bounded(tab: Tab) -> None:

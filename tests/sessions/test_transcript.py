@@ -43,3 +43,13 @@ def test_it_is_bounded_and_the_oldest_go_first() -> None:
     for number in range(5):
         transcript.record(TranscriptCompleted("user", f"u{number}", str(number)))
     assert [entry["content"] for entry in transcript] == ["2", "3", "4"]
+
+
+def test_a_reply_that_was_brought_back_goes_on_behind_what_was_heard_of_it() -> None:
+    transcript = Transcript()
+    transcript.record(TranscriptInterrupted("a1", "Paris is", "Paris is the capital of France."))
+    transcript.record(TranscriptInterrupted("a1", "the capital", "the capital of France."))
+    assert [(entry["content"], entry["interrupted"]) for entry in transcript] == [("Paris is the capital", True)]
+    transcript.record(TranscriptCompleted("assistant", "a1", "of France."))
+    [entry] = transcript
+    assert entry["content"] == "Paris is the capital of France." and "interrupted" not in entry
