@@ -1,0 +1,67 @@
+"""Speech over a reply that does not stop it, in real calls: an aside to somebody else, and interruptions off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.offline_peer import OfflinePeer, running_peer
+from tests.support.running_server import PlacedCall, RunningServer, placed_call, running_server
+from tests.support.speech import silence, speech
+from tests.support.waiting import until
+
+LONG = "As the offline demonstration, I can look up the weather, share prices, the news and a few simple facts."
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[OfflinePeer]:
+    with running_peer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(peer: OfflinePeer) -> Iterator[RunningServer]:
+    with running_server(peer) as running:
+        yield running
+
+
+async def talk_over_a_long_reply(call: PlacedCall, words: str) -> None:
+    """Ask what is answered at length, and speak over the answer."""
+    await call.say(silence(300) + speech("what can you do"))
+    await call.hears_something(20)
+    await asyncio.sleep(1.2)
+    await call.say(speech(words) + silence(200))
+
+
+async def test_a_reply_cut_by_words_to_somebody_else_goes_on_and_is_heard_whole(
+    peer: OfflinePeer, server: RunningServer
+) -> None:
+    await peer.follow(None)
+    async with placed_call(server) as call:
+        await talk_over_a_long_reply(call, "honey can you close the door")
+        cut = await call.told("transcript_interrupted", within_s=10.0)
+        item = cut.data["item_id"]
+        await call.told("transcript", within_s=20.0, role="assistant", item_id=item)
+        shown = (await call.http.get(f"/api/sessions/{call.ticket.session_id}/transcript")).json()["messages"]
+        said = [(entry["role"], entry["content"]) for entry in shown]
+        assert said == [
+            ("user", "What can you do?"),
+            ("assistant", LONG),
+            ("user", "Honey can you close the door."),
+        ]
+
+
+async def test_while_interruptions_are_off_a_reply_is_heard_to_its_end_and_what_was_said_over_it_answered_then(
+    peer: OfflinePeer, server: RunningServer
+) -> None:
+    await peer.follow(None)
+    async with placed_call(server) as call:
+        path = f"/api/sessions/{call.ticket.session_id}/interruptions"
+        assert (await call.http.post(path, json={"allowed": False})).status_code == 202
+        await call.told("interruptions", allowed=False)
+        await talk_over_a_long_reply(call, "what time is it")
+        await call.told("transcript", within_s=20.0, role="assistant", content=LONG)
+        await until(lambda: any(data["content"].startswith("It is") for data in call.all_told("transcript")), 20)
+        assert call.all_told("transcript_interrupted") == []
