@@ -86,8 +86,8 @@ HOLD_NONE_DB: Final = 10.0
 FORGET_FRAMES: Final = 1500
 WAIT_FRAMES: Final = 125
 """2.5 s."""
-ANSWER_FRAMES: Final = 75
-"""1.5 s."""
+ANSWER_FRAMES: Final = 100
+"""2 s."""
 TALKER_DB: Final = 16.0
 """Decibels above the floor from which a rejected voice is one talker, not the murmur of many."""
 LEAST_REJECTED_FRAMES: Final = 20
@@ -98,7 +98,7 @@ class NearVoice:
     """Tells one caller's voice from others in the room."""
 
     def __init__(
-        self, below_db: float = 8.0, longest_s: float = 15.0, relearn_s: float = 12.0, muffled_db: float = 9.0
+        self, below_db: float = 8.0, longest_s: float = 15.0, relearn_s: float = 15.0, muffled_db: float = 9.0
     ) -> None:
         self._below_db = below_db
         self._timbre = Timbre(muffled_db)

@@ -31,7 +31,7 @@ class VadSettings(BaseModel):
         500, ge=0, le=2000, description="Most milliseconds of a voice in doubt that are sent once it is the caller's."
     )
     near_voice_relearn_s: float = Field(
-        12.0, ge=1, le=120, description="Seconds of quieter voice, without a wait, after which it may be the caller's."
+        15.0, ge=1, le=120, description="Seconds of quieter voice, without a wait, after which it may be the caller's."
     )
     utterance_max_s: float = Field(
         15.0, ge=0, le=120, description="Seconds of voice without any fall that are taken for the room; 0: any."

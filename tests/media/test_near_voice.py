@@ -142,7 +142,7 @@ def test_another_voice_that_never_waits_gets_at_most_three_turns_a_minute() -> N
 
 def test_a_caller_is_known_again_after_a_trial_of_another_voice() -> None:
     one = listener()
-    one.play(quiet(2), talk(3, -22), quiet(1), sentences(21, -37))
+    one.play(quiet(2), talk(3, -22), quiet(1), sentences(24, -37))
     trials = len(one.utterances)
     one.play(talk(3, -22), quiet(1), talk(2, -37), quiet(1))
     assert len(one.utterances) == trials + 1
@@ -158,11 +158,11 @@ def test_a_caller_who_has_become_quiet_and_waits_is_heard_at_the_second_sentence
     assert one.near.caller_dbfs == pytest.approx(-40, abs=2)
 
 
-def test_a_caller_who_has_become_quiet_and_never_waits_is_heard_after_12_s_of_voice() -> None:
+def test_a_caller_who_has_become_quiet_and_never_waits_is_heard_after_15_s_of_voice() -> None:
     one = listener()
-    one.play(quiet(2), talk(3, -20), quiet(1), sentences(12, -40))
+    one.play(quiet(2), talk(3, -20), quiet(1), sentences(15, -40))
     assert len(one.utterances) == 1
-    one.play(sentences(6, -40), quiet(3), talk(2, -40), quiet(1))
+    one.play(sentences(9, -40), quiet(3), talk(2, -40), quiet(1))
     assert len(one.utterances) == 3
 
 
