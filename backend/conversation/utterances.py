@@ -101,6 +101,16 @@ _TABLE: tuple[tuple[UtteranceKind, bool, str], ...] = (
         i will, i won't, i can, i can't, i would
         """,
     ),
+    (
+        UtteranceKind.OTHER,
+        False,
+        """
+        what, why, how, when, where, who, which, which one, what else, what time, what about, how much, how many,
+        how long, how far, how come, why is that, what is it, what is that, what was that, who is it, who is that,
+        where is it, when is it, tell me more, tell me, say that again, say it again, repeat that, go back, help,
+        can you help me, i want, i need, i have a question, one more thing, another question
+        """,
+    ),
 )
 
 _PRECEDENCE = (UtteranceKind.OTHER, UtteranceKind.COMMAND, UtteranceKind.AGREEMENT, UtteranceKind.HESITATION)

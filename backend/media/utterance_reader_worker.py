@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice, product
 from math import log10
+from operator import ne
 from pathlib import Path
 from typing import IO
 
@@ -32,10 +33,9 @@ from backend.media.resample import resample
 from backend.media.utterance_reader import ANSWER, READ, REQUEST, Reading
 
 RECOGNISER_RATE = 16_000
-PHRASE_KINDS = (UtteranceKind.AGREEMENT, UtteranceKind.COMMAND, UtteranceKind.HESITATION)
-PHRASE_SHARE = 0.9
+PHRASE_SHARE = 0.995
 """Probability that an utterance is a phrase rather than other words, before anything was heard of it."""
-RARE = 0.1
+RARE = 0.05
 """Probability of a phrase in proportion to one of `_FREQUENT`."""
 OTHER_WORDS = 2000
 """The commonest words of English that stand for other words: so many of `COMMON_WORDS`."""
@@ -56,7 +56,8 @@ yes, yeah, yep, okay, right, sure, all right, of course, exactly, got it, i see,
 mm hmm, mhm, oh, ah, wow, really, yeah yeah, oh yeah, cool, good, interesting, no, stop, wait, hold on, hang on,
 one moment, excuse me, sorry, never mind, cancel, enough, that's enough, quiet, be quiet, shut up, hey, just a moment,
 wait a minute, wait a second, just a second, one second, stop it, no no, no no no, stop talking, no stop, no wait,
-wait wait, stop stop, please stop, um, uh, er, hmm, hm, well, so
+wait wait, stop stop, please stop, um, uh, er, hmm, hm,
+what, why, how, when, where, who, not really, what about, how much, how many, i don't know, maybe
 """
 _COMBINED = """
 yeah yeah, yeah yeah yeah, yes yes, okay okay, right right, yeah okay, yeah right, yeah sure, yes okay, okay great,
@@ -136,11 +137,13 @@ class ReaderModels:
 
 def _recogniser(model: NGramModel) -> Callable[[bytes], str | None]:
     """Return what turns 16 kHz PCM16 into a phrase: '' for no words, None for other words."""
-    listed = [*_listed(_COMBINED), *(phrase for kind in PHRASE_KINDS for phrase in phrases(kind))]
+    listed = [*_listed(_COMBINED), *(phrase for kind in UtteranceKind for phrase in phrases(kind))]
     common = COMMON_WORDS.read_text().split()[:OTHER_WORDS]
     known = _pronunciations({word for phrase in (*listed, *common) for word in phrase.split()})
     said = {phrase.replace(" ", "_"): phrase for phrase in listed if all(word in known for word in phrase.split())}
+    frequent = {sounds for phrase in _listed(_FREQUENT) if phrase in known for sounds in known[phrase]}
     others = [word for word in common if word in known and word not in said]
+    others = [word for word in others if not any(_sound_alike(sounds, frequent) for sounds in known[word])]
     with tempfile.TemporaryDirectory() as folder:
         dictionary, language = Path(folder) / "phrases.dict", Path(folder) / "phrases.lm"
         dictionary.write_text("".join(_dictionary(said, others, known)))
@@ -181,6 +184,24 @@ def _pronunciations(wanted: Collection[str]) -> Pronunciations:
     for word, more in _PRONUNCIATIONS.items():
         known[word] = list(dict.fromkeys([*known.get(word, []), *more]))
     return known
+
+
+def _sound_alike(sounds: str, frequent: Collection[str]) -> bool:
+    """Return whether a word differs from a frequent one in a single sound, and so would be taken for it too often.
+
+    Whoever says one word and nothing else says "really" far more often than "clearly".
+    """
+    word = sounds.split()
+    return any(_differs_by_one(word, other.split()) for other in frequent)
+
+
+def _differs_by_one(one: list[str], other: list[str]) -> bool:
+    if len(one) < 3 or abs(len(one) - len(other)) > 1:
+        return one == other
+    if len(one) == len(other):
+        return sum(map(ne, one, other)) <= 1
+    longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+    return any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))
 
 
 def _dictionary(said: dict[str, str], others: Iterable[str], known: Pronunciations) -> Iterator[str]:
