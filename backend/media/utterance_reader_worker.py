@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice, product
 from math import log10
-from operator import ne
 from pathlib import Path
 from typing import IO
 
@@ -199,7 +198,7 @@ def _differs_by_one(one: list[str], other: list[str]) -> bool:
     if len(one) < 3 or abs(len(one) - len(other)) > 1:
         return one == other
     if len(one) == len(other):
-        return sum(map(ne, one, other)) <= 1
+        return sum(each != another for each, another in zip(one, other, strict=True)) <= 1
     longer, shorter = (one, other) if len(one) > len(other) else (other, one)
     return any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))
 
