@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from backend.conversation.detectors.words import completeness, features
 from backend.conversation.grammar import words_of
+from backend.conversation.patience import EndpointingStyle, Expected, PauseContext, patience
 
 ROOT = Path(__file__).resolve().parent.parent
 SENTENCES = ROOT / "tests" / "conversation" / "caller_sentences.txt"
@@ -31,6 +32,8 @@ LEARNED_KINDS = "qcsal"
 PENALTY, DROP_BELOW = 2.0, 0.15
 RARE = 8
 """A feature of fewer cuts is not learned."""
+WORDS_KNOWN_MS = 430
+"""A provider's transcript of a piece comes about this long after the last voice."""
 Vector = NDArray[np.float64]
 
 
@@ -150,6 +153,30 @@ def measure(name: str, judged: Sequence[Cut]) -> None:
         )
 
 
+def wait(name: str, judged: Sequence[Cut]) -> None:
+    """Print what the balanced waits make of it, without punctuation: pauses spoken into, and waits of whole turns."""
+    waits = []
+    for cut, end in zip(judged, sentence_ends([cut.words for cut in judged]), strict=True):
+        context = PauseContext(cut.words.lower().rstrip(".?"), expected=Expected(cut.expected), sentence_end=end)
+        waits.append(max(WORDS_KNOWN_MS, patience(context, EndpointingStyle.BALANCED).wait_ms))
+    whole = [ms for ms, cut in zip(waits, judged, strict=True) if cut.complete]
+    questions = [ms for ms, cut in zip(waits, judged, strict=True) if cut.complete and cut.kind == "q"]
+    soon = np.mean(np.array(questions) <= 450)
+    print(
+        f"{name:8} whole turns wait {np.quantile(whole, 0.5):.0f} ms (median), {np.quantile(whole, 0.9):.0f} (p90);",
+        end="",
+    )
+    print(f" {soon:.0%} of questions at most 450")
+    groups = {
+        "at every boundary": [ms for ms, cut in zip(waits, judged, strict=True) if not cut.complete],
+        "at plausible pauses": [ms for ms, cut in zip(waits, judged, strict=True) if cut.plausible],
+        "in dictation": [ms for ms, cut in zip(waits, judged, strict=True) if cut.plausible and cut.kind == "d"],
+    }
+    for group, waited in groups.items():
+        into = ", ".join(f"{ms} ms {np.mean(np.array(waited) <= ms):.1%}" for ms in (300, 600, 800, 1000))
+        print(f"{name:8} spoken into pauses {group:19}: {into}")
+
+
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -160,6 +187,8 @@ def main() -> None:
         return
     measure("learned", [cut for cut in cuts(SENTENCES) if cut.kind in LEARNED_KINDS])
     measure("unseen", [cut for cut in cuts(UNSEEN) if cut.kind in LEARNED_KINDS])
+    for name, path in (("learned", SENTENCES), ("unseen", UNSEEN)):
+        wait(name, cuts(path))
 
 
 if __name__ == "__main__":

@@ -22,8 +22,7 @@ fits decides; its waits are in `WAIT_MS`.
     complete request    | surely complete: "turn off the lights please"                         |      480 |     800
     complete statement  | surely complete                                                       |      540 |     900
     rather complete     | the detectors think it complete                                       |      660 |    1000
-    may go on           | the detectors cannot tell: "my internet is down"; only one thing yet    |      850 |    1300
-                        | where we asked for a list                                             |          |
+    may go on           | the detectors cannot tell: "my internet is down"; one thing of a list |      850 |    1300
     sentence goes on    | the detectors think it incomplete: "I would like to book a table"     |     1060 |    1600
 
 The last five rows go by the sum of what the detectors say (`backend.conversation.detectors`, `SURE`): a classifier over

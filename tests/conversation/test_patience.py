@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.conversation import detectors
 from backend.conversation import patience as patience_module
 from backend.conversation.patience import (
     WAIT_MS,
@@ -21,11 +24,9 @@ from backend.conversation.patience import (
     expected_answer,
     patience,
 )
-from scripts.train_completeness import SENTENCES, UNSEEN, Cut, cuts
+from scripts.train_completeness import SENTENCES, UNSEEN, WORDS_KNOWN_MS, Cut, cuts
 
 EAGER, BALANCED, PATIENT = EndpointingStyle.EAGER, EndpointingStyle.BALANCED, EndpointingStyle.PATIENT
-WORDS_KNOWN_MS = 430
-"""A provider's transcript of a piece comes about this long after the last voice."""
 
 ROWS = {
     Reason.QUICK_ANSWER: ("No, thank you.", "yes", "Okay, thank you very much", "That's right.", "stop"),
@@ -135,6 +136,21 @@ def test_nobody_is_cut_off_in_a_pause_of_the_length_they_usually_make() -> None:
     sure = PauseContext("I got married last month and my name has changed.", caller_pauses_ms=(790, 650, 780))
     assert patience(sure, BALANCED).reason == Reason.STATEMENT, "every answer would be late for a few corrections"
     assert patience(PauseContext("yes", caller_pauses_ms=(700, 650, 720)), BALANCED).wait_ms == 400
+
+
+def test_another_detector_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = PauseContext("I would like to book a table")
+    before = patience(said, BALANCED).wait_ms
+    (tmp_path / "certain.py").write_text("def log_odds(context):\n    return 9.0\n")
+    monkeypatch.setattr(detectors, "__path__", [*detectors.__path__, str(tmp_path)])
+    patience_module._detectors.cache_clear()
+    try:
+        assert patience(said, BALANCED).wait_ms < before
+    finally:
+        monkeypatch.undo()
+        patience_module._detectors.cache_clear()
+        sys.modules.pop("backend.conversation.detectors.certain", None)
+    assert patience(said, BALANCED).wait_ms == before
 
 
 def test_the_language_model_moves_the_verdict_both_ways() -> None:
