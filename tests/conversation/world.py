@@ -173,6 +173,8 @@ class World:
                     self.answered.append(call)
                 case do.RunThinker(call, _, _):
                     assert call not in self.thinkers
+                    floors = (Floor.USER, Floor.PAUSING)
+                    assert self.machine.floor not in floors, "a Thinker was begun though the caller may go on"
                     self.thinkers[call] = self.machine.turn
                 case do.CancelThinker(call):
                     self.thinkers.pop(call, None)
