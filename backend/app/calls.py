@@ -25,6 +25,7 @@ from backend.errors import ResponderUnavailable
 from backend.http.page_streams import PageStreams
 from backend.media.echo import load_canceller, open_echo_guard
 from backend.media.endpointing import choose_engine, open_endpointing
+from backend.media.utterance_reader import UtteranceReader, open_utterance_reader
 from backend.responders.base import Briefing, PastMessage, Responder
 from backend.responders.codec import Voice
 from backend.responders.realtime import RealtimeEndpoint, connect_realtime
@@ -95,7 +96,8 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
     settings, metrics = foundation.settings, foundation.metrics
     async with AsyncExitStack() as stack:
         responder = ResponderEndpoint(settings)
-        dependencies = _dependencies(foundation, tasks, responder)
+        reader = await stack.enter_async_context(open_utterance_reader()) if settings.vad.enabled else None
+        dependencies = _dependencies(foundation, tasks, responder, reader)
         load = Load(max_lag_ms=settings.admission_max_lag_ms, max_cpu_percent=settings.admission_max_cpu_percent)
         await stack.enter_async_context(supervising("load watch", partial(watch, load)))
         registry = SessionRegistry(
@@ -120,9 +122,11 @@ async def open_calls(foundation: Foundation, tasks: TaskSubsystem) -> AsyncItera
         yield CallSubsystem(registry, responder, dependencies.about, offers, pages, cluster)
 
 
-def _dependencies(foundation: Foundation, tasks: TaskSubsystem, responder: ResponderEndpoint) -> CallDependencies:
+def _dependencies(
+    foundation: Foundation, tasks: TaskSubsystem, responder: ResponderEndpoint, reader: UtteranceReader | None
+) -> CallDependencies:
     settings, stores, thinkers = foundation.settings, foundation.stores, foundation.thinkers
-    modes, limits = thinkers.registry.dependencies.modes, _limits(settings)
+    modes, limits = thinkers.registry.dependencies.modes, _limits(settings, reads=reader is not None)
     return CallDependencies(
         connect=responder.dial,
         brief=lambda caller: brief(
@@ -152,17 +156,19 @@ def _dependencies(foundation: Foundation, tasks: TaskSubsystem, responder: Respo
         ),
         metrics=foundation.metrics,
         tracer=foundation.tracer,
+        reader=reader,
         subscribe=foundation.notifications.dispatcher.subscribe,
     )
 
 
-def _limits(settings: Settings) -> TurnLimits:
+def _limits(settings: Settings, *, reads: bool) -> TurnLimits:
     if settings.vad.enabled:
         choose_engine(settings.vad.engine)  # loaded now: the first caller should not wait for a model
     if settings.echo_cancellation == "auto":
         load_canceller()  # the same; and a missing one is logged at the start
     return TurnLimits(
         style=EndpointingStyle(settings.endpointing),
+        reader=reads,
         interruption_min_ms=settings.interruption_min_ms,
         interruption_onset=settings.interruption_onset,
         interruptible=settings.interruptions,

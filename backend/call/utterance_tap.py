@@ -25,7 +25,10 @@ AT_ONCE = 4
 
 
 class Reader(Protocol):
-    """Reads short utterances: see `media.utterance_reader`. Neither method raises; None: no answer in time."""
+    """Reads short utterances: see `media.utterance_reader`. No method raises; None: no answer in time."""
+
+    def begin(self) -> None:
+        """Get ready, without waiting: a call has begun."""
 
     async def read(self, pcm: bytes) -> Reading | None:
         """Return what 24 kHz mono PCM16 says."""
@@ -39,6 +42,8 @@ class UtteranceTap:
 
     def __init__(self, reader: Reader | None, dispatch: Callable[[ev.Event], None]) -> None:
         self._reader = reader
+        if reader:
+            reader.begin()
         self._dispatch = dispatch
         self._frames: list[Frame] = []
         self.recording = False

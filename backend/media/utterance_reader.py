@@ -73,6 +73,7 @@ class UtteranceReader:
         self._child = ChildProcess(
             "the utterance reader", lambda: worker, until_ready=self._follow, limits=Limits(pauses_s=(0.1, 1.0, 5.0))
         )
+        self._beginning: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
         self._waiting: dict[int, tuple[float, asyncio.Future[bytes]]] = {}
         self._count = 0
@@ -89,8 +90,21 @@ class UtteranceReader:
         """Start the child, which then loads for about a second. Raises `ChildFailed` or `OSError`."""
         await self._child.start()
 
+    def begin(self) -> None:
+        """Start the child unless it was begun before, without waiting; where that fails, nothing is read."""
+        if self._beginning is None:
+            self._beginning = asyncio.create_task(self._begin(), name="utterance reader begins")
+
+    async def _begin(self) -> None:
+        try:
+            await self.start()
+        except (SetupError, OSError) as error:
+            log.warning("utterances are not read: %s", error)
+
     async def close(self) -> None:
         """End the child. Safe to call twice."""
+        if self._beginning:
+            await cancel_all([self._beginning])
         await self._child.close()
         await self._stop_following()
 
@@ -165,18 +179,12 @@ class UtteranceReader:
 
 @asynccontextmanager
 async def open_utterance_reader() -> AsyncIterator[UtteranceReader | None]:
-    """Keep a reader until the block ends; None where pocketsphinx is missing or no child can be started."""
+    """Keep a reader until the block ends, whose child the first call starts; None where pocketsphinx is missing."""
     if find_spec("pocketsphinx") is None:
         log.warning("utterances are not read: pocketsphinx is missing; what interrupts is judged by its length alone")
         yield None
         return
     reader = UtteranceReader()
-    try:
-        await reader.start()
-    except (SetupError, OSError) as error:
-        log.warning("utterances are not read: %s", error)
-        yield None
-        return
     try:
         yield reader
     finally:
