@@ -28,6 +28,7 @@ from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
 from backend.conversation.limits import TurnLimits
+from backend.conversation.machine.state import Floor
 from backend.conversation.turn import TurnMachine
 from backend.errors import BadRequest, MediaFailed, NeverConnected, ResponderUnavailable, TransportLost
 from backend.media.echo import EchoGuard, NoEchoGuard
@@ -51,6 +52,8 @@ from backend.users.profile_learner import LearnerDependencies, ProfileLearner
 
 log = logging.getLogger(__name__)
 
+DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
+"""The floors on which it matters whose voice is heard."""
 EARLY_LIMIT = 16
 """Typed messages kept for a Responder that is still being connected; older ones are dropped."""
 
@@ -109,6 +112,7 @@ class CallEngine:
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
         self._history = CallHistory(session.owner, session.conversation_id, self._enqueue)
+        self._muffled = False  # the voice under way, as the machine knows it
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
         self._link = ResponderLink(dependencies.connect, self._history, self.dispatch)
         view = CallView(
@@ -199,11 +203,15 @@ class CallEngine:
         """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
         for result in self._endpointing.process(self._echo.clean(frame)):
             if not isinstance(result, bytes):
+                self._muffled &= not isinstance(result, ev.SpeechStarted)
                 self._tap.on_event(result)
                 self.dispatch(result)
                 continue
             if self._tap.recording:
                 self._tap.on_frame(result)
+            if self._machine.floor in DURING_REPLY and self._endpointing.muffled is not self._muffled:
+                self._muffled = not self._muffled
+                self.dispatch(ev.VoiceMuffled(self._muffled))
             if responder := self._link.connection:
                 responder.send_audio(result)
 

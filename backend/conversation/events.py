@@ -66,6 +66,13 @@ class SpeechStopped(SpeechEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class VoiceMuffled(SpeechEvent):
+    """The voice under way was found to be muffled, as of somebody else or of a caller turned away, or not to be."""
+
+    muffled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class UtteranceRead(Event):
     """The utterance reader's answer to `ReadUtterance`; `kind` is None when it had none in time."""
 

@@ -139,7 +139,7 @@ class TurnMeasured(PageEvent):
 class MurmurHeard(PageEvent):
     """The caller said something that takes no turn, while a reply was spoken: it went on.
 
-    `kind` is a value of `UtteranceKind`: 'agreement', 'hesitation' or 'noise'; `words` may be empty.
+    `kind`: 'agreement', 'hesitation' or 'noise' as in `UtteranceKind`, or 'aside'; `words` may be empty.
     """
 
     kind: str

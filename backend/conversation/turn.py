@@ -14,6 +14,7 @@ meet in few places: a reply is asked for only when the floor is free, and taking
     HELD        speech lasted interruption_min_ms       USER        CancelReply, FlushPlayback -> truncate, delete
     HELD        a short utterance was read: a murmur    as before   UnduckPlayback: nothing is lost
     HELD        ... anything else, "stop" say           USER        as above
+    HELD        the voice is muffled, another's         as before   UnduckPlayback
     HELD        SpeechStopped, under cough_max_ms       as before   ClearInput, UnduckPlayback
     USER        SpeechPaused, commit_after_ms ago       USER        CommitInput: its words come early
     USER        SpeechStopped (the first moment)        PAUSING     CommitInput, an ANSWER is wanted
@@ -151,6 +152,8 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
             speech.on_resumed(s, voiced_ms, now)
         case ev.SpeechStopped():
             speech.on_stopped(s, event, now)
+        case ev.VoiceMuffled(muffled):
+            speech.on_muffled(s, muffled, now)
         case ev.UtteranceRead():
             speech.on_read(s, event, now)
         case ev.SentenceEndEstimated():

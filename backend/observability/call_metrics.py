@@ -54,7 +54,7 @@ VAD_DECISIONS: dict[type[ev.Event], str] = {
 }
 WAIT_REASONS = frozenset({*map(str, Reason), "hesitation", "typed"})
 """Why a turn's silence was waited out as long as it was; a typed turn is not waited for."""
-MURMURS = frozenset(map(str, UtteranceKind))
+MURMURS = frozenset(map(str, UtteranceKind)) | {"aside"}
 THINKER_OUTCOMES = frozenset({"complete", "failed", "stale", "cancelled"})
 
 TURN_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10)

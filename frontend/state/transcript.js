@@ -115,7 +115,7 @@ export function noted(transcript, text, at) {
 }
 
 /** What is shown of a murmur of which no words are known, by its kind. @type {Record<string, string>} */
-const MURMURS = { agreement: "Mm-hmm", hesitation: "Um", noise: "A cough or laugh" };
+const MURMURS = { agreement: "Mm-hmm", hesitation: "Um", noise: "A cough or laugh", aside: "Words for somebody else" };
 
 /**
  * The user uttered something that takes no turn, and the assistant went on.

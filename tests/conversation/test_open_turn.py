@@ -383,3 +383,28 @@ def test_a_provider_that_endpoints_has_the_last_word_on_the_end_of_a_turn() -> N
     talk.tell(ev.SpeechStarted(), ev.SpeechStopped(1500))
     talk.answer()
     assert talk.all(do.Play)
+
+
+def test_a_muffled_voice_does_not_interrupt() -> None:
+    talk = replying()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.2)
+    talk.tell(ev.VoiceMuffled(True))
+    assert do.UnduckPlayback() in talk.said
+    talk.wait(1.5)
+    talk.tell(ev.SpeechPaused(1700))
+    talk.voiced_ms = 1700
+    talk.stop()
+    assert talk.floor() is Floor.ASSISTANT and not talk.all(do.FlushPlayback) and talk.all(do.ClearInput)
+
+
+def test_a_voice_that_turns_towards_the_microphone_interrupts() -> None:
+    talk = replying()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.2)
+    talk.tell(ev.VoiceMuffled(True))
+    talk.wait(0.5)
+    talk.tell(ev.VoiceMuffled(False))
+    assert talk.floor() is Floor.HELD
+    talk.wait(0.6)
+    assert talk.all(do.FlushPlayback)

@@ -374,6 +374,10 @@ class World:
         elif self.estimates:
             self.tell(ev.SentenceEndEstimated(self.estimates.pop(), -0.5 - amount % 3))
 
+    def muffle(self, amount: int) -> None:
+        if self.speaking:
+            self.tell(ev.VoiceMuffled(bool(amount % 3)))
+
     def switch_interruptions(self, amount: int) -> None:
         if amount % 4 == 0:
             self.tell(ev.InterruptionsSwitched(bool(amount % 8)))
@@ -598,4 +602,5 @@ ACTIONS: tuple[Callable[[World, int], None], ...] = (
     World.stay_silent,
     World.switch_interruptions,
     World.pause,
+    World.muffle,
 )

@@ -33,6 +33,8 @@ MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
 """What a listener utters without wanting the floor."""
 READ_WITHIN_S = 0.06
 """The time a reading may take before a piece is committed without it."""
+ASIDE = "aside"
+"""The kind of murmur that is words for somebody else."""
 FRAME_S = 0.02
 """A pause is reported with its first silent frame."""
 
@@ -78,7 +80,22 @@ def on_resumed(s: State, voiced_ms: int, now: float) -> None:
         note_pause(s, now)
         s.open.uncommitted = True
         s.open.reading = None
-    elif s.floor is Floor.ASSISTANT and s.may_interrupt:
+    elif s.floor is Floor.ASSISTANT and s.may_interrupt and not s.utterance.muffled:
+        hold(s)
+
+
+def on_muffled(s: State, muffled: bool, now: float) -> None:
+    """Let the reply go on while a voice sounds like somebody else's, and hold it again when it is the caller's."""
+    utterance = s.utterance
+    if utterance is None or not s.playing:
+        return
+    utterance.muffled = muffled
+    if muffled and s.floor is Floor.HELD:
+        s.publish(page.MurmurHeard(ASIDE, ""))
+        release_hold(s)
+    elif not muffled and s.floor is Floor.ASSISTANT and s.may_interrupt and utterance.running_since is not None:
+        utterance.voiced_ms += round((now - utterance.running_since) * 1000)
+        utterance.running_since, utterance.murmured_ms = now, utterance.voiced_ms
         hold(s)
 
 

@@ -77,6 +77,8 @@ class Utterance:
     """Its answer."""
     murmured_ms: int = 0
     """The speech that was read as a murmur: it does not count towards an interruption."""
+    muffled: bool = False
+    """Its voice sounds like somebody else's."""
 
     def reaches(self, needed_ms: int) -> float | None:
         """Return when it will have lasted `needed_ms`, murmurs aside, if it keeps on; None while it is paused."""
