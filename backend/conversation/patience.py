@@ -158,9 +158,10 @@ IN_DOUBT = frozenset({Reason.UNKNOWN, Reason.RATHER_COMPLETE, Reason.MAY_GO_ON})
 """Reasons that the caller's own pauses may lengthen; to wait longer after what is surely complete makes every answer
 late for the sake of a few corrections."""
 DETECTOR_BOUND = 4.0
-PUNCTUATION = {"?": 0.7, "!": 0.7, ".": 0.3, "": -0.7}
-"""What a transcript's last mark says, in log odds, where the transcript has punctuation at all (it begins with a
-capital). Providers end most fragments with a full stop, so that one says little."""
+PUNCTUATION = {"?": 0.7, "!": 0.7, ".": 0.3}
+UNPUNCTUATED = -0.35
+"""What a transcript's last mark says, in log odds, and what its absence says where the first word has a capital. Set by
+hand: providers end most fragments with a full stop, too, so that one says little."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -302,8 +303,10 @@ def _judged(context: PauseContext, text: str, sentence: list[str]) -> Reason:
     judged = context if context.words is not None else replace(context, words=text)
     odds = sum(max(-DETECTOR_BOUND, min(DETECTOR_BOUND, log_odds(judged))) for log_odds in _detectors())
     text = text.strip()
-    if text[:1].isupper() and not re.fullmatch(r"I\b.*|[A-Z][a-z]*", text.replace("I ", "").strip()):
-        odds += PUNCTUATION.get(text[-1], PUNCTUATION[""])
+    if text[-1] in PUNCTUATION:
+        odds += PUNCTUATION[text[-1]]
+    elif text[0].isupper() and not text.startswith(("I ", "I'")):
+        odds += UNPUNCTUATED
     if odds < DOUBTFUL:
         return Reason.GOES_ON
     kind = kind_of(sentence)

@@ -64,7 +64,7 @@ ROWS = {
     ),
     Reason.RATHER_COMPLETE: ("I have two bags.",),
     Reason.MAY_GO_ON: ("My internet is down.", "Explain the second option"),
-    Reason.GOES_ON: ("I would like to book a table", "After the update my phone"),
+    Reason.GOES_ON: ("I would like to book a table", "Set an alarm"),
 }
 
 
