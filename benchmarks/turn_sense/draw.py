@@ -207,24 +207,28 @@ class _Drawing:
         chance = self._chance
         if kind is Kind.COMMAND:
             said = self._text(texts.COMMANDS)
-            return self._clip([Spoken([said])]), "stop" if said in texts.STOP_AND_WAIT else ""
+            return self._clip([Spoken([said])], pace=self._leisure()), "stop" if said in texts.STOP_AND_WAIT else ""
         if kind is Kind.INTERRUPTION:
             return self._clip([Spoken([self._text(texts.INTERRUPTIONS)])]), ""
         if kind is Kind.BACKCHANNEL:
             said = self._text(texts.BACKCHANNELS)
             if said in ("mm-hmm", "uh-huh") and chance.random() < 0.6:
                 return self._clip([Spoken([said])], noise="hum"), ""
-            return self._clip([Spoken([said])]), ""
+            return self._clip([Spoken([said])], pace=self._leisure()), ""
         if kind is Kind.NOISE:
             noise = ("cough", "laugh", "um")[number % 3]
             if noise == "um":
-                return self._clip([Spoken([chance.choice(texts.HESITATIONS)])], who="caller"), noise
+                return self._clip([Spoken([chance.choice(texts.HESITATIONS)])], pace=self._leisure()), noise
             return self._clip([], noise=noise, quieter_db=chance.uniform(-4, 8)), noise
         said_to_others = [Spoken([self._text(texts.ASIDES)])]
         if kind is Kind.MUFFLED:
             hertz, quieter = chance.uniform(900, 1500), chance.uniform(6, 10)
             return self._clip(said_to_others, who="aside", muffled_hertz=hertz, quieter_db=quieter), ""
         return self._clip(said_to_others, who="aside"), ""
+
+    def _leisure(self) -> float:
+        """A word alone is said more slowly than within a sentence."""
+        return self._chance.uniform(0.72, 1.0)
 
     def _room(self, kind: Kind, number: int, rest_s: float) -> Scene:
         chance = self._chance

@@ -61,6 +61,8 @@ class ClipSpec(msgspec.Struct, frozen=True):
     """cough, laugh, hum, hmm: instead of speech."""
     who: str = "caller"
     """caller, aside or other: whose words these are."""
+    pace: float = 1.0
+    """How fast it is said, beside the caller's usual."""
     muffled_hertz: float = 0.0
     quieter_db: float = 0.0
     room: str = ""

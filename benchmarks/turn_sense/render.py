@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def _call(call: Call) -> tuple[int, bytes]:
 def clip(spec: ClipSpec, voice: Voice, level_dbfs: float) -> Clip:
     """One clip in a caller's voice and at their level."""
     chance = np.random.default_rng(spec.seed)
+    voice = replace(voice, speed=voice.speed * spec.pace)
     if spec.room:
         return _in_a_room(spec, voice, level_dbfs, chance)
     if spec.spoken and not spec.noise:
