@@ -20,7 +20,9 @@ less `HEADROOM_MS`: it finds delays up to half a second by itself, ours may be l
 cause is none to it. Both streams are counted in frames of their own, so that jitter is not a changing delay.
 
 *Keeping* it off: what is left after cancelling is looked at in the same way. If it is still a copy of what was played
-(the delay has changed, or the canceller is still learning) the frames are dropped and the delay is taken anew.
+(the delay has changed, or the canceller is still learning) the frames are dropped and the delay is taken anew. At the
+delay that is known, a likeness of `LEFT_OVER` counts as likely: a caller's voice has its highest peak at that delay by
+chance alone, and hardly ever twice.
 
 Frames count as played when they leave (`played`) and as received when they are handed on (`clean`).
 """
@@ -75,8 +77,10 @@ SHORTEST_DELAY_MS = 40
 """Nothing returns sooner through two networks' buffers and a sound card."""
 HEADROOM_MS = 40
 """How much sooner than its echo the canceller is given what was played."""
-LONGEST_DELAY_MS = 100
-"""The longest delay left to the canceller; beyond it, or below none, it is aligned anew."""
+LONGEST_LEFT_SAMPLES = SAMPLE_RATE // 10
+"""The longest delay left to the canceller (100 ms); beyond it, or below none, it is aligned anew."""
+LEFT_OVER = 0.07
+"""The likeness that is enough at the delay at which an echo is being cancelled."""
 DROP_FRAMES = 8
 """Frames dropped when an echo has been found or has got through: 160 ms."""
 
@@ -234,9 +238,13 @@ class CancellingEchoGuard(EchoGuard):
     def _look(self) -> int | None:
         """Return the samples from a received sample's count to that of the played one it is an echo of, if it is."""
         likeness, shift = compare(b"".join(self._near), b"".join(self._far))
+        offset = (self._played - ECHO_FRAMES - self._received + NEAR_FRAMES) * FRAME_SAMPLES + shift
+        if likeness >= LEFT_OVER and self._canceller is not None:
+            left = self._shift * FRAME_SAMPLES - offset
+            if 0 <= left <= LONGEST_LEFT_SAMPLES:
+                likeness = max(likeness, LIKELY)  # where the echo is known to be, less is enough
         if likeness < SUSPICIOUS:
             return None
-        offset = (self._played - ECHO_FRAMES - self._received + NEAR_FRAMES) * FRAME_SAMPLES + shift
         suspect = _Suspect(self._received, offset, likeness)
         found = likeness >= SURE or any(suspect.confirms(earlier) for earlier in self._suspects)
         self._suspects.append(suspect)
@@ -245,11 +253,11 @@ class CancellingEchoGuard(EchoGuard):
     def _align(self, offset: int) -> None:
         """Switch the canceller on, or give it another delay where it cannot find the new one by itself."""
         self.delay_ms = (self._played - self._received) * FRAME_MS - offset * 1000 // SAMPLE_RATE
-        left_ms = (self._shift * FRAME_SAMPLES - offset) * 1000 // SAMPLE_RATE
+        self._looks, self._until_look, self._interval = 0, LOOK_EVERY, LOOK_EVERY
         if self._canceller is None:
             self._canceller = self._make_canceller()
             log.info("a call has an echo of %d ms, which is cancelled from now on", self.delay_ms)
-        elif 0 <= left_ms <= LONGEST_DELAY_MS:
+        elif 0 <= self._shift * FRAME_SAMPLES - offset <= LONGEST_LEFT_SAMPLES:
             return
         self._shift = (offset + HEADROOM_MS * SAMPLE_RATE // 1000) // FRAME_SAMPLES
 

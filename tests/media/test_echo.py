@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from backend.conversation.events import SpeechEvent, SpeechStopped
-from backend.media.echo import CancellingEchoGuard, EchoGuard, NoEchoGuard, load_canceller, open_echo_guard
+from backend.media.echo import CancellingEchoGuard, EchoGuard, NoEchoGuard, Samples, load_canceller, open_echo_guard
 from backend.media.endpointing import open_endpointing
 from backend.media.frame import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE, SILENCE, Frame
 from backend.media.opus import OpusDecoder, OpusEncoder
@@ -149,6 +149,20 @@ def test_an_echo_that_begins_in_mid_call_is_found() -> None:
     guard = make_guard()
     cleaned = call(guard, played, quiet[:pause] + loud[pause:])
     assert guard.delay_ms is not None and longest_voiced_ms(cleaned) < 560
+
+
+class Useless:
+    """A canceller that cancels nothing, as a real one before it has learnt the room."""
+
+    def process(self, near: Samples, far: Samples) -> Samples:
+        return near
+
+
+def test_what_a_canceller_leaves_of_an_echo_is_dropped() -> None:
+    played = speech(REPLY)
+    microphone = room(played, delay_ms=250, loss_db=10)
+    assert longest_voiced_ms(call(CancellingEchoGuard(Useless), played, microphone)) < 560
+    assert longest_voiced_ms(microphone) > 1000
 
 
 def test_silence_stays_the_silence_that_detectors_need_not_look_at() -> None:
