@@ -1,4 +1,4 @@
-"""The utterance reader tells in some 30 ms what a short utterance is: "yeah", "stop", a cough, or something else.
+"""The utterance reader tells in some 50 ms what a short utterance is: "yeah", "stop", a cough, or something else.
 
 A transcript comes hundreds of milliseconds after an utterance, and a reply that may have been interrupted cannot wait
 so long. The reader knows nothing but the phrases of `conversation/utterances.py`, and tells them from other words and
