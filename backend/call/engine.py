@@ -53,7 +53,6 @@ from backend.users.profile_learner import LearnerDependencies, ProfileLearner
 log = logging.getLogger(__name__)
 
 DURING_REPLY = frozenset({Floor.ASSISTANT, Floor.HELD})
-"""The floors on which it matters whose voice is heard."""
 EARLY_LIMIT = 16
 """Typed messages kept for a Responder that is still being connected; older ones are dropped."""
 
@@ -112,6 +111,7 @@ class CallEngine:
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
         self._history = CallHistory(session.owner, session.conversation_id, self._enqueue)
+        self._replying = False  # a reply is spoken, so that it matters whose voice is heard
         self._muffled = False  # the voice under way, as the machine knows it
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
         self._link = ResponderLink(dependencies.connect, self._history, self.dispatch)
@@ -209,7 +209,7 @@ class CallEngine:
                 continue
             if self._tap.recording:
                 self._tap.on_frame(result)
-            if self._machine.floor in DURING_REPLY and self._endpointing.muffled is not self._muffled:
+            if self._replying and self._endpointing.muffled is not self._muffled:
                 self._muffled = not self._muffled
                 self.dispatch(ev.VoiceMuffled(self._muffled))
             if responder := self._link.connection:
@@ -433,6 +433,8 @@ class CallEngine:
                 self._learner.on_question(domain)
             case page.NoticeChanged() if self._subscription:
                 event = self._subscription.shown(event)
+            case page.FloorChanged(floor):
+                self._replying = floor in DURING_REPLY
             case page.TurnMeasured() | page.ReplyDiscarded() | page.MurmurHeard():
                 self._dependencies.metrics.on_event(event)
         if isinstance(event, page.ThinkerChanged):

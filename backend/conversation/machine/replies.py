@@ -62,7 +62,7 @@ def ask_next(s: State, now: float) -> None:
     s.requests += 1
     s.reply = Reply(f"{purpose}-{s.requests}", purpose, attempt, now)
     if purpose in (Purpose.ANSWER, Purpose.RESULT):
-        s.reply.interruptible, s.must_hear = not s.must_hear, False
+        s.reply.interruptible, s.uninterruptible = not s.uninterruptible, False
     s.commands.append(do.CreateReply(purpose, s.reply.request))
     s.clock.reach("commit_ms", now)
 

@@ -289,7 +289,7 @@ class State:
     """What is being spoken must be heard to its end."""
     parked: Parked | None = None
     """The reply that was cut for what the caller is saying."""
-    must_hear: bool = False
+    uninterruptible: bool = False
     """The next reply that speaks a result must be heard to its end."""
     last_sound_at: float = 0.0
 

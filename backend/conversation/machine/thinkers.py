@@ -76,7 +76,7 @@ def on_finished(
     s.publish(page.ThinkerChanged(call_id, outcome))
     if ToolCallState.RUNNING not in s.calls.states_of(call.group):
         s.want(Purpose.RESULT)
-    s.must_hear |= not interruptible
+    s.uninterruptible |= not interruptible
 
 
 def on_failed(s: State, call_id: str, reason: str) -> None:
