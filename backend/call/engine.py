@@ -34,6 +34,7 @@ from backend.errors import BadRequest, MediaFailed, NeverConnected, ResponderUna
 from backend.media.echo import EchoGuard, NoEchoGuard
 from backend.media.endpointing import Endpointing
 from backend.media.frame import Frame
+from backend.media.prosody import Prosody
 from backend.notifications.dispatcher import Subscribe, Subscription
 from backend.observability.call_metrics import VAD_DECISIONS, CallMetrics
 from backend.observability.tracing import NO_TRACER, Tracer
@@ -111,6 +112,8 @@ class CallEngine:
         self._trace = CallTrace(dependencies.tracer, session)
         self._enqueue = partial(call_listener, "memory writes", dependencies.enqueue)
         self._history = CallHistory(session.owner, session.conversation_id, self._enqueue)
+        self._prosody = Prosody()
+        self._voiced = False  # a voice sounds, and has not paused
         self._replying = False  # a reply is spoken, so that it matters whose voice is heard
         self._muffled = False  # the voice under way, as the machine knows it
         self._tap = UtteranceTap(dependencies.reader, self.dispatch)
@@ -203,10 +206,10 @@ class CallEngine:
         """Score one frame of the microphone; send what is speech, and dispatch what it means for the turn."""
         for result in self._endpointing.process(self._echo.clean(frame)):
             if not isinstance(result, bytes):
-                self._muffled &= not isinstance(result, ev.SpeechStarted)
-                self._tap.on_event(result)
-                self.dispatch(result)
+                self._on_speech(result)
                 continue
+            if self._voiced:
+                self._prosody.append(result)
             if self._tap.recording:
                 self._tap.on_frame(result)
             if self._replying and self._endpointing.muffled is not self._muffled:
@@ -214,6 +217,15 @@ class CallEngine:
                 self.dispatch(ev.VoiceMuffled(self._muffled))
             if responder := self._link.connection:
                 responder.send_audio(result)
+
+    def _on_speech(self, event: ev.SpeechEvent) -> None:
+        """Dispatch what endpointing reports; an end is told with how the voice ended."""
+        self._voiced = isinstance(event, ev.SpeechStarted | ev.SpeechResumed)
+        self._muffled &= not isinstance(event, ev.SpeechStarted)
+        self._tap.on_event(event)
+        if isinstance(event, ev.SpeechStopped):
+            event = replace(event, ending=self._prosody.ending())
+        self.dispatch(event)
 
     async def _converse(self) -> None:
         """Brief the Responder with what is known of the caller, connect it, and receive its events."""

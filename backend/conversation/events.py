@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.conversation.patience import SpeechEnding
 from backend.conversation.utterances import UtteranceKind
 
 ReplyStatus = Literal["completed", "cancelled", "failed", "incomplete"]
@@ -59,10 +60,14 @@ class SpeechResumed(SpeechEvent):
 
 @dataclass(frozen=True, slots=True)
 class SpeechStopped(SpeechEvent):
-    """The utterance is over (endpoint): `voiced_ms` of speech, then `hangover_ms` of silence."""
+    """The utterance is over (endpoint): `voiced_ms` of speech, then `hangover_ms` of silence.
+
+    `ending` says how the voice ended, where that was looked at.
+    """
 
     voiced_ms: int
     hangover_ms: int = 0
+    ending: SpeechEnding | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def assess(s: State, now: float) -> None:
             PauseContext(
                 words=_words_known(s, turn),
                 voiced_ms=turn.voiced_ms,
-                ending=None,
+                ending=turn.ending,
                 expected=expected_answer(s.our_words),
                 caller_pauses_ms=tuple(s.caller_pauses_ms),
                 sentence_end=turn.sentence_end,

@@ -208,6 +208,7 @@ def _end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
     turn = s.open or open_turn(s)
     turn.voiced_ms += event.voiced_ms
     turn.quiet_since = now - event.hangover_ms / 1000
+    turn.ending = event.ending
     if s.missed or s.lost_at is not None:
         s.missed = True
         s.open = None

@@ -12,6 +12,7 @@ from backend.conversation.events import Event, UtteranceRead
 from backend.conversation.limits import TurnLimits
 from backend.conversation.notices import Notices
 from backend.conversation.page_events import FloorChanged, PageEvent
+from backend.conversation.patience import SpeechEnding
 from backend.conversation.spoken import SpokenItem, SpokenItems
 from backend.conversation.turn_clock import TurnClock
 
@@ -106,6 +107,8 @@ class OpenTurn:
     reason: str = ""
     reading: UtteranceRead | None = None
     """What was read of a turn that is one short utterance."""
+    ending: SpeechEnding | None = None
+    """How the voice ended."""
     sentence_end: float | None = None
     """The log10 probability of a sentence's end after its words."""
     deferred: list[Event] = field(default_factory=list)
