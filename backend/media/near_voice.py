@@ -91,7 +91,7 @@ RISE_DB: Final = 0.2
 FALL_DB: Final = 0.02
 LEARNT_FRAMES: Final = 50
 """Frames of voice after which a level is known."""
-HOLD_FRAMES: Final = 10
+HOLD_FRAMES: Final = 7
 HOLD_ALL_DB: Final = 6.5
 HOLD_NONE_DB: Final = 10.0
 """From this distance between caller and room on nothing is held, below the other everything."""
