@@ -92,6 +92,8 @@ def judged(made: Made, clips: Sequence[Sequence[Clip]]) -> Iterator[Outcome]:
         outcome.told = _told(played, its, scene, made, min(following, played.ended + 5.0))
         if len(played.said) < (2 if scene.kind in DURING_REPLY else 1):
             outcome.void = played.trouble or "the call was lost"
+        elif made.trouble and math.isinf(following):
+            outcome.void = made.trouble
         elif scene.kind in TURNS:
             _turn(outcome, played, its[0], made.sound, min(following, played.ended + 3.0))
             until = min(following, played.ended + 5.0)
