@@ -54,6 +54,9 @@ Notices wait in `notices` for a free and quiet floor on which nobody owes the ca
     --------    ---------------------------------------------------------------------------------------------
     state       all that is known at one moment; the smallest moves
     speech      what the caller says: a cough, a murmur, an interruption, noise, a piece of a turn
+    overlap     a short utterance over a reply, until it is known what it was
+    pieces      a piece of a turn takes the floor, and ends
+    words       the transcripts of the pieces
     open_turn   the turn that may still go on: its pieces, its second moment, the reply prepared for it
     replies     ours: asked for, streaming, finished, refused, overdue
     playback    what was heard of them, and what of it was cut
@@ -68,7 +71,18 @@ from __future__ import annotations
 from backend.conversation import events as ev
 from backend.conversation.commands import Command
 from backend.conversation.limits import TurnLimits
-from backend.conversation.machine import connection, moves, open_turn, playback, replies, silence, speech, thinkers
+from backend.conversation.machine import (
+    connection,
+    moves,
+    open_turn,
+    overlap,
+    playback,
+    replies,
+    silence,
+    speech,
+    thinkers,
+    words,
+)
 from backend.conversation.machine.state import Act, Deadlines, Floor, State
 from backend.conversation.notices import Notices
 from backend.conversation.page_events import ErrorShown, InterruptionsChanged
@@ -157,16 +171,16 @@ def _dispatch(s: State, event: ev.Event, now: float) -> None:
         case ev.UtteranceRead():
             speech.on_read(s, event, now)
         case ev.SentenceEndEstimated():
-            speech.on_sentence_end(s, event, now)
+            words.on_sentence_end(s, event, now)
         case ev.InterruptionsSwitched(allowed):
             s.interruptible = allowed
             s.publish(InterruptionsChanged(allowed))
         case ev.InputCommitted():
-            speech.on_committed(s, event)
+            words.on_committed(s, event)
         case ev.UserTranscriptGrew(item, delta):
-            speech.on_transcript_grew(s, item, delta)
+            words.on_transcript_grew(s, item, delta)
         case ev.UserTranscribed(item, text):
-            speech.on_transcribed(s, item, text, now)
+            words.on_transcribed(s, item, text, now)
         case ev.TextTyped(text):
             speech.on_typed(s, text, now)
         case ev.ReplyStarted():
@@ -226,6 +240,7 @@ def _deadlines(s: State) -> Deadlines:
     if s.floor is Floor.CLOSED:
         return
     yield from speech.deadlines(s)
+    yield from overlap.deadlines(s)
     yield from open_turn.deadlines(s)
     yield from moves.deadlines(s)
     if replies.next_wanted(s):

@@ -242,8 +242,11 @@ def test_an_agreement_is_noted_and_the_reply_goes_on() -> None:
     talk.stop()
     talk.wait(2)
     assert talk.published(MurmurHeard) == [MurmurHeard("agreement", "mm-hmm")]
-    assert not talk.all(do.FlushPlayback) and not talk.all(do.CommitInput) and talk.all(do.ClearInput)
-    assert talk.floor() is Floor.ASSISTANT
+    talk.transcribe("mm-hmm")
+    assert not talk.all(do.FlushPlayback) and talk.all(do.ClearInput)
+    assert do.DeleteItem("u1") in talk.said, "it is no part of the conversation"
+    assert talk.floor() is Floor.ASSISTANT and talk.machine.turn == 1
+    assert len(talk.published(MurmurHeard)) == 1
 
 
 def test_an_agreement_that_turns_into_an_objection_takes_the_floor() -> None:
@@ -277,8 +280,46 @@ def test_what_nobody_could_read_is_judged_by_how_long_it_was() -> None:
         talk.tell(ev.UtteranceRead(None))
         talk.stop()
     assert not cough.all(do.FlushPlayback) and cough.floor() is Floor.ASSISTANT
+    assert words.floor() is Floor.HELD, "a transcript may come"
+    words.wait(0.5)
     assert words.all(do.FlushPlayback)
-    assert words.all(do.CommitInput)
+    assert words.all(do.CreateReply)
+
+
+def test_a_transcript_takes_back_a_turn_that_was_only_agreement() -> None:
+    talk = replying()
+    talk.say(700)
+    talk.tell(ev.PlaybackFlushed((ev.Heard("i-r1", 3000),)))
+    talk.stop()
+    talk.transcribe("oh yeah that's right")
+    assert do.RestorePlayback("i-r1", 9000) in talk.said and do.DeleteItem("u1") in talk.said
+    assert talk.floor() is Floor.ASSISTANT and not talk.machine.turn == 3
+
+
+def test_a_transcript_gives_the_floor_to_a_word_that_was_misread() -> None:
+    talk = replying()
+    talk.say(300)
+    talk.wait(0.15)
+    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah"))
+    talk.stop()
+    assert talk.floor() is Floor.ASSISTANT
+    talk.transcribe("in celsius")
+    assert talk.all(do.FlushPlayback)
+    talk.wait(1)
+    assert len(talk.all(do.CreateReply)) == 2
+    words = [event for event in talk.published(TranscriptCompleted) if event.role == "user"]
+    assert words[-1].content == "in celsius"
+
+
+def test_a_transcript_brings_a_reply_up_that_stayed_turned_down() -> None:
+    talk = replying()
+    talk.say(300)
+    talk.wait(0.15)
+    talk.tell(ev.UtteranceRead(UtteranceKind.OTHER))
+    assert talk.floor() is Floor.HELD
+    talk.stop()
+    talk.transcribe("I see")
+    assert talk.floor() is Floor.ASSISTANT and not talk.all(do.FlushPlayback)
 
 
 def test_a_reply_that_was_cut_by_words_for_somebody_else_goes_on() -> None:

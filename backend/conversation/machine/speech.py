@@ -6,31 +6,26 @@ from backend.conversation import commands as do
 from backend.conversation import events as ev
 from backend.conversation import page_events as page
 from backend.conversation.commands import Purpose
-from backend.conversation.machine.connection import admit_missing, send_typed
-from backend.conversation.machine.moves import forget_input, hold, release_hold, settle_words, stop_reply
+from backend.conversation.machine import overlap
+from backend.conversation.machine.connection import send_typed
+from backend.conversation.machine.moves import forget_input, hold, release_hold, stop_reply
 from backend.conversation.machine.open_turn import (
     NOT_WORDS,
-    assess,
-    can_reopen,
     close_turn,
     commit_piece,
     discard_prepared,
     is_early,
     note_pause,
-    only_hesitated,
     open_turn,
     reassess,
     reopen,
 )
-from backend.conversation.machine.state import IDLE, Deadlines, Floor, State, TurnWords, Utterance
-from backend.conversation.machine.thinkers import overtake
-from backend.conversation.utterances import UtteranceKind
+from backend.conversation.machine.pieces import begin_turn, end_piece, take_over
+from backend.conversation.machine.state import IDLE, Deadlines, Floor, State, Utterance
 
 READABLE_MS = {Floor.HELD: 1200, Floor.USER: 700}
 """Speech longer than this is not a short utterance, and is not read. A reading costs 20 to 30 ms of a processor: while
 the caller has the floor only what may be "yes" or "um" is worth it."""
-MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
-"""What a listener utters without wanting the floor."""
 READ_WITHIN_S = 0.06
 """The time a reading may take before a piece is committed without it."""
 ASIDE = "aside"
@@ -44,10 +39,10 @@ FRAME_S = 0.02
 
 def on_started(s: State, now: float) -> None:
     """Turn down or hold what is being played until it is clear whether the voice takes the floor."""
-    if s.floor not in (Floor.LISTENING, Floor.ASSISTANT, Floor.PAUSING) or s.leaving not in (None, IDLE):
+    if s.floor in (Floor.USER, Floor.CLOSED) or s.leaving not in (None, IDLE):
         return
     s.utterance = Utterance(now)
-    if s.floor is Floor.PAUSING or (s.floor is Floor.ASSISTANT and not s.may_interrupt):
+    if s.floor in (Floor.PAUSING, Floor.HELD) or (s.floor is Floor.ASSISTANT and not s.may_interrupt):
         return
     if not s.something_to_interrupt:
         open_turn(s)
@@ -55,7 +50,7 @@ def on_started(s: State, now: float) -> None:
         return
     hold(s)
     if s.limits.interruption_min_ms == 0:
-        _take_over(s, now)
+        take_over(s, now)
 
 
 def on_paused(s: State, voiced_ms: int, now: float) -> None:
@@ -76,6 +71,7 @@ def on_resumed(s: State, voiced_ms: int, now: float) -> None:
     s.utterance.running_since = now
     s.utterance.voiced_ms = voiced_ms
     s.utterance.paused_at = None
+    s.utterance.committed = False
     if s.floor is Floor.USER and s.open:
         note_pause(s, now)
         s.open.uncommitted = True
@@ -113,38 +109,37 @@ def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
                 s.open = None
                 s.pass_floor(Floor.LISTENING)
             else:
-                _end_piece(s, event, now)
+                end_piece(s, event, now)
         case Floor.HELD:
-            if counted_ms < s.limits.interruption_min_ms and counted_ms < s.limits.cough_max_ms:
+            unread = utterance is None or utterance.reading is None or utterance.reading.kind is None
+            if unread and counted_ms < min(s.limits.interruption_min_ms, s.limits.cough_max_ms):
                 forget_input(s)
                 release_hold(s)
-            else:
-                _take_over(s, now)
-                _end_piece(s, event, now)
+            elif not (s.overlap and utterance and utterance.committed):  # else its transcript decides
+                overlap.adopt(s, now, event)
+        case Floor.PAUSING if event.voiced_ms >= s.limits.turn_min_ms:
+            reopen(s, now)
+            end_piece(s, event, now)
         case Floor.ASSISTANT if not s.may_interrupt and counted_ms >= s.limits.cough_max_ms:
             open_turn(s)  # it is answered after what must be heard to its end
-            _end_piece(s, event, now)
+            end_piece(s, event, now)
         case _:
             forget_input(s)
 
 
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
-    """Decide by what was read: a murmur brings the reply back, anything else takes the floor."""
+    """Note what was read of a short utterance; over a reply, act on it."""
     utterance = s.utterance
     if s.floor is Floor.PAUSING and s.open and utterance is None and s.open.pieces <= 1:
         s.open.reading = event
         reassess(s, now)
-    if utterance is None or utterance.paused_at is None:
-        return  # the voice goes on: what was read is not all of it
-    utterance.reading = event
-    if s.floor is Floor.USER and s.open:
-        s.open.reading = event
-    elif s.floor is Floor.HELD and event.kind in MURMURS:
-        utterance.murmured_ms = utterance.voiced_ms
-        s.publish(page.MurmurHeard(event.kind or "", event.words))
-        release_hold(s)
-    elif s.floor is Floor.HELD and event.kind is not None:
-        _take_over(s, now)
+    if utterance is None:
+        overlap.on_read(s, event, now)
+    elif utterance.paused_at is not None:  # else the voice goes on: what was read is not all of it
+        utterance.reading = event
+        if s.floor is Floor.USER and s.open:
+            s.open.reading = event
+        overlap.on_read(s, event, now)
 
 
 def deadlines(s: State) -> Deadlines:
@@ -153,10 +148,11 @@ def deadlines(s: State) -> Deadlines:
     if utterance is None:
         return
     if s.floor is Floor.HELD:
-        needed_ms = limits.interruption_min_ms if s.playing else min(limits.cough_max_ms, limits.interruption_min_ms)
+        goes_on = s.open is not None  # with a turn whose answer has not sounded
+        needed_ms = min(limits.cough_max_ms, limits.interruption_min_ms) if goes_on else limits.interruption_min_ms
         taken_over_at = utterance.reaches(needed_ms)
         if taken_over_at is not None:
-            yield taken_over_at, _take_over
+            yield taken_over_at, overlap.adopt
     elif s.floor is Floor.PAUSING:
         resumed_at = utterance.reaches(limits.turn_min_ms)
         if resumed_at is not None:
@@ -189,150 +185,21 @@ def _read(s: State, now: float) -> None:
         s.commands.append(do.ReadUtterance())
 
 
-def _take_over(s: State, now: float) -> None:
-    """Give the caller the floor: the reply is cancelled and thrown away, or had not sounded yet and is forgotten."""
-    if s.leaving == IDLE:
-        s.leaving = None
-    if can_reopen(s, now):
-        reopen(s, now)
-        return
-    stop_reply(s, now, park=True)
-    turn = open_turn(s)
-    if s.utterance:
-        turn.quiet_since, turn.reading = s.utterance.paused_at or 0.0, s.utterance.reading
-    s.pass_floor(Floor.USER)
-
-
-def _end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
-    """End an utterance: the first moment of the turn, which may be over."""
-    turn = s.open or open_turn(s)
-    turn.voiced_ms += event.voiced_ms
-    turn.quiet_since = now - event.hangover_ms / 1000
-    turn.ending = event.ending
-    if s.missed or s.lost_at is not None:
-        s.missed = True
-        s.open = None
-        s.pass_floor(Floor.LISTENING)
-        _begin_turn(s, now, event.hangover_ms)
-        admit_missing(s, now)
-        return
-    if only_hesitated(turn):
-        assess(s, now)
-        s.pass_floor(Floor.PAUSING)
-        return
-    commit_piece(s)
-    if turn.begun:
-        s.owed_since = now
-        s.note_caller(now)
-        s.clock.begin(s.turn, now, event.hangover_ms)
-    else:
-        turn.begun = True
-        _begin_turn(s, now, event.hangover_ms)
-    s.want(Purpose.ANSWER)
-    assess(s, now)
-    if s.floor is Floor.ASSISTANT:
-        turn.over_at = now
-    if turn.over_at <= now:
-        floor = s.floor
-        close_turn(s, now)
-        if floor is Floor.ASSISTANT:
-            s.pass_floor(floor)
-    else:
-        s.pass_floor(Floor.PAUSING)
-
-
-# --- its words ------------------------------------------------------------------------------------------
-
-
-def on_committed(s: State, event: ev.InputCommitted) -> None:
-    """Show the item that the provider made of the caller's audio, or delete one that was no turn."""
-    if s.discard_commit:
-        s.discard_commit = False
-        s.discarded = event.item
-        s.commands.append(do.DeleteItem(event.item))
-        return
-    words = next((words for words in s.words if len(words.items) < words.pieces), None)
-    if words is None:
-        s.publish(page.UserItemAdded(event.item, event.previous))
-        return
-    if not words.items:
-        s.publish(page.UserItemAdded(event.item, event.previous))
-    words.items[event.item] = None
-
-
-def on_transcript_grew(s: State, item: str, delta: str) -> None:
-    """Show more words of an item of the caller's."""
-    if item == s.discarded:
-        return
-    words = _words_of(s, item)
-    if words is None:
-        s.publish(page.TranscriptDelta("user", item, delta))
-        return
-    if item not in words.shown and item != words.id:
-        delta = f" {delta}"
-    words.shown.add(item)
-    s.publish(page.TranscriptDelta("user", words.id, delta))
-
-
-def on_transcribed(s: State, item: str, text: str, now: float) -> None:
-    """Note the whole transcript of an item; once the turn is over, show and remember its words."""
-    if item == s.discarded:
-        return
-    words = _words_of(s, item)
-    text = text.strip()
-    if words is None:
-        s.publish(page.TranscriptCompleted("user", item, text))
-        if text:
-            s.commands.append(do.Remember("user", text))
-        return
-    words.items[item] = text
-    if words.over:
-        settle_words(s)
-        return
-    if text and item not in words.shown:
-        on_transcript_grew(s, item, text)
-    if words.complete and words.text and s.limits.reader:
-        s.commands.append(do.EstimateSentenceEnd(words.text))
-    reassess(s, now)
-
-
-def on_sentence_end(s: State, event: ev.SentenceEndEstimated, now: float) -> None:
-    """Note how likely a sentence ends after the words known so far."""
-    if s.open and s.words and s.words[-1].text == event.words:
-        s.open.sentence_end = event.log10
-        reassess(s, now)
-
-
-def _words_of(s: State, item: str) -> TurnWords | None:
-    return next((words for words in s.words if item in words.items), None)
-
-
 def on_typed(s: State, text: str, now: float) -> None:
     """Treat typed words as a turn at once, whoever has the floor."""
     if s.floor is Floor.PAUSING:
         discard_prepared(s, now)
     if s.floor is Floor.HELD or s.something_to_interrupt:
         stop_reply(s, now)
-    if s.floor is Floor.HELD:
+    overlap.leave(s)
+    if s.floor is Floor.HELD and s.utterance:
         open_turn(s)
         s.pass_floor(Floor.USER)
     elif s.floor is Floor.PAUSING:
         close_turn(s, now)
-    elif s.floor is Floor.ASSISTANT:
+    elif s.floor in (Floor.ASSISTANT, Floor.HELD):
         s.pass_floor(Floor.LISTENING)
-    _begin_turn(s, now, 0)
+    begin_turn(s, now, 0)
     s.publish(page.TranscriptCompleted("user", f"typed-{s.turn}", text))
     send_typed(s, text)
     s.want(Purpose.ANSWER)
-
-
-def _begin_turn(s: State, now: float, hangover_ms: int) -> None:
-    """Begin a new turn: what was under way for the last one is stale from here on."""
-    s.turn += 1
-    s.opened = True
-    overtake(s)
-    s.wanted.clear()
-    s.refusals = s.fillers = 0
-    s.owed_since = now
-    s.note_caller(now)
-    s.clock.begin(s.turn, now, hangover_ms)

@@ -80,6 +80,8 @@ class Utterance:
     """The speech that was read as a murmur: it does not count towards an interruption."""
     muffled: bool = False
     """Its voice sounds like somebody else's."""
+    committed: bool = False
+    """All of it, said over a reply, was committed."""
 
     def reaches(self, needed_ms: int) -> float | None:
         """Return when it will have lasted `needed_ms`, murmurs aside, if it keeps on; None while it is paused."""
@@ -130,6 +132,8 @@ class TurnWords:
     """Items of which words were shown as they came."""
     over: bool = False
     """The turn is believed over: no piece will follow."""
+    overlap: bool = False
+    """They were said over a reply, and are perhaps no turn."""
     remembered: int = 0
     """The items whose words were shown and remembered."""
 
@@ -147,6 +151,18 @@ class TurnWords:
     def complete(self) -> bool:
         """True once every piece is transcribed."""
         return len(self.items) >= self.pieces and None not in self.items.values()
+
+
+@dataclass(slots=True)
+class Overlap:
+    """A short utterance said over a reply, committed to be transcribed: see `machine.overlap`."""
+
+    words: TurnWords
+    voiced_ms: int = 0
+    quiet_since: float = 0.0
+    """The moment of its last sound."""
+    noted: bool = False
+    """It was reported as a murmur."""
 
 
 @dataclass(slots=True)
@@ -290,6 +306,8 @@ class State:
     """The caller's voice may interrupt replies."""
     reading_out: bool = False
     """What is being spoken must be heard to its end."""
+    overlap: Overlap | None = None
+    """What was said over a reply, and is not decided yet."""
     parked: Parked | None = None
     """The reply that was cut for what the caller is saying."""
     uninterruptible: bool = False

@@ -1,0 +1,167 @@
+"""Overlapping speech: a short utterance said over a reply, of which not all is known yet.
+
+Half a second of speech over a reply may agree with it or want the floor. The utterance reader tells at once, though not
+always rightly; the provider's transcript tells surely, some 300 ms later. So what the caller has said is committed like
+a piece of a turn, while the reply plays on:
+
+    the reader says   at once                        the transcript then says: a murmur     anything else
+    ---------------   ----------------------------   ------------------------------------   -------------------
+    a murmur          the reply comes up again       it was one: its item is deleted        the floor is theirs
+    a command         the caller has the floor       the reply goes on where it was cut     it is a turn
+    other, nothing    the reply stays turned down    the reply comes up again               the floor is theirs
+
+Without a transcript by `DECIDE_WITHIN_S`, what is in doubt is a turn. Whoever speaks longer than `interruption_min_ms`
+has the floor anyway; but if all that was said was a murmur, the reply goes on even then.
+"""
+
+from __future__ import annotations
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation import page_events as page
+from backend.conversation.commands import Purpose
+from backend.conversation.machine.moves import release_hold
+from backend.conversation.machine.open_turn import NOT_WORDS, discard_prepared
+from backend.conversation.machine.pieces import end_piece, take_over
+from backend.conversation.machine.playback import bring_back
+from backend.conversation.machine.state import Deadlines, Floor, Overlap, State, TurnWords
+from backend.conversation.utterances import UtteranceKind, kind_of
+
+MURMURS = frozenset({UtteranceKind.AGREEMENT, *NOT_WORDS})
+"""What a listener utters without wanting the floor."""
+DECIDE_WITHIN_S = 0.7
+"""Seconds after the last sound in which a transcript may decide."""
+
+
+def commit(s: State, now: float) -> None:
+    """Commit what was said over the reply, to have it transcribed."""
+    utterance = s.utterance
+    if utterance is None or utterance.paused_at is None:
+        return
+    utterance.committed = True
+    if s.overlap is None:
+        s.overlap = Overlap(TurnWords(overlap=True))
+        s.words.append(s.overlap.words)
+    s.overlap.words.pieces += 1
+    s.overlap.quiet_since = utterance.paused_at
+    s.overlap.voiced_ms = utterance.voiced_ms
+    s.commands.append(do.CommitInput())
+
+
+def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
+    """Act on what was read of the utterance under way, or of one that has just ended."""
+    utterance, floor = s.utterance, s.floor
+    if floor is not Floor.HELD:
+        return
+    if event.kind in MURMURS:
+        if utterance:
+            utterance.murmured_ms = utterance.voiced_ms
+        _note_murmur(s, event.kind, event.words)
+        release_hold(s)
+    elif event.kind is UtteranceKind.COMMAND or (event.kind is not None and s.overlap is None):
+        adopt(s, now)
+
+
+def on_transcribed(s: State, words: TurnWords, now: float) -> None:
+    """Let the transcript of what was said over the reply decide."""
+    overlap = s.overlap
+    if overlap is None or overlap.words is not words or not words.complete:
+        return
+    kind = kind_of(words.text)
+    if kind in MURMURS:
+        _forget(s)
+        if s.floor is Floor.HELD and not (s.utterance and s.utterance.running_since is not None):
+            _note_murmur(s, kind, words.text)
+            release_hold(s)
+        elif not overlap.noted:
+            _note_murmur(s, kind, words.text)
+    elif s.floor is Floor.HELD or (s.floor is Floor.ASSISTANT and s.playing and s.may_interrupt):
+        adopt(s, now)
+    else:
+        _forget(s)
+
+
+def on_turn_transcribed(s: State, words: TurnWords, now: float) -> bool:
+    """Take back a turn that cut a reply and was nothing but a murmur; return whether that was so."""
+    turn = s.open
+    if s.parked is None or turn is None or turn.pieces == 0 or s.words[-1] is not words or not words.complete:
+        return False
+    kind = kind_of(words.text)
+    if kind not in MURMURS or s.utterance or s.floor not in (Floor.PAUSING, Floor.LISTENING):
+        return False
+    discard_prepared(s, now)
+    s.wanted.pop(Purpose.ANSWER, None)
+    s.words.remove(words)
+    s.commands += [do.DeleteItem(item) for item in words.items]
+    s.open = None
+    s.owed_since = None
+    s.clock.drop()
+    s.pass_floor(Floor.LISTENING)
+    _note_murmur(s, kind, words.text)
+    bring_back(s)
+    return True
+
+
+def adopt(s: State, now: float, ended: ev.SpeechStopped | None = None) -> None:
+    """Give the caller the floor, with what was said and committed over the reply as the first piece of a turn.
+
+    Where the utterance is over already, so is the piece: with `ended`, or with what was committed.
+    """
+    overlap, s.overlap = s.overlap, None
+    take_over(s, now)
+    turn = s.open
+    if overlap and turn:
+        overlap.words.overlap = False
+        turn.pieces += overlap.words.pieces
+        turn.uncommitted = s.utterance is not None and not s.utterance.committed
+        if s.utterance is None:
+            turn.uncommitted = False
+            turn.quiet_since = overlap.quiet_since
+        if overlap.words.items:
+            s.publish(page.UserItemAdded(overlap.words.id))
+    if s.utterance is None:
+        if ended is None and overlap:
+            ended = ev.SpeechStopped(overlap.voiced_ms, round((now - overlap.quiet_since) * 1000))
+        end_piece(s, ended or ev.SpeechStopped(0), now)
+
+
+def leave(s: State) -> None:
+    """Leave what is not decided yet as something that was said: typed words have taken the floor."""
+    overlap, s.overlap = s.overlap, None
+    if overlap:
+        overlap.words.overlap, overlap.words.over = False, True
+
+
+def deadlines(s: State) -> Deadlines:
+    """Yield when speech over a reply is committed, and when it is decided without a transcript."""
+    utterance, overlap, limits = s.utterance, s.overlap, s.limits
+    if s.floor is not Floor.HELD or limits.endpointing != "local":
+        return
+    if utterance and utterance.paused_at is not None:
+        enough = utterance.voiced_ms - utterance.murmured_ms >= limits.turn_min_ms
+        if enough and not utterance.committed and s.ducked and s.lost_at is None:
+            yield utterance.paused_at + limits.commit_after_ms / 1000, commit
+    elif utterance is None and overlap:
+        yield overlap.quiet_since + DECIDE_WITHIN_S, _decide
+
+
+def _decide(s: State, now: float) -> None:
+    """Decide without a transcript: it is a turn, if it was longer than a cough."""
+    if s.overlap and s.overlap.voiced_ms < s.limits.cough_max_ms:
+        release_hold(s)
+    else:
+        adopt(s, now)
+
+
+def _forget(s: State) -> None:
+    """Delete what was committed: it was no turn."""
+    overlap, s.overlap = s.overlap, None
+    if overlap:
+        s.words.remove(overlap.words)
+        s.commands += [do.DeleteItem(item) for item in overlap.words.items]
+
+
+def _note_murmur(s: State, kind: UtteranceKind | None, words: str) -> None:
+    if s.overlap:
+        s.overlap.noted = True
+    s.publish(page.MurmurHeard(kind or "", words))

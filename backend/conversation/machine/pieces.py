@@ -1,0 +1,83 @@
+"""A piece of the caller's turn takes the floor, and ends at the first moment of the turn."""
+
+from __future__ import annotations
+
+from backend.conversation import events as ev
+from backend.conversation.commands import Purpose
+from backend.conversation.machine.connection import admit_missing
+from backend.conversation.machine.moves import stop_reply
+from backend.conversation.machine.open_turn import (
+    assess,
+    can_reopen,
+    close_turn,
+    commit_piece,
+    only_hesitated,
+    open_turn,
+    reopen,
+)
+from backend.conversation.machine.state import IDLE, Floor, State
+from backend.conversation.machine.thinkers import overtake
+
+
+def take_over(s: State, now: float) -> None:
+    """Give the caller the floor: the reply is cancelled and thrown away, or had not sounded yet and is forgotten."""
+    if s.leaving == IDLE:
+        s.leaving = None
+    if can_reopen(s, now):
+        reopen(s, now)
+        return
+    stop_reply(s, now, park=True)
+    turn = open_turn(s)
+    if s.utterance:
+        turn.quiet_since, turn.reading = s.utterance.paused_at or 0.0, s.utterance.reading
+    s.pass_floor(Floor.USER)
+
+
+def end_piece(s: State, event: ev.SpeechStopped, now: float) -> None:
+    """End an utterance: the first moment of the turn, which may be over."""
+    turn = s.open or open_turn(s)
+    turn.voiced_ms += event.voiced_ms
+    turn.quiet_since = now - event.hangover_ms / 1000
+    turn.ending = event.ending
+    if s.missed or s.lost_at is not None:
+        s.missed = True
+        s.open = None
+        s.pass_floor(Floor.LISTENING)
+        begin_turn(s, now, event.hangover_ms)
+        admit_missing(s, now)
+        return
+    if only_hesitated(turn):
+        assess(s, now)
+        s.pass_floor(Floor.PAUSING)
+        return
+    commit_piece(s)
+    if turn.begun:
+        s.owed_since = now
+        s.note_caller(now)
+        s.clock.begin(s.turn, now, event.hangover_ms)
+    else:
+        turn.begun = True
+        begin_turn(s, now, event.hangover_ms)
+    s.want(Purpose.ANSWER)
+    assess(s, now)
+    if s.floor is Floor.ASSISTANT:
+        turn.over_at = now
+    if turn.over_at <= now:
+        floor = s.floor
+        close_turn(s, now)
+        if floor is Floor.ASSISTANT:
+            s.pass_floor(floor)
+    else:
+        s.pass_floor(Floor.PAUSING)
+
+
+def begin_turn(s: State, now: float, hangover_ms: int) -> None:
+    """Begin a new turn: what was under way for the last one is stale from here on."""
+    s.turn += 1
+    s.opened = True
+    overtake(s)
+    s.wanted.clear()
+    s.refusals = s.fillers = 0
+    s.owed_since = now
+    s.note_caller(now)
+    s.clock.begin(s.turn, now, hangover_ms)

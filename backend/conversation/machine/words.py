@@ -1,0 +1,81 @@
+"""The words of what the caller says: an item of the provider's for every piece, transcribed sooner or later."""
+
+from __future__ import annotations
+
+from backend.conversation import commands as do
+from backend.conversation import events as ev
+from backend.conversation import page_events as page
+from backend.conversation.machine import overlap
+from backend.conversation.machine.moves import settle_words
+from backend.conversation.machine.open_turn import reassess
+from backend.conversation.machine.state import State, TurnWords
+
+
+def on_committed(s: State, event: ev.InputCommitted) -> None:
+    """Show the item that the provider made of the caller's audio, or delete one that was no turn."""
+    if s.discard_commit:
+        s.discard_commit = False
+        s.discarded = event.item
+        s.commands.append(do.DeleteItem(event.item))
+        return
+    words = next((words for words in s.words if len(words.items) < words.pieces), None)
+    if words is None:
+        s.publish(page.UserItemAdded(event.item, event.previous))
+        return
+    if not words.items and not words.overlap:
+        s.publish(page.UserItemAdded(event.item, event.previous))
+    words.items[event.item] = None
+
+
+def on_transcript_grew(s: State, item: str, delta: str) -> None:
+    """Show more words of an item of the caller's."""
+    if item == s.discarded:
+        return
+    words = _words_of(s, item)
+    if words is None:
+        s.publish(page.TranscriptDelta("user", item, delta))
+        return
+    if item not in words.shown and item != words.id:
+        delta = f" {delta}"
+    if words.overlap:
+        return
+    words.shown.add(item)
+    s.publish(page.TranscriptDelta("user", words.id, delta))
+
+
+def on_transcribed(s: State, item: str, text: str, now: float) -> None:
+    """Note the whole transcript of an item; once the turn is over, show and remember its words."""
+    if item == s.discarded:
+        return
+    words = _words_of(s, item)
+    text = text.strip()
+    if words is None:
+        s.publish(page.TranscriptCompleted("user", item, text))
+        if text:
+            s.commands.append(do.Remember("user", text))
+        return
+    words.items[item] = text
+    if words.overlap:
+        overlap.on_transcribed(s, words, now)
+        return
+    if overlap.on_turn_transcribed(s, words, now):
+        return
+    if words.over:
+        settle_words(s)
+        return
+    if text and item not in words.shown:
+        on_transcript_grew(s, item, text)
+    if words.complete and words.text and s.limits.reader:
+        s.commands.append(do.EstimateSentenceEnd(words.text))
+    reassess(s, now)
+
+
+def on_sentence_end(s: State, event: ev.SentenceEndEstimated, now: float) -> None:
+    """Note how likely a sentence ends after the words known so far."""
+    if s.open and s.words and s.words[-1].text == event.words:
+        s.open.sentence_end = event.log10
+        reassess(s, now)
+
+
+def _words_of(s: State, item: str) -> TurnWords | None:
+    return next((words for words in s.words if item in words.items), None)
