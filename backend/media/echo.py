@@ -92,6 +92,9 @@ _LAGS = (ECHO_FRAMES - NEAR_FRAMES) * FRAME_SAMPLES // _DECIMATION - SHORTEST_DE
 _RATE = SAMPLE_RATE // _DECIMATION
 _BAND = slice(200 * _FAR // _RATE, 3600 * _FAR // _RATE)
 """The bins of a voice that survive any telephone."""
+BROAD_BINS = 20
+"""Frequencies in which both must have sound: a voice and its echo have 75 and more, a tone, which is like anything of
+its pitch at some delay, 1 to 3."""
 _FLATTENING = 0.85
 """The power by which the spectrum is flattened; 1 would give a bin without any sound the weight of a loud one."""
 
@@ -284,13 +287,15 @@ def compare(near: bytes, far: bytes) -> Match:
     near_bins = np.fft.rfft(_prepared(near, NEAR_FRAMES), _FAR)[_BAND]
     bins = np.fft.rfft(_prepared(far, ECHO_FRAMES))[_BAND] * near_bins.conj()
     size = np.abs(bins)
+    if not size.any() or float(size.sum()) ** 2 < BROAD_BINS * float(size @ size):
+        return Match(0.0, 0)
     weights = (size + (1e-3 * size.mean() + 1)) ** -_FLATTENING
     spectrum = np.zeros(_FAR // 2 + 1, np.complex64)
     spectrum[_BAND] = bins * weights
     peaks = np.fft.irfft(spectrum)[:_LAGS]
     at = int(peaks.argmax())
     all_in_phase = float(size @ weights) * 2 / _FAR
-    return Match(float(peaks[at]) / all_in_phase if all_in_phase else 0.0, at * _DECIMATION)
+    return Match(float(peaks[at]) / all_in_phase, at * _DECIMATION)
 
 
 def _prepared(pcm: bytes, frames: int) -> NDArray[np.float32]:

@@ -114,6 +114,17 @@ def test_a_caller_without_echo_is_left_untouched_even_repeating_our_words(said: 
     assert all(after is before for after, before in zip(cleaned, microphone, strict=True))
 
 
+@pytest.mark.parametrize("hertz", [220, 440, 1000])
+def test_a_voice_over_a_tone_is_no_echo_of_it(hertz: int) -> None:
+    time_s = np.arange(5 * SAMPLE_RATE) / SAMPLE_RATE
+    played = pcm_of(8000 * np.sin(2 * np.pi * hertz * time_s))
+    microphone = room(played, delay_ms=200, loss_db=200, near=speech(ANSWER, "rms"), near_at_ms=400)
+    guard = make_guard()
+    cleaned = call(guard, played, microphone)
+    assert guard.delay_ms is None
+    assert all(after is before for after, before in zip(cleaned, microphone, strict=True))
+
+
 def test_a_caller_who_talks_over_the_echo_is_heard() -> None:
     played = speech(REPLY) + speech(REPLY)
     voice = speech(ANSWER, "rms")
