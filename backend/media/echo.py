@@ -55,8 +55,8 @@ SUSPICIOUS = 0.11
 SUSPICIOUS_FRAMES = range(15, 100)
 """Frames from one suspicious peak to another: at least what makes most of the sound another one."""
 LEAST_FAR_FRAMES, ENOUGH_FAR_FRAMES = 16, 40
-"""What must have been played before anything is compared, and before less than `LIKELY` counts: of less, any voice finds
-its like by chance (up to 0.3 in 240 ms), and of a tone even more so."""
+"""What must have been played before anything is compared, and before less than `LIKELY` counts: in less, any voice
+finds its like by chance (up to 0.3 in 240 ms), and in a tone even more so."""
 SAME_DELAY_SAMPLES = 3 * SAMPLE_RATE // 1000
 """How near to each other two delays are the same: 3 ms."""
 FIRST_LOOK = 4
