@@ -410,8 +410,8 @@ class CallEngine:
             case do.RestorePlayback(item, played_ms):
                 if not transport.restore():
                     self._queue.append(ev.PlaybackDrained(item, played_ms))
-            case do.ReadUtterance():
-                self._tap.read()
+            case do.ReadUtterance(partial):
+                self._tap.read(partial)
             case do.EstimateSentenceEnd(words):
                 self._tap.estimate(words)
             case do.RunThinker(call, name, arguments):

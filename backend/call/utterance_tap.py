@@ -66,11 +66,16 @@ class UtteranceTap:
         self._frames.append(frame)
         self.recording = len(self._frames) < KEPT_FRAMES
 
-    def read(self) -> None:
-        """Have what was said since the onset, or since the last reading, read; `UtteranceRead` follows."""
-        frames, self._frames = self._frames, []
+    def read(self, partial: bool) -> None:
+        """Have what was said since the onset, or since the last reading, read; `UtteranceRead` follows.
+
+        A partial reading leaves the audio to the next.
+        """
+        pcm = b"".join(self._frames)
+        if not partial:
+            self._frames = []
         if self._reader:
-            self._begin(self._read(self._reader, b"".join(frames)))
+            self._begin(self._read(self._reader, pcm, partial))
 
     def estimate(self, words: str) -> None:
         """Have it estimated whether a sentence ends after `words`; `SentenceEndEstimated` follows if it can be."""
@@ -92,13 +97,14 @@ class UtteranceTap:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _read(self, reader: Reader, pcm: bytes) -> None:
+    async def _read(self, reader: Reader, pcm: bytes, partial: bool) -> None:
         try:
             reading = await reader.read(pcm)
         except Exception:
             log.exception("an utterance could not be read")
             reading = None
-        self._dispatch(ev.UtteranceRead(reading.kind, reading.words) if reading else ev.UtteranceRead(None))
+        kind, words = (reading.kind, reading.words) if reading else (None, "")
+        self._dispatch(ev.UtteranceRead(kind, words, partial))
 
     async def _estimate(self, reader: Reader, words: str) -> None:
         try:

@@ -165,7 +165,12 @@ class RestorePlayback:
 
 @dataclass(frozen=True, slots=True)
 class ReadUtterance:
-    """Read what the caller has said since the onset, or since it was last read; `UtteranceRead` comes back."""
+    """Read what the caller has said since the onset, or since it was last read; `UtteranceRead` comes back.
+
+    `partial`: the voice still sounds, and all of it will be read again.
+    """
+
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

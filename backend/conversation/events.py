@@ -83,6 +83,7 @@ class UtteranceRead(Event):
 
     kind: UtteranceKind | None
     words: str = ""
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

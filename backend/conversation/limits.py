@@ -23,6 +23,10 @@ class TurnLimits:
     interruption_min_ms: int = 560
     """Speech this long takes the floor from a reply, whatever is said; shorter is read. Of seven voices "uh-huh",
     "right" and "I see" are voiced for 140-600 ms, and so are "stop", "wait" and "no"."""
+    read_partly_at_ms: int = 400
+    """Speech over a reply that lasts this long is read while it goes on; what sounds like agreement is given longer."""
+    agreement_max_ms: int = 1100
+    """Speech this long takes the floor even if it began as an agreement ("yeah okay, but ...")."""
     interruption_onset: Literal["duck", "hold"] = "duck"
     """What the onset of a voice does to the reply that is being spoken: turn it down, or hold it."""
     interruptible: bool = True

@@ -95,6 +95,14 @@ HOLD_FRAMES: Final = 7
 HOLD_ALL_DB: Final = 6.5
 HOLD_NONE_DB: Final = 10.0
 """From this distance between caller and room on nothing is held, below the other everything."""
+ALONE_MARGIN: Final = 1.5
+"""Times `below_db` by which the beginning of a voice may stay below the caller's as long as nobody else is known of."""
+ALONE_DB: Final = 20.0
+"""Decibels between the caller and the room from which on, with nobody else known of, only the detector ends a voice."""
+OWN_DB: Final = 6.0
+"""Decibels by which another talker in a quiet room is quieter than the caller, at least."""
+STRETCH_FRAMES: Final = 25
+"""Frames in which a soft beginning becomes the caller's voice: half a second."""
 FORGET_FRAMES: Final = 1500
 WAIT_FRAMES: Final = 125
 """2.5 s."""
@@ -160,6 +168,10 @@ class NearVoice:
         self._since_rejected_frames = 0
         self._rejected_frames = 0
         """Of voice since the caller's last."""
+        self._before_stretch: tuple[float | None, int, int] | None = None
+        """What was known of others before the voice that is being rejected began."""
+        self._stretch_frames = 0
+        """Since it began."""
         self._trial_frames = self._relearn_frames
         """Rejected frames that earn a trial."""
         self._before_trial: float | None = None
@@ -178,11 +190,24 @@ class NearVoice:
     @property
     def room_dbfs(self) -> float:
         """The level that most of what is not the caller stays below."""
-        if self.others_dbfs is None:
+        if self.others_dbfs is None or self._is_callers_own:
             return self.floor_dbfs + BABBLE_DB
         if self._others_frames < LEARNT_FRAMES:
             return max(self.floor_dbfs + BABBLE_DB, self.others_dbfs)
         return self.others_dbfs
+
+    @property
+    def _others_known(self) -> bool:
+        """Whether somebody else was heard for long enough to be told from the caller's weak syllables."""
+        return self.others_dbfs is not None and self._others_frames >= LEARNT_FRAMES and not self._is_callers_own
+
+    @property
+    def _is_callers_own(self) -> bool:
+        """Whether what was rejected in a quiet room is nearly as loud as the caller: it was the caller."""
+        if self.others_dbfs is None or self.caller_dbfs is None:
+            return False
+        alone = self.caller_dbfs - self.floor_dbfs > ALONE_DB + BABBLE_DB
+        return alone and self.others_dbfs > self.caller_dbfs - OWN_DB
 
     @property
     def _steady_dbfs(self) -> float:
@@ -203,6 +228,8 @@ class NearVoice:
             self._note_quiet()
             return False
         dbfs = _dbfs(short)
+        if self._stretch_frames > STRETCH_FRAMES:
+            self._before_stretch = None
         if self._before_trial is not None:
             self._verify(dbfs, is_begun)
         if self._longest_frames and self._unbroken_frames >= self._longest_frames:
@@ -211,6 +238,7 @@ class NearVoice:
             if not is_begun:
                 self._long.extend([min(short, self._ceiling)] * STEADY_FRAMES)
                 self._timbre.begin()
+            self._take_back_rejected()
             self._accept(dbfs)
             self._timbre.follow(frame)
             return True
@@ -226,7 +254,7 @@ class NearVoice:
             return dbfs >= self._least(steady + FIRST_DB)
         room = min(self.room_dbfs, caller - LEAST_DB)
         between = min(room + BEGINS_DB, room + BEGINS_PART * (caller - room))
-        near = caller - TYPICAL_DB - self._below_db
+        near = caller - TYPICAL_DB - self._below_db * (1.0 if self._others_known else ALONE_MARGIN)
         return (dbfs >= max(steady + STANDS_OUT_DB, between) and max(dbfs, now_dbfs) >= near) or self._begins_trial(
             dbfs
         )
@@ -236,6 +264,9 @@ class NearVoice:
         dbfs = _dbfs(sum(self._long) / STEADY_FRAMES)
         if caller is None:
             return dbfs >= self._least(steady + GOES_ON_DB)
+        if not self._others_known and caller - steady > ALONE_DB:
+            self._low_frames = 0
+            return dbfs >= steady + GOES_ON_DB
         room = self.room_dbfs
         distance = HOLD_ALL_DB if self.others_dbfs is None else caller - room
         room = min(room, caller - LEAST_DB)
@@ -270,7 +301,17 @@ class NearVoice:
         if self._before_trial is None:
             self._rejected_frames = 0
 
+    def _take_back_rejected(self) -> None:
+        """Forget what was rejected just before this voice rose to the caller's: it was its soft beginning."""
+        if self._before_stretch is not None:
+            self.others_dbfs, self._others_frames, self._rejected_frames = self._before_stretch
+            self._before_stretch = None
+
     def _reject(self, dbfs: float) -> None:
+        if self._before_stretch is None:
+            self._before_stretch = (self.others_dbfs, self._others_frames, self._rejected_frames)
+            self._stretch_frames = 0
+        self._stretch_frames += 1
         if self.others_dbfs is None:
             self.others_dbfs, self._others_frames = dbfs, 0
         self._others_frames += 1
@@ -279,6 +320,7 @@ class NearVoice:
         self._rejected_frames += dbfs > self.floor_dbfs + TALKER_DB
 
     def _note_quiet(self) -> None:
+        self._stretch_frames += 1
         self._unbroken_frames = 0
         self._quiet_frames += 1
         self._since_rejected_frames += 1

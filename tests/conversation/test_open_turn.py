@@ -449,3 +449,15 @@ def test_a_voice_that_turns_towards_the_microphone_interrupts() -> None:
     assert talk.floor() is Floor.HELD
     talk.wait(0.6)
     assert talk.all(do.FlushPlayback)
+
+
+def test_a_long_agreement_is_given_longer_than_an_interruption() -> None:
+    talk = replying()
+    talk.tell(ev.SpeechStarted())
+    talk.wait(0.42)
+    assert do.ReadUtterance(partial=True) in talk.said
+    talk.tell(ev.UtteranceRead(UtteranceKind.AGREEMENT, "yeah", partial=True))
+    talk.wait(0.5)
+    assert talk.floor() is Floor.HELD
+    talk.wait(0.3)
+    assert talk.floor() is Floor.USER, "not for ever"

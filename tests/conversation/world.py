@@ -156,8 +156,8 @@ class World:
                     self.queue, self.dropped = self.dropped, []
                     if not self.queue:
                         caused.append(ev.PlaybackDrained(item, played_ms))
-                case do.ReadUtterance():
-                    assert self.speaking and self.paused, "read what is still being said"
+                case do.ReadUtterance(partial):
+                    assert self.speaking and (self.paused or partial), "read what is still being said"
                     self.readings += 1
                 case do.EstimateSentenceEnd(words):
                     self.estimates.append(words)
@@ -370,7 +370,7 @@ class World:
         if self.readings:
             self.readings -= 1
             kind = (*UtteranceKind, None)[amount % 6]
-            self.tell(ev.UtteranceRead(kind, "yeah" if kind else ""))
+            self.tell(ev.UtteranceRead(kind, "yeah" if kind else "", partial=amount % 4 == 0))
         elif self.estimates:
             self.tell(ev.SentenceEndEstimated(self.estimates.pop(), -0.5 - amount % 3))
 

@@ -22,6 +22,7 @@ from backend.conversation.machine.open_turn import (
 )
 from backend.conversation.machine.pieces import begin_turn, end_piece, take_over
 from backend.conversation.machine.state import IDLE, Deadlines, Floor, State, Utterance
+from backend.conversation.utterances import UtteranceKind
 
 READABLE_MS = {Floor.HELD: 1200, Floor.USER: 700}
 """Speech longer than this is not a short utterance, and is not read. A reading costs 20 to 30 ms of a processor: while
@@ -130,6 +131,10 @@ def on_stopped(s: State, event: ev.SpeechStopped, now: float) -> None:
 def on_read(s: State, event: ev.UtteranceRead, now: float) -> None:
     """Note what was read of a short utterance; over a reply, act on it."""
     utterance = s.utterance
+    if event.partial:
+        if utterance:
+            utterance.agrees = event.kind is UtteranceKind.AGREEMENT
+        return
     if s.floor is Floor.PAUSING and s.open and utterance is None and s.open.pieces <= 1:
         s.open.reading = event
         reassess(s, now)
@@ -150,9 +155,14 @@ def deadlines(s: State) -> Deadlines:
     if s.floor is Floor.HELD:
         goes_on = s.open is not None  # with a turn whose answer has not sounded
         needed_ms = min(limits.cough_max_ms, limits.interruption_min_ms) if goes_on else limits.interruption_min_ms
+        if utterance.agrees:
+            needed_ms = max(needed_ms, limits.agreement_max_ms)
         taken_over_at = utterance.reaches(needed_ms)
         if taken_over_at is not None:
             yield taken_over_at, overlap.adopt
+        read_at = utterance.reaches(limits.read_partly_at_ms)
+        if read_at is not None and s.ducked and limits.reader and not utterance.asked_partly:
+            yield read_at, _read_partly
     elif s.floor is Floor.PAUSING:
         resumed_at = utterance.reaches(limits.turn_min_ms)
         if resumed_at is not None:
@@ -176,6 +186,12 @@ def _is_readable(s: State, utterance: Utterance) -> bool:
     voiced_ms = utterance.voiced_ms - utterance.murmured_ms
     begins = s.floor is Floor.HELD or (s.open is not None and s.open.pieces == 0)
     return s.limits.reader and begins and s.limits.turn_min_ms <= voiced_ms <= READABLE_MS[s.floor]
+
+
+def _read_partly(s: State, now: float) -> None:
+    if s.utterance:
+        s.utterance.asked_partly = True
+        s.commands.append(do.ReadUtterance(partial=True))
 
 
 def _read(s: State, now: float) -> None:
