@@ -100,6 +100,18 @@ def test_a_voice_in_a_quiet_room_begins_and_ends_as_without_near_voice() -> None
     assert one.utterances == [(2.02, 4.3)]
 
 
+def test_soft_beginnings_and_ends_of_a_caller_alone_are_sent() -> None:
+    """A voice of great range, as some people's: every word begins and ends 13 dB below its loudest syllable."""
+    here = listener()
+    here.play(quiet(2))
+    for _ in range(12):
+        before = here.sent
+        word = [(dbfs, True) for dbfs in (-43, -41, -38, -30, -30, -36, -42, -43) for _ in range(6)]
+        here.play(iter(word), quiet(0.2), iter(word), quiet(1.0))
+        assert here.sent - before >= 2 * len(word), "some of what was said was taken for another's"
+    assert len(here.utterances) == 12
+
+
 def test_a_voice_from_the_first_frame_on_is_sent_whole() -> None:
     one = listener()
     one.play(talk(2, -22), quiet(2))
